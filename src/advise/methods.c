@@ -9,25 +9,14 @@
 #include "advise/cholesky.h"
 
 static const char *const names[] = {
-#define EW_METHOD_NAME(id, name, about) name,
+#define EW_METHOD_NAME(id, name) name,
     EW_METHOD_MAP(EW_METHOD_NAME)
 #undef EW_METHOD_NAME
-};
-
-static const char *const abouts[] = {
-#define EW_METHOD_ABOUT(id, name, about) about,
-    EW_METHOD_MAP(EW_METHOD_ABOUT)
-#undef EW_METHOD_ABOUT
 };
 
 const char *ew_method_name(enum ew_method m)
 {
     return names[m];
-}
-
-const char *ew_method_about(enum ew_method m)
-{
-    return abouts[m];
 }
 
 static const struct ew_guess nothing = {NAN, NAN, NAN, NAN, NAN};

@@ -5,22 +5,21 @@
 
 #include "advise/predictor.h"
 
-/* clang-format off */
-#define EW_METHOD_MAP(X)                                                                           \
-    X(PHYSICAL, "physical", "laws of time and power with priors, and a process for the rest")      \
-    X(PROCESS,  "process",  "a Gaussian process over logarithms of cores and clocks, and no laws")  \
-    X(LINEAR,   "linear",   "linear regression of time on cores and clocks, of energy on those and the time (TRAIN)")
-/* clang-format on */
+/*   physical: laws of time and power with priors, and a Gaussian process for the residuals
+ *   process:  a Gaussian process over logarithms of cores and clocks, and no laws
+ *   linear:   linear regression of time on cores and clocks, of energy on those and the time
+ * (TRAIN)
+ */
+#define EW_METHOD_MAP(X) X(PHYSICAL, "physical") X(PROCESS, "process") X(LINEAR, "linear")
 
 enum ew_method {
-#define EW_METHOD_ENUM(id, name, about) EW_METHOD_##id,
+#define EW_METHOD_ENUM(id, name) EW_METHOD_##id,
     EW_METHOD_MAP(EW_METHOD_ENUM)
 #undef EW_METHOD_ENUM
         EW_METHODS
 };
 
 const char *ew_method_name(enum ew_method m);
-const char *ew_method_about(enum ew_method m);
 
 /* Fits to the data and predicts n modes.  Linear regression has no intervals (nan). */
 ew_err ew_method_predict(enum ew_method m, const struct ew_predict_data *d,

@@ -207,11 +207,6 @@ ew_err ew_backend_read_floats(struct ew_memory *m, size_t offset, float *to, siz
     return n ? m->be->type->read_floats(m, offset, to, n) : EW_OK;
 }
 
-void *ew_backend_map(struct ew_memory *m)
-{
-    return m->be->type->map ? m->be->type->map(m) : NULL;
-}
-
 void *ew_backend_address(struct ew_memory *m, size_t offset)
 {
     check_range(m, offset, 0);

@@ -36,8 +36,8 @@ void ew_backend_close(struct ew_backend *be); /* NULL is fine */
 enum ew_fused {
     EW_FUSED_NORM_ACT = 1 << 0,  /* batch norm, activation */
     EW_FUSED_CONV_RELU = 1 << 1, /* convolution, relu */
-    EW_FUSED_SINK_ACT = 1 << 2,  /* an activation before a max pool goes behind it */
-    EW_FUSED_NORM_ADD = 1 << 3,  /* batch norm, addition; with NORM_ACT a relu behind it too */
+    EW_FUSED_SINK_ACT = 1 << 2,  /* an activation before a max pool goes after it */
+    EW_FUSED_NORM_ADD = 1 << 3,  /* batch norm, addition; with NORM_ACT a relu after it too */
 };
 
 #define EW_IDENTITY_CHARS 256
@@ -61,7 +61,7 @@ struct ew_device_info {
     /* What float32 activations and their gradients are stored as: plans give kernels tensors of
      * this type for them.  Weights, their gradients and the training loss stay float32. */
     enum ew_dtype storage;
-    bool updates_last; /* parameters are best updated behind one another, at the end of a step */
+    bool updates_last; /* parameters are best updated one after the other, at the end of a step */
     /* backend, name, target and kernels: two devices with the same one run the same kernels in
      * about the same time.  Keys of measurements (the tuner's cache) begin with it. */
     char identity[EW_IDENTITY_CHARS];
@@ -105,10 +105,6 @@ ew_err ew_backend_fill(struct ew_memory *m, size_t offset, int byte, size_t byte
 ew_err ew_backend_write_floats(struct ew_memory *m, size_t offset, const float *from, size_t n);
 ew_err ew_backend_read_floats(struct ew_memory *m, size_t offset, float *to, size_t n);
 
-/* Where the host finds the block, to read after a sync and to write before a run; NULL: it cannot.
- */
-void *ew_backend_map(struct ew_memory *m);
-
 /* The place as kernels of this backend see it, for ew_tensor.data and pointers of calls.  Only they
  * may look there. */
 void *ew_backend_address(struct ew_memory *m, size_t offset);
@@ -131,7 +127,7 @@ struct ew_kernel {
     bool in_place;  /* backward: din[0] may be dout[0] where it is fresh */
     /* Batch norms in training: `run` in two halves, between which others may change what the first
      * has left in c->aux.  Forward that is mean and 1 / std, a number a channel each; backward,
-     * behind those, two numbers a channel that are means over the rows of this call and sums over
+     * after those, two numbers a channel that are means over the rows of this call and sums over
      * rows in all but the factor.  NULL: only as a whole. */
     ew_err (*take)(const struct ew_call *c);
     ew_err (*use)(const struct ew_call *c);

@@ -30,14 +30,14 @@ struct ew_backend_type {
     /* Fills *out for device i of this kind: `device`, or `why` there is none (for i 0 only); false
      * beyond the last.  Does not open anything for long. */
     bool (*find)(int i, struct ew_device_found *out);
-    /* `arguments`: what stands behind "NAME:", else "". */
+    /* `arguments`: what follows "NAME:", else "". */
     ew_err (*open)(const char *arguments, const struct ew_backend_opts *o, struct ew_backend **out);
     void (*close)(struct ew_backend *be);
     struct ew_pool *(*pool)(const struct ew_backend *be);         /* NULL: it has none */
     ew_err (*peaks)(struct ew_backend *be, struct ew_peaks *out); /* NULL: not known */
 
     /* Memory.  Blocks begin at multiples of EW_ALIGN at least.  write: synchronous for the caller,
-     * or through pinned memory of the backend's own; map NULL: the host cannot see it. */
+     * or through pinned memory of the backend's own. */
     ew_err (*alloc)(struct ew_backend *be, size_t bytes, struct ew_memory **out);
     void (*free)(struct ew_memory *m);
     ew_err (*write)(struct ew_memory *m, size_t offset, const void *from, size_t bytes);
@@ -50,7 +50,6 @@ struct ew_backend_type {
      * they are done.  NULL: plain memory. */
     ew_err (*host_alloc)(struct ew_backend *be, size_t bytes, void **out);
     void (*host_free)(struct ew_backend *be, void *p);
-    void *(*map)(struct ew_memory *m);
     void *(*address)(struct ew_memory *m, size_t offset);
 
     /* Kernels, best first; returns how many, up to EW_OFFERS. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading INI text: [section] lines, `key = value` lines, comments after '#' or ';' at the start
- * of a line, and where the reader asks for it behind values.  What the keys mean is left to the
+ * of a line, and where the reader asks for it after values.  What the keys mean is left to the
  * reader.
  *
  *   struct ew_ini ini;
@@ -23,7 +23,7 @@ struct ew_ini {
     char *value;
     int line;
     char *rest;
-    bool notes; /* set after init: white space and '#' behind a value begin a comment, but for in ""
+    bool notes; /* set after init: white space and '#' after a value begin a comment, but for in ""
                  */
     ew_err err; /* set where a line is none of the three */
 };

@@ -214,8 +214,8 @@ static ew_err stopped_early(struct ew_cmd_call *c, const struct ew_train_run *r,
 {
     const struct ew_train_status s = ew_trainer_status(t);
     ew_trainer_save(t);
-    EW_CHECK(!ew_trainer_result(t).behind, EW_ERR_IO, "%s: the checkpoint could not be written",
-             r->o.output);
+    EW_CHECK(!ew_trainer_result(t).checkpoint_failed, EW_ERR_IO,
+             "%s: the checkpoint could not be written", r->o.output);
     if (!first_rank(r))
         return EW_OK;
     ew_cmd_hint(c, "edgewise train --resume %.160s goes on", r->o.output);
@@ -266,7 +266,8 @@ static ew_err finish(struct ew_train_run *r, const struct ew_trainer *t)
     EW_TRY(r->json ? ew_train_print_json(stdout, r, &x) : ew_train_print(r, &x));
     if (write_result(r, &x) != EW_OK)
         EW_WARN("%s", ew_error_message());
-    EW_CHECK(!x.behind, EW_ERR_IO, "%s: the last checkpoint could not be written", r->o.output);
+    EW_CHECK(!x.checkpoint_failed, EW_ERR_IO, "%s: the last checkpoint could not be written",
+             r->o.output);
     return r->o.qat == EW_TRAIN_QAT_OFF ? EW_OK : write_int8(r);
 }
 

@@ -81,7 +81,7 @@ static ew_err print_classes(const struct ew_eval_report *r)
     return ew_table_print(&t, stdout);
 }
 
-ew_err ew_eval_print_matrix(const struct ew_eval_report *r)
+static ew_err print_matrix(const struct ew_eval_report *r)
 {
     const struct ew_confusion *c = &r->run->confusion;
     char align[MATRIX_CLASSES + 2];
@@ -113,7 +113,7 @@ ew_err ew_eval_print(const struct ew_eval_report *r)
     const struct ew_scores s = ew_confusion_scores(&r->run->confusion);
     EW_TRY(print_classes(r));
     putchar('\n');
-    EW_TRY(ew_eval_print_matrix(r));
+    EW_TRY(print_matrix(r));
     char count[EW_TEXT_CHARS];
     printf("\n%s on %s (%s), %s images\n", r->network, ew_dataset_info(r->data)->name,
            ew_split_name(r->split), ew_text_count(s.samples, count));

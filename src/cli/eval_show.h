@@ -21,7 +21,6 @@ ew_err ew_eval_print_json(const struct ew_eval_report *r);
 
 /* The matrix: text on standard output; CSV with the classes' names; a picture, darker where more
  * samples of a class (a row) were predicted as another (a column). */
-ew_err ew_eval_print_matrix(const struct ew_eval_report *r);
 ew_err ew_eval_write_csv(const struct ew_eval_report *r, const char *path);
 ew_err ew_eval_write_png(const struct ew_eval_report *r, const char *path);
 

@@ -5,7 +5,7 @@
  * position in time whose taps see frames only, and no padding, depends on these frames and not on
  * where the window begins.  Such positions are taken from the windows before; others, at both ends
  * of the window, are computed.  The step graph has, in place of a value of T positions, its new
- * ones, those before `lo` and those from `hi` on, one behind the other; where a layer reads more of
+ * ones, those before `lo` and those from `hi` on, one after the other; where a layer reads more of
  * a value than that, what is missing is an input (a band).  Layers that see no time structure (the
  * pools and dense layers at a network's end) read whole values, and run as they are. */
 #ifndef EW_COMPRESS_SLIDE_GRAPH_H

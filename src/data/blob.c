@@ -63,8 +63,9 @@ static ew_err inflate_all(z_stream *z, size_t limit, const char *what, uint8_t *
     return EW_OK;
 }
 
-ew_err ew_gunzip(const uint8_t *bytes, size_t size, size_t limit, const char *what, uint8_t **out,
-                 size_t *out_size)
+/* At most `limit` bytes; release with free().  `what` is for messages. */
+static ew_err inflate_gzip(const uint8_t *bytes, size_t size, size_t limit, const char *what,
+                           uint8_t **out, size_t *out_size)
 {
     z_stream z = {0};
     EW_CHECK(inflateInit2(&z, 15 + 16) == Z_OK, EW_ERR_MEMORY, "%s: no memory to inflate it", what);
@@ -107,8 +108,8 @@ ew_err ew_gzip(const void *bytes, size_t size, uint8_t **out, size_t *out_size)
     return ew_fail(EW_ERR_UNSUPPORTED, "this build packs nothing (EW_ZLIB)");
 }
 
-ew_err ew_gunzip(const uint8_t *bytes, size_t size, size_t limit, const char *what, uint8_t **out,
-                 size_t *out_size)
+static ew_err inflate_gzip(const uint8_t *bytes, size_t size, size_t limit, const char *what,
+                           uint8_t **out, size_t *out_size)
 {
     return ew_fail(EW_ERR_UNSUPPORTED, "%s: this build reads no gzip files (EW_ZLIB)", what);
 }
@@ -137,7 +138,7 @@ static ew_err unpack(struct ew_blob *b)
     EW_TRY(ew_file_read_fd(b->fd, b->path, MAX_PACKED, &bytes, &size));
     const size_t ratio = ew_gunzip_limit(size);
     const size_t limit = ratio < MAX_UNPACKED ? ratio : MAX_UNPACKED;
-    EW_TRY(ew_gunzip((const uint8_t *)bytes, size, limit, b->path, &b->memory, &unpacked));
+    EW_TRY(inflate_gzip((const uint8_t *)bytes, size, limit, b->path, &b->memory, &unpacked));
     close(b->fd);
     b->fd = -1;
     b->size = (int64_t)unpacked;

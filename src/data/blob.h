@@ -25,10 +25,6 @@ ew_err ew_blob_read(const struct ew_blob *b, int64_t at, int64_t n, void *to);
 /* The same into s->raw, with position, bytes and operations noted. */
 ew_err ew_blob_fetch(const struct ew_blob *b, int64_t at, int64_t n, struct ew_sample *s);
 
-/* Inflates gzip bytes, at most `limit`; release with free().  `what` is for messages. */
-ew_err ew_gunzip(const uint8_t *bytes, size_t size, size_t limit, const char *what, uint8_t **out,
-                 size_t *out_size);
-
 /* Packs bytes as gzip, the same bytes each time; release with free().  EW_ERR_UNSUPPORTED: a build
  * without zlib. */
 ew_err ew_gzip(const void *bytes, size_t size, uint8_t **out, size_t *out_size);

@@ -26,7 +26,7 @@ static const char *const test_dirs[] = {"test", "val", "valid", "validation", NU
 
 /* ---- Finding --------------------------------------------------------------------------------- */
 
-bool ew_folder_is_image(const char *name)
+static bool is_image(const char *name)
 {
     static const char *const ends[] = {".jpg", ".jpeg", ".png", ".jpe"};
     const char *dot = strrchr(name, '.');
@@ -116,7 +116,7 @@ static ew_err open_folder(struct ew_dataset *d)
     struct ew_folder *f = ew_arena_alloc(&d->arena, sizeof(*f));
     EW_CHECK(f, EW_ERR_MEMORY, "%s: no memory", d->info.name);
     d->state = f;
-    f->wanted = ew_folder_is_image;
+    f->wanted = is_image;
     EW_TRY(ew_folder_read_names(d, f));
     EW_TRY(ew_folder_open_parts(d, f, d->info.path));
     int64_t n = 0;

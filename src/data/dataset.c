@@ -23,15 +23,7 @@ static const struct ew_reader *const table[] = {
 #undef EW_DATA
 };
 
-int ew_reader_count(void)
-{
-    return (int)EW_COUNT(table);
-}
-
-const struct ew_reader *ew_reader_at(int i)
-{
-    return table[i];
-}
+#define READERS ((int)EW_COUNT(table))
 
 const char *ew_split_name(enum ew_split s)
 {
@@ -99,7 +91,7 @@ static ew_err open_path(struct ew_dataset *d, const char *path)
     d->info.name = last_part(&d->arena, path);
     d->spec = "";
     for (int last = 0; last < 2; last++)
-        for (int i = 0; i < ew_reader_count(); i++)
+        for (int i = 0; i < READERS; i++)
             if (table[i]->knows && table[i]->last == last && table[i]->knows(path))
                 return open_with(table[i], d);
     return ew_fail(EW_ERR_FORMAT, "%s: not a data set", path);
@@ -108,7 +100,7 @@ static ew_err open_path(struct ew_dataset *d, const char *path)
 /* "synthetic" and "synthetic:size=32". */
 static const struct ew_reader *named_reader(const char *what, const char **spec)
 {
-    for (int i = 0; i < ew_reader_count(); i++) {
+    for (int i = 0; i < READERS; i++) {
         const size_t n = strlen(table[i]->name);
         if (!table[i]->knows && strncmp(what, table[i]->name, n) == 0 &&
             (!what[n] || what[n] == ':')) {

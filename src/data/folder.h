@@ -25,8 +25,6 @@ struct ew_folder {
     bool (*wanted)(const char *name); /* files of classes that are samples */
 };
 
-bool ew_folder_is_image(const char *name);
-
 /* classes.txt, or tinyImageNet's wnids.txt, where there is one. */
 ew_err ew_folder_read_names(struct ew_dataset *d, struct ew_folder *f);
 

@@ -44,9 +44,6 @@ struct ew_reader {
     void (*close)(struct ew_dataset *d); /* files; NULL: nothing to close */
 };
 
-int ew_reader_count(void);
-const struct ew_reader *ew_reader_at(int i);
-
 /* ---- For readers ----------------------------------------------------------------------------- */
 
 /* s->raw holds one plain array: [h, w, c] or, `planar`, [c, h, w]. */

@@ -21,16 +21,6 @@ static const struct ew_sensor *const table[] = {
 #undef EW_SENSOR
 };
 
-int ew_sensor_count(void)
-{
-    return (int)EW_COUNT(table);
-}
-
-const struct ew_sensor *ew_sensor_at(int i)
-{
-    return table[i];
-}
-
 /* The growing lists, and what sensors keep. */
 struct ew_board_impl {
     struct ew_channel *channels;

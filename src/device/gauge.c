@@ -27,7 +27,7 @@ ew_err ew_gauges_add(struct ew_probe *p, struct ew_gauges *g, const struct ew_ga
     return ew_probe_add(p, c, &g->list[g->n - 1].channel);
 }
 
-void ew_gauges_read(struct ew_gauges *g, struct ew_sample_value *values)
+static void read_all(struct ew_gauges *g, struct ew_sample_value *values)
 {
     for (int i = 0; i < g->n; i++) {
         const struct ew_gauge *one = &g->list[i];
@@ -39,7 +39,7 @@ void ew_gauges_read(struct ew_gauges *g, struct ew_sample_value *values)
     }
 }
 
-void ew_gauges_close(struct ew_gauges *g)
+static void close_all(struct ew_gauges *g)
 {
     for (int i = 0; i < g->n; i++)
         ew_source_close(&g->list[i].file);
@@ -47,10 +47,10 @@ void ew_gauges_close(struct ew_gauges *g)
 
 void ew_gauges_sensor_read(void *state, int64_t now_ns, struct ew_sample_value *values)
 {
-    ew_gauges_read(state, values);
+    read_all(state, values);
 }
 
 void ew_gauges_sensor_close(void *state)
 {
-    ew_gauges_close(state);
+    close_all(state);
 }

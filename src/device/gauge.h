@@ -22,9 +22,6 @@ struct ew_gauges {
 ew_err ew_gauges_add(struct ew_probe *p, struct ew_gauges *g, const struct ew_gauge *form,
                      struct ew_channel *c, const char *path, bool *added);
 
-void ew_gauges_read(struct ew_gauges *g, struct ew_sample_value *values);
-void ew_gauges_close(struct ew_gauges *g);
-
 /* For sensors whose whole state is a list of gauges: `read` and `close` of the descriptor. */
 void ew_gauges_sensor_read(void *state, int64_t now_ns, struct ew_sample_value *values);
 void ew_gauges_sensor_close(void *state);

@@ -102,7 +102,9 @@ static ew_err read_key(const struct ew_ini *ini, const struct ew_field *table, v
     return ew_fail_in(ew_field_parse(f, ini->value, object), "%s:%d", ini->name, ini->line);
 }
 
-ew_err ew_profile_parse(struct ew_arena *a, const char *name, char *text, struct ew_profile *out)
+/* Reads one profile's text, which is cut up and must outlive it. */
+static ew_err parse_profile(struct ew_arena *a, const char *name, char *text,
+                            struct ew_profile *out)
 {
     struct ew_profile_mode *modes = ew_arena_array(a, MAX_MODES, sizeof(*modes));
     EW_CHECK(modes, EW_ERR_MEMORY, "%s: no memory", name);
@@ -141,7 +143,7 @@ ew_err ew_profiles_load(struct ew_arena *a, const struct ew_profile **list, int 
         EW_CHECK(text && name, EW_ERR_MEMORY, "no memory for board profiles");
         memcpy(text, embedded[i].text, embedded[i].size);
         name[strcspn(name, ".")] = '\0';
-        EW_TRY(ew_profile_parse(a, name, text, &all[i]));
+        EW_TRY(parse_profile(a, name, text, &all[i]));
     }
     *list = all;
     *n = (int)EW_COUNT(embedded);

@@ -52,9 +52,6 @@ extern const struct ew_field ew_profile_fields[];
 /* All profiles, sorted by name; everything lives in the arena. */
 ew_err ew_profiles_load(struct ew_arena *a, const struct ew_profile **list, int *n);
 
-/* Reads one profile's text, which is cut up and must outlive it. */
-ew_err ew_profile_parse(struct ew_arena *a, const char *name, char *text, struct ew_profile *out);
-
 /* The profile with this name, or the one whose `match` fits `text` best (longest piece); NULL:
  * none. */
 const struct ew_profile *ew_profile_find(const struct ew_profile *list, int n, const char *name);

@@ -4,20 +4,10 @@
 
 #include "base/clock.h"
 
-const char *ew_quantity_name(enum ew_quantity q)
-{
-    static const char *const names[] = {
-#define EW_QUANTITY_NAME(id, name, unit) name,
-        EW_QUANTITY_MAP(EW_QUANTITY_NAME)
-#undef EW_QUANTITY_NAME
-    };
-    return names[q];
-}
-
 const char *ew_quantity_unit(enum ew_quantity q)
 {
     static const char *const units[] = {
-#define EW_QUANTITY_UNIT(id, name, unit) unit,
+#define EW_QUANTITY_UNIT(id, unit) unit,
         EW_QUANTITY_MAP(EW_QUANTITY_UNIT)
 #undef EW_QUANTITY_UNIT
     };

@@ -11,20 +11,20 @@
 
 /* clang-format off */
 #define EW_QUANTITY_MAP(X)                                                                         \
-    X(LOAD,    "load",        "%")                                                                 \
-    X(FREQ,    "frequency",   "MHz")                                                               \
-    X(POWER,   "power",       "W")                                                                 \
-    X(ENERGY,  "energy",      "J")                                                                 \
-    X(VOLTAGE, "voltage",     "V")                                                                 \
-    X(CURRENT, "current",     "A")                                                                 \
-    X(TEMP,    "temperature", "C")                                                                 \
-    X(BYTES,   "memory",      "B")                                                                 \
-    X(RATE,    "transfer",    "B/s")                                                               \
-    X(OPS,     "operations",  "1/s")                                                               \
-    X(SHARE,   "share",       "%")                                                                 \
-    X(FAN,     "fan",         "rpm")                                                               \
-    X(COUNT,   "count",       "")                                                                  \
-    X(STATE,   "state",       "")
+    X(LOAD,    "%")                                                                                \
+    X(FREQ,    "MHz")                                                                              \
+    X(POWER,   "W")                                                                                \
+    X(ENERGY,  "J")                                                                                \
+    X(VOLTAGE, "V")                                                                                \
+    X(CURRENT, "A")                                                                                \
+    X(TEMP,    "C")                                                                                \
+    X(BYTES,   "B")                                                                                \
+    X(RATE,    "B/s")                                                                              \
+    X(OPS,     "1/s")                                                                              \
+    X(SHARE,   "%")                                                                                \
+    X(FAN,     "rpm")                                                                              \
+    X(COUNT,   "")                                                                                 \
+    X(STATE,   "")
 
 /* Why a value is not there. */
 #define EW_ABSENT_MAP(X)                                                                           \
@@ -42,7 +42,7 @@
 /* clang-format on */
 
 enum ew_quantity {
-#define EW_QUANTITY_ENUM(id, name, unit) EW_QUANTITY_##id,
+#define EW_QUANTITY_ENUM(id, unit) EW_QUANTITY_##id,
     EW_QUANTITY_MAP(EW_QUANTITY_ENUM)
 #undef EW_QUANTITY_ENUM
         EW_QUANTITY_N
@@ -84,7 +84,6 @@ static inline bool ew_sample_value_is(struct ew_sample_value v)
     return v.absent == EW_ABSENT_NOT;
 }
 
-const char *ew_quantity_name(enum ew_quantity q);
 const char *ew_quantity_unit(enum ew_quantity q);
 const char *ew_absent_text(enum ew_absent a);
 

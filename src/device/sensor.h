@@ -42,9 +42,6 @@ struct ew_sensor {
     void (*close)(void *state); /* files and libraries; NULL: nothing to close */
 };
 
-int ew_sensor_count(void);
-const struct ew_sensor *ew_sensor_at(int i);
-
 /* ---- For probes ------------------------------------------------------------------------------ */
 
 /* Adds a channel (copied; its name and source must live in the arena) and gives its index. */

@@ -42,10 +42,6 @@ ew_err ew_onnx_check_opset(Ew__OnnxOpset *const *list, size_t n);
 ew_err ew_onnx_begin(struct ew_onnx_import *im);
 ew_err ew_onnx_add_constants(struct ew_onnx_import *im);
 
-/* Reads an attribute as it stands. */
-ew_err ew_onnx_read_attr(struct ew_onnx_import *im, const Ew__OnnxAttr *a,
-                         struct ew_onnx_attr *out);
-
 /* Finds the operator of each node; the error names the first that is missing. */
 ew_err ew_onnx_find_ops(struct ew_onnx_import *im);
 

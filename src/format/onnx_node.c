@@ -49,7 +49,7 @@ static ew_err join_strings(struct ew_onnx_import *im, const Ew__OnnxAttr *a,
     return EW_OK;
 }
 
-ew_err ew_onnx_read_attr(struct ew_onnx_import *im, const Ew__OnnxAttr *a, struct ew_onnx_attr *out)
+static ew_err read_attr(struct ew_onnx_import *im, const Ew__OnnxAttr *a, struct ew_onnx_attr *out)
 {
     *out = (struct ew_onnx_attr){.name = ew_onnx_text(a->name), .type = EW_ONNX_OTHER};
     char *text;
@@ -105,7 +105,7 @@ static ew_err read_reference(struct ew_onnx_import *im, const Ew__OnnxAttr *a,
         const Ew__OnnxAttr *def = im->function->attribute_proto[i];
         if (strcmp(ew_onnx_text(def->name), a->ref_attr_name) != 0)
             continue;
-        EW_TRY(ew_onnx_read_attr(im, def, out));
+        EW_TRY(read_attr(im, def, out));
         *there = true;
     }
     out->name = ew_onnx_text(a->name);
@@ -125,7 +125,7 @@ static ew_err read_attrs(struct ew_onnx_import *im, const Ew__OnnxNode *from,
         if (a->ref_attr_name && *a->ref_attr_name)
             EW_TRY(read_reference(im, a, &n->attrs[n->n_attrs], &there));
         else
-            EW_TRY(ew_onnx_read_attr(im, a, &n->attrs[n->n_attrs]));
+            EW_TRY(read_attr(im, a, &n->attrs[n->n_attrs]));
         n->n_attrs += there;
     }
     return EW_OK;

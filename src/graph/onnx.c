@@ -314,7 +314,7 @@ ew_err ew_onnx_set_int(struct ew_onnx_node *n, const char *name, int64_t v)
     return EW_OK;
 }
 
-ew_err ew_onnx_set_float(struct ew_onnx_node *n, const char *name, double v)
+static ew_err set_float(struct ew_onnx_node *n, const char *name, double v)
 {
     struct ew_onnx_attr *a;
     EW_TRY(claim(n, name, EW_ONNX_FLOAT, &a));
@@ -401,7 +401,7 @@ static ew_err export_field(const struct ew_field *f, const char *name, const voi
     case EW_FIELD_SIZE:
         return ew_onnx_set_int(n, name, *(const int64_t *)p);
     case EW_FIELD_FLOAT:
-        return ew_onnx_set_float(n, name, *(const double *)p);
+        return set_float(n, name, *(const double *)p);
     case EW_FIELD_ENUM:
         return ew_onnx_set_str(n, name, f->choices[*(const int *)p]);
     case EW_FIELD_STR:

@@ -82,7 +82,6 @@ ew_err ew_onnx_import_default(struct ew_graph *g, const struct ew_op *op,
 
 /* Adds or replaces an attribute. */
 ew_err ew_onnx_set_int(struct ew_onnx_node *n, const char *name, int64_t v);
-ew_err ew_onnx_set_float(struct ew_onnx_node *n, const char *name, double v);
 ew_err ew_onnx_set_str(struct ew_onnx_node *n, const char *name, const char *v);
 ew_err ew_onnx_set_ints(struct ew_onnx_node *n, const char *name, const int64_t *v, int count);
 ew_err ew_onnx_set_tensor(struct ew_onnx_node *n, const char *name, const struct ew_tensor *v);

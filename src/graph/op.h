@@ -75,7 +75,7 @@ enum ew_op_flag {
                                  * it (weights on their way from integers) */
     EW_OP_BATCH_NORM = 1 << 9, /* normalises the channels of in[0], in training by the statistics of
                                 * the batch, which aux keeps; in[1] and in[2] scale and shift */
-    EW_OP_JOIN = 1 << 10,      /* out[0] is all inputs, one behind the other along an axis */
+    EW_OP_JOIN = 1 << 10,      /* out[0] is all inputs, one after the other along an axis */
     EW_OP_ZEROS_PASS = 1 << 11, /* out[0] is positive only where what it is taken from is, in[0] or
                                  * with JOIN any input, and gradients go there alone */
     EW_OP_MEAN = 1 << 12,       /* averages in[0] over windows, of which each element is in one */

@@ -44,17 +44,6 @@ bool ew_dtype_from_onnx(int onnx, enum ew_dtype *out)
     return false;
 }
 
-bool ew_dtype_from_name(const char *name, enum ew_dtype *out)
-{
-    for (int i = 0; i < EW_DTYPE_COUNT; i++) {
-        if (strcmp(dtypes[i].name, name) == 0) {
-            *out = (enum ew_dtype)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 bool ew_dtype_is_float(enum ew_dtype t)
 {
     return t == EW_F32 || t == EW_F64 || t == EW_F16 || t == EW_BF16;

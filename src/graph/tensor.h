@@ -39,7 +39,6 @@ const char *ew_dtype_name(enum ew_dtype t);
 size_t ew_dtype_size(enum ew_dtype t);
 int ew_dtype_onnx(enum ew_dtype t);                    /* TensorProto.DataType */
 bool ew_dtype_from_onnx(int onnx, enum ew_dtype *out); /* false: not one of ours */
-bool ew_dtype_from_name(const char *name, enum ew_dtype *out);
 bool ew_dtype_is_float(enum ew_dtype t);
 
 #define EW_MAX_RANK 8

@@ -100,7 +100,9 @@ ew_err ew_list_permute(struct ew_graph *g, int node, const int *perm, int *out_p
     return ew_graph_const_ints(g, v->name, moved.v, rank, &g->nodes[node].in[1]);
 }
 
-bool ew_axis_keeps_order(const struct ew_shape *s, const int *perm, unsigned *unit)
+/* For views: true where perm leaves the bytes in order, given that some axes have one element.
+ * *unit gets these axes (bit i: old axis i); axis 0, the batch, may change and never counts. */
+static bool keeps_order(const struct ew_shape *s, const int *perm, unsigned *unit)
 {
     *unit = 0;
     for (int i = 0; i < s->rank; i++) {
@@ -132,7 +134,7 @@ ew_err ew_view_permute(struct ew_graph *g, int node, const int *perm, int *out_p
     const struct ew_shape *s = &g->values[n->in[0]].t.shape;
     int64_t *attr = int_attr(n, "unit");
     unsigned unit, moved = 0;
-    EW_CHECK(ew_axis_keeps_order(s, perm, &unit), EW_ERR_UNSUPPORTED,
+    EW_CHECK(keeps_order(s, perm, &unit), EW_ERR_UNSUPPORTED,
              "%s: the permuted bytes are in another order", n->name);
     unit |= (unsigned)*attr;
     for (int i = 0; i < s->rank; i++)

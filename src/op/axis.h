@@ -25,10 +25,6 @@ ew_err ew_list_permute(struct ew_graph *g, int node, const int *perm, int *out_p
 /* The axes in a list of known value, resolved and free of doubles; absent (NULL): the first n. */
 ew_err ew_axes_read(const struct ew_tensor *t, int rank, int n, struct ew_ints *out);
 
-/* For views: true where perm leaves the bytes in order, given that some axes have one element.
- * *unit gets these axes (bit i: old axis i); axis 0, the batch, may change and never counts. */
-bool ew_axis_keeps_order(const struct ew_shape *s, const int *perm, unsigned *unit);
-
 /* The guard of a view whose input was permuted that way: the shape must still have one element in
  * each axis of `unit`, else the layout does not fit and the bytes would be in the wrong order. */
 ew_err ew_axis_check_unit(const struct ew_shape *s, int64_t unit);

@@ -49,8 +49,6 @@ struct ew_dpu_conv_attr {
     bool leaky; /* negative sums times 26 / 256 */
 };
 
-ew_err ew_dpu_conv_resolve(const struct ew_call *c, struct ew_int_conv *out);
-
 /* dpu_add and dpu_mul, of tensors of one shape or one value a channel in the second. */
 struct ew_dpu_two_attr {
     struct ew_quant_clamp clamp;

@@ -16,7 +16,7 @@ static const struct ew_field attrs[] = {
     EW_FIELD_END};
 /* clang-format on */
 
-ew_err ew_dpu_conv_resolve(const struct ew_call *c, struct ew_int_conv *out)
+static ew_err resolve(const struct ew_call *c, struct ew_int_conv *out)
 {
     *out = (struct ew_int_conv){.x = EW_DPU_CONV_X,
                                 .x_zero = EW_DPU_CONV_INPUTS,
@@ -31,7 +31,7 @@ static ew_err infer(const struct ew_call *c)
     struct ew_int_conv v;
     for (int i = 0; i < c->n_in; i++)
         EW_TRY(ew_types_check(c, i, 1 << EW_S8));
-    EW_TRY(ew_dpu_conv_resolve(c, &v));
+    EW_TRY(resolve(c, &v));
     EW_CHECK(!bias || ew_tensor_count(bias) == v.s.filters, EW_ERR_SHAPE,
              "the bias does not have one entry for each of %lld filters", (long long)v.s.filters);
     ew_int_conv_infer(c, &v);
@@ -42,7 +42,7 @@ static ew_err infer(const struct ew_call *c)
 static void cost(const struct ew_call *c, struct ew_cost *out)
 {
     struct ew_int_conv v;
-    if (ew_dpu_conv_resolve(c, &v) == EW_OK)
+    if (resolve(c, &v) == EW_OK)
         ew_conv_cost(&v.s, c, out);
 }
 
@@ -63,7 +63,7 @@ static ew_err forward(const struct ew_call *c)
     const struct ew_dpu_conv_attr *a = c->attr;
     const struct ew_tensor *bias = ew_call_in(c, EW_DPU_CONV_BIAS);
     struct ew_int_conv v;
-    EW_TRY(ew_dpu_conv_resolve(c, &v));
+    EW_TRY(resolve(c, &v));
     ew_int_conv_begin(c, &v);
     int8_t *y = c->out[0]->data;
     for (int64_t n = 0; n < v.s.w.batch; n++) {

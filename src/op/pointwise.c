@@ -146,11 +146,6 @@ static ew_err broadcast_infer(const struct ew_call *c, unsigned types)
     return EW_OK;
 }
 
-ew_err ew_broadcast_infer(const struct ew_call *c)
-{
-    return broadcast_infer(c, EW_TYPES_ALL);
-}
-
 ew_err ew_broadcast_infer_number(const struct ew_call *c)
 {
     return broadcast_infer(c, EW_TYPES_NUMBER);

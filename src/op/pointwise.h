@@ -90,7 +90,6 @@ void ew_broadcast_accumulate(struct ew_tensor *t, const struct ew_shape *out, in
 
 /* Shapes of one or more inputs of one type by broadcasting; out has in[0]'s type (or `bool` for
  * comparisons). */
-ew_err ew_broadcast_infer(const struct ew_call *c);
 ew_err ew_broadcast_infer_number(const struct ew_call *c); /* no bool */
 ew_err ew_broadcast_infer_float(const struct ew_call *c);
 ew_err ew_broadcast_infer_int(const struct ew_call *c);

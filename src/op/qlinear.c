@@ -122,7 +122,8 @@ ew_err ew_qpool_infer(const struct ew_call *c, const struct ew_window *w)
     return EW_OK;
 }
 
-float ew_qpool_ratio(const struct ew_call *c, int64_t elements)
+/* The ratio of a window of so many elements. */
+static float pool_ratio(const struct ew_call *c, int64_t elements)
 {
     const float y = (float)scale_of(c, EW_QPOOL_Y_SCALE) * (float)elements;
     return ew_quant_ratio(scale_of(c, EW_QPOOL_X_SCALE), 1, (double)y);
@@ -148,7 +149,7 @@ ew_err ew_qpool_forward(const struct ew_call *c, const struct ew_window *w, bool
     for (int64_t n = 0; n < w->batch; n++) {
         int64_t o[EW_WINDOW_DIMS] = {0};
         do {
-            const float ratio = ew_qpool_ratio(c, ew_tap_count(w, o, padded));
+            const float ratio = pool_ratio(c, ew_tap_count(w, o, padded));
             for (int64_t k = 0; k < w->channels; k++) {
                 const int64_t q =
                     ew_quant_sum(window_sum(c, w, n, o, k), ratio, zero, c->out[0]->dtype);

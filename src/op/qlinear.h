@@ -114,8 +114,6 @@ enum ew_qpool_in {
 
 ew_err ew_qpool_infer(const struct ew_call *c, const struct ew_window *w);
 ew_err ew_qpool_forward(const struct ew_call *c, const struct ew_window *w, bool padded);
-/* The ratio of a window of so many elements. */
-float ew_qpool_ratio(const struct ew_call *c, int64_t elements);
 
 /* lookup: y = table[x], x's byte counting as unsigned. */
 enum ew_lookup_in { EW_LOOKUP_X, EW_LOOKUP_TABLE, EW_LOOKUP_INPUTS };

@@ -319,7 +319,8 @@ static ew_err collect_run(const struct ew_figure_desc *d, const struct ew_run_da
 
 /* ---- Keys ---- */
 
-int ew_obs_order(const struct ew_obs *a, const struct ew_obs *b)
+/* Order of facets, series, machines, options, x, qualities. */
+static int by_group(const struct ew_obs *a, const struct ew_obs *b)
 {
     int c = ew_text_order(a->facet, b->facet);
     c = c ? c : ew_text_order(a->series, b->series);
@@ -331,7 +332,7 @@ int ew_obs_order(const struct ew_obs *a, const struct ew_obs *b)
 
 bool ew_obs_same(const struct ew_obs *a, const struct ew_obs *b)
 {
-    return ew_obs_order(a, b) == 0;
+    return by_group(a, b) == 0;
 }
 
 static int by_setting(const void *a, const void *b)
@@ -344,7 +345,7 @@ static int by_setting(const void *a, const void *b)
 
 static int by_order(const void *a, const void *b)
 {
-    return ew_obs_order(a, b);
+    return by_group(a, b);
 }
 
 /* An option that is the same wherever x and series are the same comes with them (a storage medium
@@ -370,7 +371,7 @@ static ew_err settle_options(struct ew_obs *v, int n, struct ew_arena *a)
     return EW_OK;
 }
 
-/* v[n], sorted by ew_obs_order, of one facet: keeps the slices (all but x and quality the same)
+/* v[n], sorted by by_group, of one facet: keeps the slices (all but x and quality the same)
  * that have at least `least` values of x; returns how many observations stay. */
 static int keep_sweeps(struct ew_obs *v, int n, int least)
 {

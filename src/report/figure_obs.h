@@ -40,9 +40,6 @@ ew_err ew_obs_collect(const struct ew_figure_desc *d, const struct ew_results *r
 /* The value of the first of these properties ("power-mode|power_mode") that the run has. */
 const char *ew_obs_property(const struct ew_run_data *run, const char *names, struct ew_arena *a);
 
-/* Order of facets, series, machines, options, x, qualities. */
-int ew_obs_order(const struct ew_obs *a, const struct ew_obs *b);
-
 /* Its group is the same: all but the values. */
 bool ew_obs_same(const struct ew_obs *a, const struct ew_obs *b);
 

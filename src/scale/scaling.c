@@ -66,7 +66,7 @@ static const struct ew_scaling_rule rules[] = {
 };
 /* clang-format on */
 
-const struct ew_scaling_rule *ew_scaling_rule_find(const char *network)
+static const struct ew_scaling_rule *find_rule(const char *network)
 {
     for (size_t i = 0; i < EW_COUNT(rules); i++)
         if (strcmp(rules[i].network, network) == 0)
@@ -91,7 +91,7 @@ ew_err ew_scaling_open(const char *network, const struct ew_model_opts *opts,
         out->opts.classes = v->classes;
     EW_TRY(ew_model_filters(network, &out->opts, out->base, EW_MAX_GATES, &out->n));
     EW_CHECK(out->n > 0, EW_ERR_ARG, "%s: has no widths to scale", network);
-    out->rule = ew_scaling_rule_find(network);
+    out->rule = find_rule(network);
     return EW_OK;
 }
 

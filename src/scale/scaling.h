@@ -54,6 +54,4 @@ struct ew_scaling_rule {
     bool halve;              /* where a step would reach below 0, halve tau instead */
 };
 
-const struct ew_scaling_rule *ew_scaling_rule_find(const char *network); /* NULL: none */
-
 #endif

@@ -32,8 +32,9 @@ static int bind_field(sqlite3_stmt *st, int at, const struct ew_field *f, const 
     return sqlite3_bind_text(st, at, text, -1, SQLITE_TRANSIENT);
 }
 
-ew_err ew_store_bind(struct ew_store *s, sqlite3_stmt *st, int first, enum ew_record r,
-                     const void *row)
+/* Binds the fields of `row` from parameter `first` on. */
+static ew_err bind_row(struct ew_store *s, sqlite3_stmt *st, int first, enum ew_record r,
+                       const void *row)
 {
     for (const struct ew_field *f = ew_record_kind(r)->fields; f->name; f++) {
         const int rc = bind_field(st, first++, f, row);
@@ -43,7 +44,8 @@ ew_err ew_store_bind(struct ew_store *s, sqlite3_stmt *st, int first, enum ew_re
     return EW_OK;
 }
 
-ew_err ew_store_step(struct ew_store *s, sqlite3_stmt *st)
+/* Runs a statement that gives nothing and makes it ready for the next time. */
+static ew_err step_once(struct ew_store *s, sqlite3_stmt *st)
 {
     s->steps = 0;
     const int rc = sqlite3_step(st);
@@ -83,8 +85,8 @@ static ew_err put(struct ew_store *s, enum ew_record r, int64_t run, const void 
     const bool of_run = ew_table_form(r)->of_run;
     if (of_run)
         sqlite3_bind_int64(st, 1, run);
-    EW_TRY(ew_store_bind(s, st, of_run ? 2 : 1, r, row));
-    return ew_store_step(s, st);
+    EW_TRY(bind_row(s, st, of_run ? 2 : 1, r, row));
+    return step_once(s, st);
 }
 
 /* Two sets of options with one hash would share their results. */
@@ -157,7 +159,7 @@ ew_err ew_store_run_update(struct ew_store *s, int64_t run, const struct ew_run_
             bind_field(st, at, f, row);
     if (st) {
         sqlite3_bind_int64(st, at, run);
-        err = ew_store_step(s, st);
+        err = step_once(s, st);
         sqlite3_finalize(st);
     }
     ew_arena_fini(&a);
@@ -180,7 +182,7 @@ ew_err ew_store_run_delete(struct ew_store *s, int64_t run)
     sqlite3_stmt *st = NULL;
     EW_TRY(ew_store_prepare(s, "DELETE FROM run WHERE id = ?1", 0, &st));
     sqlite3_bind_int64(st, 1, run);
-    const ew_err err = ew_store_step(s, st);
+    const ew_err err = step_once(s, st);
     sqlite3_finalize(st);
     return err;
 }

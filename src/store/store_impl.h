@@ -43,13 +43,6 @@ ew_err ew_schema_upgrade(struct ew_store *s);
 /* "run, a, b, c" of a record; from the arena. */
 const char *ew_schema_columns(enum ew_record r, struct ew_arena *a);
 
-/* Binds the fields of `row` from parameter `first` on. */
-ew_err ew_store_bind(struct ew_store *s, sqlite3_stmt *st, int first, enum ew_record r,
-                     const void *row);
-
-/* Runs a statement that gives nothing and makes it ready for the next time. */
-ew_err ew_store_step(struct ew_store *s, sqlite3_stmt *st);
-
 /* Rows of a statement, which they take over. */
 ew_err ew_rows_new(struct ew_store *s, sqlite3_stmt *st, struct ew_rows **out);
 

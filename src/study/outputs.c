@@ -56,7 +56,8 @@ static bool existing_part(const char *path, char real[PATH_MAX])
     return true;
 }
 
-ew_err ew_output_check_inside(const char *what, const char *path)
+/* Refuses a path that lies outside of the present folder, links followed. */
+static ew_err check_inside(const char *what, const char *path)
 {
     char plain[EW_OUTPUT_CHARS], here[PATH_MAX], real[PATH_MAX];
     EW_CHECK(realpath(".", here), EW_ERR_IO, "the present folder: %s", strerror(errno));
@@ -104,7 +105,7 @@ static ew_err check_setup(const struct ew_study *s)
         line += strspn(line, " \t\n");
         snprintf(path, sizeof(path), "%.*s", (int)strcspn(line, " \t|\n"), line);
         if (*path)
-            EW_TRY(ew_fail_in(ew_output_check_inside("setup", path), "%s", s->name));
+            EW_TRY(ew_fail_in(check_inside("setup", path), "%s", s->name));
         line = strchr(line, '\n');
     }
     return EW_OK;
@@ -117,7 +118,7 @@ ew_err ew_output_check(const struct ew_study *s, bool outside)
     ew_err err = outside ? EW_OK : check_setup(s);
     for (int i = 0; err == EW_OK && i < s->n_jobs; i++) {
         if (s->jobs[i].keep && !outside)
-            err = ew_fail_in(ew_output_check_inside("keep", s->jobs[i].keep), "%s: [%s]", s->name,
+            err = ew_fail_in(check_inside("keep", s->jobs[i].keep), "%s: [%s]", s->name,
                              s->jobs[i].label);
         if (err == EW_OK)
             err = check_keep(s, i, names);

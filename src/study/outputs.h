@@ -17,9 +17,6 @@ struct ew_output {
     const char *keep; /* NULL: it is removed after the job */
 };
 
-/* Refuses a path that lies outside of the present folder, links followed. */
-ew_err ew_output_check_inside(const char *what, const char *path);
-
 /* Refuses a study two of whose jobs would keep under one name or inside each other, and, unless
  * `outside` is allowed, names of `keep` and `setup` that leave the present folder. */
 ew_err ew_output_check(const struct ew_study *s, bool outside);

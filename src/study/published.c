@@ -154,7 +154,8 @@ static bool fits_one(const char *value, const char *patterns)
     }
 }
 
-bool ew_fact_fits(const struct ew_fact *f, const char *const *words, int n)
+/* It fits all words "column=PATTERN,PATTERN": shell patterns, one of which must fit. */
+static bool fits_words(const struct ew_fact *f, const char *const *words, int n)
 {
     for (int i = 0; i < n; i++) {
         char column[64];
@@ -246,7 +247,7 @@ bool ew_fact_row(struct ew_arena *a, const struct ew_fact *f, const struct ew_fa
                  struct ew_published_row *row)
 {
     double value;
-    if (strcmp(f->file, rule->file) != 0 || !ew_fact_fits(f, rule->fit, rule->n_fit) ||
+    if (strcmp(f->file, rule->file) != 0 || !fits_words(f, rule->fit, rule->n_fit) ||
         !ew_num_float(ew_fact_get(f, "value"), &value))
         return false;
     const char *settings = "";

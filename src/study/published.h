@@ -26,9 +26,6 @@ ew_err ew_fact_list_load(struct ew_arena *a, struct ew_fact_list *out);
 /* A column of it; "" where its file has none of this name. */
 const char *ew_fact_get(const struct ew_fact *f, const char *column);
 
-/* It fits all words "column=PATTERN,PATTERN": shell patterns, one of which must fit. */
-bool ew_fact_fits(const struct ew_fact *f, const char *const *words, int n);
-
 /* A value of a column that has another name here. */
 struct ew_fact_name {
     const char *column, *theirs, *ours;

@@ -50,7 +50,7 @@ struct ew_runner_report {
 };
 
 struct ew_runner_counts {
-    int64_t total, at; /* jobs, and how many are behind us */
+    int64_t total, at; /* jobs, and how many are done */
     int64_t known, done, failed, skipped;
     int64_t passed; /* not needed any more */
     double left_s;  /* guess; nan: none */

@@ -10,7 +10,7 @@ struct ew_exchange_box {
     int64_t n, piece, spikes;
     void *sent, *got; /* messages, as the form has them */
     float *sum;       /* plain: this rank's piece; topk: all */
-    float *rest;      /* what was not sent yet; NULL: nothing stays behind */
+    float *rest;      /* what was not sent yet; NULL: everything is sent */
     float *rest_sum;  /* fp16: of this rank's piece of the sums */
     struct ew_message message;
 };

@@ -299,8 +299,8 @@ void ew_rundir_checkpoint(struct ew_rundir *r, const char *name, const struct ew
     char path[EW_RUNDIR_PATH];
     if (!*r->path)
         return;
-    r->behind = ew_checkpoint_write(ew_rundir_file(r, name, path), c) != EW_OK;
-    if (r->behind)
+    r->checkpoint_failed = ew_checkpoint_write(ew_rundir_file(r, name, path), c) != EW_OK;
+    if (r->checkpoint_failed)
         warn(r, "checkpoint", ew_error_message());
     else
         r->warned = false; /* there is room again: the next failure is news */

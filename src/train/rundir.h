@@ -43,7 +43,7 @@ struct ew_rundir {
     char path[EW_RUNDIR_PATH]; /* "": nothing is written */
     struct ew_rowfile rows[EW_ROWS_COUNT];
     bool warned;
-    bool behind; /* the last checkpoint could not be written */
+    bool checkpoint_failed; /* the last checkpoint could not be written */
 };
 
 /* Makes the folder where it is not there and opens its files, cut to the sizes given (0: new).

@@ -140,5 +140,5 @@ void ew_trainer_save(struct ew_trainer *t)
         return;
     }
     EW_WARN("checkpoint: %s", ew_error_message());
-    t->dir.behind = true;
+    t->dir.checkpoint_failed = true;
 }

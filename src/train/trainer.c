@@ -405,7 +405,7 @@ struct ew_train_result ew_trainer_result(const struct ew_trainer *t)
                                 .energy_j =
                                     p->epoch && p->energy_epochs == p->epoch ? p->energy_j : -1,
                                 .cache_features_s = t->features_s,
-                                .behind = t->dir.behind};
+                                .checkpoint_failed = t->dir.checkpoint_failed};
     r.epoch_s = p->epoch ? p->all.wall_s / (double)p->epoch : 0;
     r.images_per_s = p->all.wall_s > 0 ? (double)p->images_all / p->all.wall_s : 0;
     return r;

@@ -74,7 +74,7 @@ struct ew_train_result {
     int64_t peak_rss_bytes, planned_bytes;
     double energy_j;         /* of all epochs' training; negative: not known */
     double cache_features_s; /* of computing features once; 0: not done */
-    bool behind;             /* the last checkpoint could not be written */
+    bool checkpoint_failed;  /* the last checkpoint could not be written */
 };
 
 struct ew_trainer;

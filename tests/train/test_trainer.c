@@ -143,7 +143,7 @@ static void learns_and_keeps_the_best(void)
     EW_EXPECT(r.test.accuracy > 0.6);
     EW_EXPECT_INT(r.test.samples, 64);
     EW_EXPECT_INT(r.images, 16 * 256);
-    EW_EXPECT(r.best_epoch >= 1 && !r.behind);
+    EW_EXPECT(r.best_epoch >= 1 && !r.checkpoint_failed);
     EW_EXPECT_INT(access(ew_test_path("best/best.ckpt"), F_OK), 0);
     session_close(&s);
 }
@@ -491,10 +491,10 @@ static void survives_a_full_disk(void)
     setrlimit(RLIMIT_FSIZE, &small);
     train_some(s.t, 15);
     ew_trainer_save(s.t);
-    EW_EXPECT(ew_trainer_result(s.t).behind);
+    EW_EXPECT(ew_trainer_result(s.t).checkpoint_failed);
     setrlimit(RLIMIT_FSIZE, &before);
     train_some(s.t, 0);
-    EW_EXPECT(!ew_trainer_result(s.t).behind); /* there is room again */
+    EW_EXPECT(!ew_trainer_result(s.t).checkpoint_failed); /* there is room again */
     EW_EXPECT(weights_sum(s.job.net) == want);
     session_close(&s);
     struct ew_checkpoint c;

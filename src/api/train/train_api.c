@@ -274,7 +274,7 @@ EW_API ew_err ew_training_save(struct ew_training *t)
 {
     EW_CHECK(t->folder, EW_ERR_ARG, "training has no folder to save to");
     ew_trainer_save(t->trainer);
-    EW_CHECK(!ew_trainer_result(t->trainer).behind, EW_ERR_IO,
+    EW_CHECK(!ew_trainer_result(t->trainer).checkpoint_failed, EW_ERR_IO,
              "%s: the checkpoint could not be written", t->folder);
     return EW_OK;
 }

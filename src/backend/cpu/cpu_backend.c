@@ -196,11 +196,6 @@ static ew_err fill(struct ew_memory *m, size_t offset, int byte, size_t bytes)
     return EW_OK;
 }
 
-static void *map(struct ew_memory *m)
-{
-    return data_of(m);
-}
-
 static void *address(struct ew_memory *m, size_t offset)
 {
     return data_of(m) + offset;
@@ -265,7 +260,6 @@ const struct ew_backend_type ew_cpu_type = {.name = "cpu",
                                             .write = put,
                                             .read = get,
                                             .fill = fill,
-                                            .map = map,
                                             .address = address,
                                             .offer = ew_cpu_offer,
                                             .candidates = ew_cpu_candidates,

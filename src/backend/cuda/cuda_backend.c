@@ -499,11 +499,6 @@ static ew_err fill(struct ew_memory *m, size_t offset, int byte, size_t bytes)
         be->cu, be->cu->fill(be->q, ((struct block *)m)->data + offset, byte, bytes), "fill");
 }
 
-static void *map(struct ew_memory *m)
-{
-    return NULL;
-}
-
 static void *address(struct ew_memory *m, size_t offset)
 {
     return ((struct block *)m)->data + offset;
@@ -711,7 +706,6 @@ const struct ew_backend_type ew_cuda_type = {.name = "cuda",
                                              .host_free = free_pinned,
                                              .write_floats = put_floats,
                                              .read_floats = get_floats,
-                                             .map = map,
                                              .address = address,
                                              .offer = ew_cuda_offer_all,
                                              .task = ew_cuda_task,

@@ -13,8 +13,10 @@
 #include "report/serve/serve.h"
 #include "report/store/load.h"
 
+static ew_answer_fn answer_index, answer_figures, answer_report;
+
 const struct ew_answer ew_answers[] = {
-    {.path = "/", .type = "text/html; charset=utf-8", .make = ew_answer_index, .keep_ms = 60000},
+    {.path = "/", .type = "text/html; charset=utf-8", .make = answer_index, .keep_ms = 60000},
     {.path = "/style.css", .type = "text/css; charset=utf-8", .asset = "style.css"},
     {.path = "/page.js", .type = "text/javascript; charset=utf-8", .asset = "page.js"},
     {.path = "/live.js", .type = "text/javascript; charset=utf-8", .asset = "live.js"},
@@ -32,11 +34,11 @@ const struct ew_answer ew_answers[] = {
      .keep_ms = 100},
     {.path = "/figures",
      .type = "text/html; charset=utf-8",
-     .make = ew_answer_figures,
+     .make = answer_figures,
      .keep_ms = 4000},
     {.path = "/report.html",
      .type = "text/html; charset=utf-8",
-     .make = ew_answer_report,
+     .make = answer_report,
      .keep_ms = 4000,
      .own_csp = true},
     {.path = "/metrics",
@@ -46,7 +48,7 @@ const struct ew_answer ew_answers[] = {
     {.path = NULL},
 };
 
-ew_err ew_answer_index(const char *db, FILE *out)
+static ew_err answer_index(const char *db, FILE *out)
 {
     fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
@@ -106,7 +108,7 @@ static ew_err load(const char *db, struct ew_results *r, struct ew_figures *f)
     return e;
 }
 
-ew_err ew_answer_figures(const char *db, FILE *out)
+static ew_err answer_figures(const char *db, FILE *out)
 {
     struct ew_results r;
     struct ew_figures f;
@@ -120,7 +122,7 @@ ew_err ew_answer_figures(const char *db, FILE *out)
     return e;
 }
 
-ew_err ew_answer_report(const char *db, FILE *out)
+static ew_err answer_report(const char *db, FILE *out)
 {
     struct ew_results r;
     struct ew_figures f;

@@ -18,7 +18,8 @@ const struct ew_kernel_list *ew_catalogue_at(int i)
     return i - n < ew_other_kernels_count ? &ew_other_kernels[i - n] : NULL;
 }
 
-const struct ew_kernel_rule *ew_catalogue_refuses(const struct ew_kernel_entry *e,
+/* The first condition that does not hold; NULL: all do. */
+static const struct ew_kernel_rule *first_refusal(const struct ew_kernel_entry *e,
                                                   const struct ew_kernel_case *c)
 {
     for (int i = 0; i < EW_KERNEL_RULES && e->rules[i].holds; i++)
@@ -52,7 +53,7 @@ int ew_catalogue_offer_dense(const struct ew_kernel_list *l, const struct ew_ker
     const int most = l->most ? l->most : EW_OFFERS - 1;
     int n = 0;
     for (int i = 0; i < l->n && n < most; i++)
-        if (l->entries[i].make && !ew_catalogue_refuses(&l->entries[i], c))
+        if (l->entries[i].make && !first_refusal(&l->entries[i], c))
             out[n++] = l->entries[i].make(c);
     return n;
 }
@@ -65,7 +66,7 @@ int ew_catalogue_offer(const struct ew_kernel_list *l, const struct ew_kernel_qu
         return 0;
     const int n = ew_catalogue_offer_dense(l, &c, out);
     for (int i = 0; i < l->n && n > 0; i++)
-        if (l->entries[i].wrap && !ew_catalogue_refuses(&l->entries[i], &c))
+        if (l->entries[i].wrap && !first_refusal(&l->entries[i], &c))
             out[0] = l->entries[i].wrap(&c, out[0]);
     return n;
 }
@@ -97,7 +98,7 @@ static void add_roofline(const struct ew_kernel_query *query, struct ew_kernel_c
 static struct ew_kernel_candidate describe(const struct ew_kernel_entry *e,
                                            const struct ew_kernel_case *c)
 {
-    const struct ew_kernel_rule *no = ew_catalogue_refuses(e, c);
+    const struct ew_kernel_rule *no = first_refusal(e, c);
     struct ew_kernel_candidate out = {.name = e->name,
                                       .technique = e->folder,
                                       .refused = no ? no->says : NULL,

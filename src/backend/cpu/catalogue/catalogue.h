@@ -67,10 +67,6 @@ int ew_catalogue_offer(const struct ew_kernel_list *l, const struct ew_kernel_qu
 int ew_catalogue_offer_dense(const struct ew_kernel_list *l, const struct ew_kernel_case *c,
                              struct ew_kernel *out);
 
-/* The first condition that does not hold; NULL: all do. */
-const struct ew_kernel_rule *ew_catalogue_refuses(const struct ew_kernel_entry *e,
-                                                  const struct ew_kernel_case *c);
-
 /* The CPU's part of ew_backend_candidates. */
 struct ew_kernel_candidate;
 int ew_cpu_candidates(const struct ew_kernel_query *query, struct ew_kernel_candidate *out,
