@@ -61,8 +61,7 @@ ew_err ew_library_open(const char *file, const struct ew_symbol *symbols, void *
 
 /* ---- Modules of our own ---------------------------------------------------------------------- */
 
-/* The folder of the program or shared library that this function is in; "" where unknown. */
-static void own_folder(char *out, size_t size)
+void ew_library_own_folder(char *out, size_t size)
 {
     Dl_info info;
     ew_err (*self)(const char *, const char *, void **) = ew_module_open;
@@ -120,7 +119,7 @@ ew_err ew_module_open(const char *file, const char *variable, void **out)
         EW_CHECK(*out, EW_ERR_UNSUPPORTED, "%s", failed);
         return EW_OK;
     }
-    own_folder(folder, sizeof(folder));
+    ew_library_own_folder(folder, sizeof(folder));
     for (size_t i = 0; i < EW_COUNT(below) && !*out && folder[0]; i++)
         *out = open_below(folder, below[i], file, why);
     if (!*out)

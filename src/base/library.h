@@ -5,6 +5,7 @@
 #define EW_BASE_LIBRARY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/err.h"
 
@@ -24,6 +25,9 @@ struct ew_symbol {
 /* Opens `file` ("libcurl.so.4") and finds all symbols of a list that a nameless one ends.  Fails
  * with EW_ERR_UNSUPPORTED, saying what is missing.  Close with dlclose. */
 ew_err ew_library_open(const char *file, const struct ew_symbol *symbols, void **out);
+
+/* The folder of the program or shared library that this code is in; "" where unknown. */
+void ew_library_own_folder(char *out, size_t size);
 
 /* Opens a module of Edgewise's own: the file that the environment variable names, else `file`
  * beside the program or the library, in the lib folders beside that, or where the system looks.

@@ -12,6 +12,7 @@
 #include "base/field.h"
 #include "base/file.h"
 #include "base/ini.h"
+#include "base/library.h"
 #include "base/sha256.h"
 #include "data/download.h"
 #include "network/labels.h"
@@ -84,23 +85,19 @@ static ew_err cache_folder(char out[EW_TRAINED_PATH])
     return EW_OK;
 }
 
-/* bin/edgewise of an installation has them in share/edgewise/models, src/edgewise of a build in a
- * folder of the same place. */
-static bool program_folder(char out[EW_TRAINED_PATH])
+/* An installation has them in share/edgewise/models beside bin/, where the program is, and lib/ or
+ * lib/<architecture>/, where the library is; a build has the same folder beside src/. */
+static bool is_installed(const char *name, char path[EW_TRAINED_PATH])
 {
-    char exe[EW_TRAINED_PATH - 64];
-    const ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-    if (n <= 0)
-        return false;
-    exe[n] = '\0';
-    for (int i = 0; i < 2; i++) {
-        char *slash = strrchr(exe, '/');
-        if (!slash)
-            return false;
-        *slash = '\0';
+    static const char *const above[] = {"..", "../.."};
+    char own[EW_TRAINED_PATH - 64], folder[EW_TRAINED_PATH];
+    ew_library_own_folder(own, sizeof(own));
+    for (size_t i = 0; *own && i < EW_COUNT(above); i++) {
+        snprintf(folder, sizeof(folder), "%s/%s/share/edgewise/models", own, above[i]);
+        if (is_there(folder, name, ".onnx", path))
+            return true;
     }
-    snprintf(out, EW_TRAINED_PATH, "%s/share/edgewise/models", exe);
-    return true;
+    return false;
 }
 
 bool ew_trained_find(const char *name, char path[EW_TRAINED_PATH])
@@ -115,7 +112,7 @@ bool ew_trained_find(const char *name, char path[EW_TRAINED_PATH])
             return true;
     if (cache_folder(folder) == EW_OK && is_there(folder, name, ".onnx", path))
         return true;
-    return program_folder(folder) && is_there(folder, name, ".onnx", path);
+    return is_installed(name, path);
 }
 
 /* ---- What is known of one ---- */
