@@ -11,7 +11,8 @@ struct ew_kernel_candidate {
     const char *technique; /* its folder */
     const char *refused;   /* the condition that does not hold; NULL: it can run it */
     const char *detail;    /* what else was chosen with it; NULL: nothing */
-    double cycles;         /* by a model of the kernel, on one core; 0: there is none */
+    double cycles;         /* by a model of the kernel, on one core; 0: there is none, or it was
+                            * refused for something else */
     double roofline;       /* cycles of its arithmetic at the peak, or of its bytes at what a core's
                             * L2 gives, whichever is more; 0: it cannot run it */
     bool wraps;            /* looks at the data as it runs, and else runs the next one */

@@ -32,7 +32,7 @@ static ew_err print_profile(const struct ew_plan *p, const struct ew_single_resu
         const double rate = ns > 0 ? s.flops / ns : 0;
         ew_table_cell(&t, "%d", k + 1); /* as --why takes it */
         ew_table_cell(&t, "%s", s.name);
-        ew_table_cell(&t, "%s", s.op ? s.op : "");
+        ew_table_cell(&t, "%s%s%s", s.op ? s.op : "", s.act ? "+" : "", s.act ? s.act : "");
         ew_table_cell(&t, "%s", phase_name(&s));
         ew_table_cell(&t, "%s", s.out.rank ? ew_shape_text(&s.out, shape) : "");
         ew_table_cell(&t, "%.1f", ns * 1e-3);
@@ -132,6 +132,8 @@ static void json_profile(struct ew_json *j, const struct ew_plan *p,
         ew_json_int(j, "step", k + 1);
         ew_json_str(j, "name", s.name);
         ew_json_str(j, "op", s.op);
+        if (s.act)
+            ew_json_str(j, "act", s.act);
         ew_json_str(j, "phase", phase_name(&s));
         ew_json_str(j, "kernel", s.kernel);
         ew_json_num(j, "us", (double)r->step_ns[k] * 1e-3);

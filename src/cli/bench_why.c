@@ -11,6 +11,7 @@
 #include "report/text_table.h"
 
 #define CANDIDATES 32
+#define VERDICT    384
 
 struct why {
     struct ew_step_info step;
@@ -45,21 +46,47 @@ static void take_times(struct why *w, struct ew_backend *be, const struct ew_ker
                 w->ns[i] = ns[k];
 }
 
-static void verdict(const struct why *w, int i, char out[256])
+/* Of the others that could run it, the one with the lowest estimate; -1: none has one. */
+static int find_rival(const struct why *w, int i)
+{
+    int best = -1;
+    for (int k = 0; k < w->n; k++)
+        if (k != i && !w->candidate[k].refused && w->candidate[k].cycles > 0 &&
+            (best < 0 || w->candidate[k].cycles < w->candidate[best].cycles))
+            best = k;
+    return best;
+}
+
+/* Its estimate beside the rival's, in words; empty where one of them has none. */
+static void compare(const struct why *w, int i, char *out, size_t size)
+{
+    const int rival = find_rival(w, i);
+    out[0] = '\0';
+    if (rival < 0 || !(w->candidate[i].cycles > 0))
+        return;
+    const double own = w->candidate[i].cycles, other = w->candidate[rival].cycles;
+    snprintf(out, size, "; estimated at %.2f times the cycles of %s", own / other,
+             w->candidate[rival].name);
+}
+
+static void verdict(const struct why *w, int i, char out[VERDICT])
 {
     const struct ew_kernel_candidate *k = &w->candidate[i];
+    char estimates[VERDICT / 2] = "";
+    if (k->refused || is_chosen(w, i))
+        compare(w, i, estimates, sizeof(estimates));
     if (k->refused)
-        snprintf(out, 256, "no: needs %s", k->refused);
+        snprintf(out, VERDICT, "no: needs %s%s", k->refused, estimates);
     else if (!is_chosen(w, i))
-        snprintf(out, 256, "could run; later in the order%s", w->tuned ? ", or slower" : "");
+        snprintf(out, VERDICT, "could run; later in the order%s", w->tuned ? ", or slower" : "");
     else if (k->wraps)
-        snprintf(out, 256, "chosen: skips zeros where the data has them, else runs the next");
+        snprintf(out, VERDICT, "chosen: skips zeros where the data has them, else runs the next");
     else if (w->tuned && w->ns[i] != INT64_MAX)
-        snprintf(out, 256, "chosen: the fastest when it was tuned");
+        snprintf(out, VERDICT, "chosen: the fastest when it was tuned%s", estimates);
     else
-        snprintf(out, 256, "chosen: the first whose conditions all hold");
+        snprintf(out, VERDICT, "chosen: the first whose conditions all hold%s", estimates);
     if (!k->refused && k->detail)
-        snprintf(out + strlen(out), 256 - strlen(out), "; %s", k->detail);
+        snprintf(out + strlen(out), VERDICT - strlen(out), "; %s", k->detail);
 }
 
 /* ---- Output ---- */
@@ -69,9 +96,10 @@ static const char *const phases[] = {"forward", "backward", "update"};
 static void print_title(const struct why *w)
 {
     char shape[EW_SHAPE_TEXT];
-    printf("step %d, %s (%s, %s%s%s): %s\n", w->number, w->step.name, w->step.op,
-           phases[w->step.phase], w->step.out.rank ? ", " : "",
-           w->step.out.rank ? ew_shape_text(&w->step.out, shape) : "", w->step.kernel);
+    printf("step %d, %s (%s%s%s, %s%s%s): %s\n", w->number, w->step.name, w->step.op,
+           w->step.act ? "+" : "", w->step.act ? w->step.act : "", phases[w->step.phase],
+           w->step.out.rank ? ", " : "", w->step.out.rank ? ew_shape_text(&w->step.out, shape) : "",
+           w->step.kernel);
 }
 
 static bool any_roofline(const struct why *w)
@@ -85,7 +113,7 @@ static bool any_roofline(const struct why *w)
 static ew_err print_text(const struct why *w)
 {
     struct ew_table t;
-    char text[256];
+    char text[VERDICT];
     print_title(w);
     if (w->n == 0) {
         printf("  %s\n\n", strcmp(w->step.kernel, "view") == 0
@@ -123,11 +151,13 @@ static ew_err print_text(const struct why *w)
 
 static void put_json(struct ew_json *j, const struct why *w)
 {
-    char text[256];
+    char text[VERDICT];
     ew_json_object(j, NULL);
     ew_json_int(j, "step", w->number);
     ew_json_str(j, "name", w->step.name);
     ew_json_str(j, "operator", w->step.op);
+    if (w->step.act)
+        ew_json_str(j, "activation", w->step.act);
     ew_json_str(j, "phase", phases[w->step.phase]);
     ew_json_str(j, "kernel", w->step.kernel);
     ew_json_array(j, "candidates");

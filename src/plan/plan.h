@@ -173,6 +173,7 @@ void ew_plan_set_step(struct ew_plan *p, uint64_t step);
 struct ew_step_info {
     const char *name; /* of the node, or of the value that is cleared or updated */
     const char *op;   /* NULL: a step of the plan's own */
+    const char *act;  /* the activation that is done in the same step; NULL: none */
     const char *kernel;
     enum ew_phase phase;
     int node; /* of the graph that runs, or -1 */

@@ -2,6 +2,7 @@
 /* What callers see of plans.  Running them is execute.c's. */
 #include <string.h>
 
+#include "op/epilogue.h"
 #include "plan/plan.h"
 #include "plan/plan_impl.h"
 
@@ -17,6 +18,17 @@ static size_t copied_bytes(const struct ew_host_step *h)
     for (int i = 0; i < h->n_copies; i++)
         bytes += h->copies[i].place.bytes * (size_t)(h->copies[i].in + h->copies[i].out);
     return bytes;
+}
+
+/* What passes have fused into the node, for operators with an epilogue. */
+static const char *fused_act(const struct ew_node *n)
+{
+    for (const struct ew_field *f = n->op->attrs; f && f->name; f++)
+        if (f->type == EW_FIELD_ENUM && f->choices == ew_act_names) {
+            const int act = *(const int *)((const char *)n->attr + f->offset);
+            return act == EW_ACT_NONE ? NULL : ew_act_names[act];
+        }
+    return NULL;
 }
 
 void ew_plan_step_info(const struct ew_plan *p, int step, struct ew_step_info *out)
@@ -37,6 +49,7 @@ void ew_plan_step_info(const struct ew_plan *p, int step, struct ew_step_info *o
     struct ew_cost cost;
     ew_plan_node_cost(p, s->node, &cost);
     out->op = p->g->nodes[s->node].op->name;
+    out->act = fused_act(&p->g->nodes[s->node]);
     out->flops = (double)cost.flops * (s->phase == EW_PHASE_BACKWARD ? 2 : 1);
     if (s->call.n_out && s->call.out[0])
         out->out = s->call.out[0]->shape;

@@ -103,7 +103,7 @@ static struct ew_kernel_candidate describe(const struct ew_kernel_entry *e,
                                       .technique = e->folder,
                                       .refused = no ? no->says : NULL,
                                       .wraps = e->wrap != NULL};
-    if (e->cycles && !no)
+    if (e->cycles && (!no || no->compares))
         out.cycles = e->cycles(c);
     if (e->detail && !no)
         out.detail = e->detail(c);

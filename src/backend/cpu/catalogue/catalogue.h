@@ -25,6 +25,7 @@ struct ew_kernel_case {
 struct ew_kernel_rule {
     const char *says; /* "at least 16 channels on both sides" */
     bool (*holds)(const struct ew_kernel_case *c);
+    bool compares; /* estimates: its own must be less than another kernel's */
 };
 
 #define EW_KERNEL_RULES 6
