@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions and dense layers on CUDA devices: which launcher, with what. */
 #include "backend/cuda/cuda_backend.h"
+#include "graph/ops.h"
 #include "op/conv.h"
 #include "op/math_attr.h"
 #include "op/product.h"
@@ -454,7 +455,7 @@ int ew_cuda_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *ou
 bool ew_cuda_dense_of(const struct ew_call *c, struct ew_cuda_dense *d)
 {
     const struct ew_shape *a = &c->in[0]->shape, *b = &c->in[1]->shape;
-    if (c->op->name[0] == 'm') {
+    if (c->op == &ew_op_matmul) {
         if (a->rank < 2 || b->rank != 2)
             return false;
         *d = (struct ew_cuda_dense){

@@ -2,6 +2,7 @@
 /* 8-bit operators on CUDA devices: the same bits as everywhere (op/quant.h).  Scales and zero
  * points are read on the device. */
 #include "backend/cuda/cuda_backend.h"
+#include "graph/ops.h"
 #include "op/qlinear.h"
 
 static bool is_byte(const struct ew_tensor *t)
@@ -218,7 +219,7 @@ static ew_err run_binary(const struct ew_call *c)
     const struct ew_tensor *a = c->in[EW_QBINARY_A], *b = c->in[EW_QBINARY_B];
     struct ew_cuda_pair s;
     ew_cuda_pair_of(&a->shape, &b->shape, &c->out[0]->shape, &s);
-    struct ew_cuda_qbinary p = {.multiply = c->op->name[8] == 'm', /* qlinear_mul */
+    struct ew_cuda_qbinary p = {.multiply = c->op == &ew_op_qlinear_mul,
                                 .a = quant_of(c, EW_QBINARY_A_SCALE, EW_QBINARY_A_ZERO, a),
                                 .b = quant_of(c, EW_QBINARY_B_SCALE, EW_QBINARY_B_ZERO, b),
                                 .y = quant_of(c, EW_QBINARY_Y_SCALE, EW_QBINARY_Y_ZERO, c->out[0]),
@@ -254,13 +255,17 @@ int ew_cuda_offer_qbinary(const struct ew_kernel_query *query, struct ew_kernel 
 
 static bool is_max(const struct ew_call *c)
 {
-    return c->op->name[0] == 'm';
+    return c->op == &ew_op_max_pool;
+}
+
+static bool is_global(const struct ew_call *c)
+{
+    return c->op == &ew_op_qlinear_global_average_pool;
 }
 
 static bool pool_window(const struct ew_call *c, struct ew_window *w)
 {
-    const bool global = c->op->name[8] == 'g'; /* qlinear_global_average_pool */
-    return (global && !is_max(c) ? ew_global_resolve(c, w) : ew_pool_resolve(c, w)) == EW_OK &&
+    return (is_global(c) ? ew_global_resolve(c, w) : ew_pool_resolve(c, w)) == EW_OK &&
            ew_cuda_flatten(w);
 }
 
@@ -268,7 +273,7 @@ static ew_err run_pool(const struct ew_call *c)
 {
     struct ew_window w;
     EW_CHECK(pool_window(c, &w), EW_ERR_INTERNAL, "%s: is no pool of images", c->name);
-    const struct ew_pool_attr *a = is_max(c) || c->op->name[8] == 'g' ? NULL : c->attr;
+    const struct ew_pool_attr *a = is_max(c) || is_global(c) ? NULL : c->attr;
     struct ew_cuda_qpool p = {.mean = !is_max(c),
                               .count_pad = a && a->count_include_pad,
                               .pad_end_h = (int)w.pad_end[1],
@@ -319,7 +324,7 @@ enum { X, SCALE, ZERO };
 
 static ew_err run_quantize(const struct ew_call *c)
 {
-    const bool back = c->op->name[0] == 'd';
+    const bool back = c->op == &ew_op_dequantize_linear;
     const struct ew_tensor *bytes = back ? c->in[X] : c->out[0];
     const struct ew_cuda_quantize p = {.type = ew_cuda_storage(back ? c->out[0] : c->in[X]),
                                        .back = back,
@@ -335,7 +340,7 @@ static ew_err run_quantize(const struct ew_call *c)
 int ew_cuda_offer_quantize(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     const struct ew_call *c = query->c;
-    const bool back = query->op->name[0] == 'd';
+    const bool back = query->op == &ew_op_dequantize_linear;
     const struct ew_tensor *bytes = back ? c->in[X] : c->out[0],
                            *floats = back ? c->out[0] : c->in[X];
     const enum ew_dtype storage = ew_backend_info(query->be)->storage;

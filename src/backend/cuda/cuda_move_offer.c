@@ -305,8 +305,8 @@ static ew_err softmax_of(const struct ew_call *c, struct ew_cuda_softmax *p)
     struct ew_lanes l;
     EW_TRY(ew_softmax_lanes(c, &c->in[0]->shape, &l));
     *p = (struct ew_cuda_softmax){.type = ew_cuda_storage(c->in[0]),
-                                  .kind =
-                                      c->op->name[0] == 'l' ? EW_CUDA_LOG_SOFTMAX : EW_CUDA_SOFTMAX,
+                                  .kind = c->op == &ew_op_log_softmax ? EW_CUDA_LOG_SOFTMAX
+                                                                      : EW_CUDA_SOFTMAX,
                                   .rows = l.outer,
                                   .cols = (int)l.n};
     EW_CHECK(l.inner == 1 && l.n > 0 && l.outer > 0, EW_ERR_UNSUPPORTED, "%s: not over rows",

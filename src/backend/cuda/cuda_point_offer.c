@@ -140,18 +140,11 @@ static bool pair_of(const struct ew_call *c, struct ew_cuda_pair *out)
 
 static int op_of(const struct ew_call *c)
 {
-    switch (c->op->name[0]) {
-    case 'a':
-        return EW_CUDA_OP_ADD;
-    case 's':
-        return EW_CUDA_OP_SUB;
-    case 'm':
-        return EW_CUDA_OP_MUL;
-    case 'd':
-        return EW_CUDA_OP_DIV;
-    default:
-        return EW_CUDA_OP_POW;
-    }
+    return c->op == &ew_op_add   ? EW_CUDA_OP_ADD
+           : c->op == &ew_op_sub ? EW_CUDA_OP_SUB
+           : c->op == &ew_op_mul ? EW_CUDA_OP_MUL
+           : c->op == &ew_op_div ? EW_CUDA_OP_DIV
+                                 : EW_CUDA_OP_POW;
 }
 
 static ew_err run_pair(const struct ew_call *c)

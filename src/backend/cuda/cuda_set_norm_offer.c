@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Group, instance and layer norm on CUDA devices. */
 #include "backend/cuda/cuda_backend.h"
+#include "graph/ops.h"
 #include "op/norm.h"
 
 enum { X, SCALE, BIAS };
@@ -10,7 +11,7 @@ static bool sets_of(const struct ew_call *c, struct ew_cuda_set_norm *p)
 {
     const struct ew_shape *x = &c->in[X]->shape;
     int64_t inner = 1, run;
-    if (c->op->name[0] == 'l') {
+    if (c->op == &ew_op_layer_norm) {
         const struct ew_layer_norm_attr *a = c->attr;
         int axis;
         if (ew_shape_axis(a->axis, x->rank, &axis) != EW_OK)
@@ -21,7 +22,7 @@ static bool sets_of(const struct ew_call *c, struct ew_cuda_set_norm *p)
         run = ew_shape_span(x, axis, x->rank);
     } else {
         const struct ew_group_norm_attr *a = c->attr;
-        inner = c->op->name[0] == 'i' ? x->dim[x->rank - 1] : a->groups;
+        inner = c->op == &ew_op_instance_norm ? x->dim[x->rank - 1] : a->groups;
         p->outer = x->dim[0];
         p->rows = ew_shape_span(x, 1, x->rank - 1);
         p->eps = (float)a->eps;

@@ -41,14 +41,9 @@ static ew_err expand_move(const struct ew_call *c, struct ew_move *out)
 
 static ew_err move_of(const struct ew_call *c, struct ew_move *out)
 {
-    switch (c->op->name[0]) {
-    case 's':
-        return ew_slice_move(c, out);
-    case 'p':
-        return ew_pad_move(c, out);
-    default:
-        return expand_move(c, out);
-    }
+    return c->op == &ew_op_slice ? ew_slice_move(c, out)
+           : c->op == &ew_op_pad ? ew_pad_move(c, out)
+                                 : expand_move(c, out);
 }
 
 static ew_err clear(const struct ew_call *c, const struct ew_tensor *t)
@@ -65,7 +60,7 @@ static ew_err run_move(const struct ew_call *c)
     copy_of(&m, c->out[0]->dtype, &p);
     p.x = (const char *)c->in[0]->data + m.src_at * p.bytes;
     p.y = (char *)c->out[0]->data + m.dst_at * p.bytes;
-    if (c->op->name[0] == 'p')
+    if (c->op == &ew_op_pad)
         EW_TRY(clear(c, c->out[0]));
     EW_CUDA_LAUNCH(c, strided_copy, &p);
     return EW_OK;
