@@ -46,6 +46,13 @@ struct ew_norm_sets {
     double eps;
 };
 
+/* The part of group_norm's and instance_norm's descriptors that is the same. */
+#define EW_GROUP_NORM_OP                                                                           \
+    .flags = EW_OP_SPATIAL, .saves = EW_SAVE_IN0 | EW_SAVE_AUX, .min_in = 3, .max_in = 3,          \
+    .param_in = 1 << 1 | 1 << 2, .attr_size = sizeof(struct ew_group_norm_attr), .attrs = attrs,   \
+    .infer = infer, .cost = ew_norm_cost, .aux = aux, .forward = forward, .backward = backward,    \
+    .cases = cases, .n_cases = EW_COUNT(cases)
+
 /* aux: mean, then 1 / std, of every set, of x's type. */
 size_t ew_norm_aux(const struct ew_call *c, const struct ew_norm_sets *s);
 /* in: x, scale, optional bias; out[1] and out[2], where asked for, get mean and 1 / std. */

@@ -92,14 +92,14 @@ static double sample(const struct ew_tensor *x, int64_t image, double y0, double
 }
 
 /* One output position: `at` is its number over all images. */
-struct spot {
+struct output_position {
     const struct ew_call *c;
     struct ew_conv_sizes s;
     int64_t at, image, oy, ox;
 };
 
 /* Channel `channel` of x under tap `tap`, moved and weighted. */
-static double moved(const struct spot *p, int64_t tap, int64_t channel)
+static double moved(const struct output_position *p, int64_t tap, int64_t channel)
 {
     const struct attr *a = p->c->attr;
     const struct ew_window *w = &p->s.w;
@@ -116,7 +116,7 @@ static double moved(const struct spot *p, int64_t tap, int64_t channel)
     return v * (mask ? ew_tensor_get(mask, field) : 1);
 }
 
-static double filter_at(const struct spot *p, int64_t filter)
+static double filter_at(const struct output_position *p, int64_t filter)
 {
     const struct attr *a = p->c->attr;
     const int64_t depth = p->s.w.channels / a->groups, taps = ew_window_taps(&p->s.w);
@@ -133,7 +133,7 @@ static double filter_at(const struct spot *p, int64_t filter)
 static ew_err forward(const struct ew_call *c)
 {
     const struct attr *a = c->attr;
-    struct spot p = {.c = c};
+    struct output_position p = {.c = c};
     EW_TRY(ew_conv_geometry(&a->win, a->groups, &c->in[X]->shape, &c->in[W]->shape, &p.s));
     const int64_t high = p.s.w.out[1], wide = p.s.w.out[2];
     for (p.at = 0; p.at < p.s.w.batch * high * wide; p.at++) {

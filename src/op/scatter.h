@@ -33,4 +33,11 @@ size_t ew_scatter_scratch(const struct ew_call *c);
 /* export hook: reductions came with opsets 16 and 18. */
 ew_err ew_scatter_export(const struct ew_graph *g, int node, struct ew_onnx_node *n);
 
+/* The part of their descriptors that is the same; names are of their own files. */
+#define EW_SCATTER_OP                                                                              \
+    .flags = EW_OP_INPLACE, .saves = EW_SAVE_IN1, .min_in = 3, .max_in = 3,                        \
+    .attr_size = sizeof(struct ew_scatter_attr), .attrs = attrs, .infer = infer,                   \
+    .cost = ew_move_cost, .scratch = ew_scatter_scratch, .forward = forward, .backward = backward, \
+    .cases = cases, .n_cases = EW_COUNT(cases)
+
 #endif
