@@ -6,7 +6,7 @@
 #include "report/run_data.h"
 
 /* The settings of a run: its options, command, network and data set; without those in `used`
- * (space-separated, NULL: none) and without incidental ones.  NULL for want of memory. */
+ * (space-separated, NULL: none) and without incidental ones.  NULL: out of memory. */
 const char *ew_key_options(const struct ew_run_data *d, const char *used, struct ew_arena *a);
 
 /* Likewise the state of its machine. */

@@ -8,7 +8,7 @@
 #include "graph/graph.h"
 
 /* Writes an SVG document of the graph (shapes inferred).  Batch norms, activations and the like are
- * drawn inside the box that they follow.  Fails over 20,000 nodes and for want of memory; whether
+ * drawn inside the box that they follow.  Fails over 20,000 nodes and out of memory; whether
  * `out` took all is the caller's to check. */
 ew_err ew_graph_svg(const struct ew_graph *g, FILE *out);
 
