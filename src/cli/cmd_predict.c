@@ -6,6 +6,7 @@
 #include "advise/simulate.h"
 #include "advise/store/advice_source.h"
 #include "advise/store/measured_store.h"
+#include "advise/store/mode_check.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/num.h"
@@ -157,159 +158,18 @@ static ew_err plan(struct job *b)
 
 /* ---- Check ----------------------------------------------------------------------------------- */
 
-struct checks {
-    struct ew_check_row *rows;
-    int n, cap;
-};
-
-static ew_err add_check(struct job *b, struct checks *list, const struct ew_series_of_modes *m,
-                        const struct ew_trial *t, const char *split)
-{
-    EW_TRY(ew_grow((void **)&list->rows, &list->cap, list->n + 1, sizeof(*list->rows)));
-    struct ew_check_row *r = &list->rows[list->n++];
-    *r = (struct ew_check_row){.workload = m->workload,
-                               .method = ew_method_name(t->method),
-                               .split = ew_arena_strdup(&b->s.arena, split)};
-    EW_CHECK(r->split, EW_ERR_MEMORY, "no memory");
-    ew_trial_score(m, t, &r->score);
-    return EW_OK;
-}
-
-static ew_err check_rows(struct job *b, struct checks *list, const struct ew_series_of_modes *m,
-                         const int *rows, int n_rows, const char *split)
-{
-    const struct ew_trial_board board = ew_advice_board(&b->s);
-    for (int k = 0; k < (b->o->compare ? EW_METHODS : 1); k++) {
-        struct ew_trial t;
-        EW_TRY(ew_trial_split(&b->s.arena, m, &board, (enum ew_method)k, rows, n_rows, &t));
-        EW_TRY(add_check(b, list, m, &t, split));
-    }
-    return EW_OK;
-}
-
-static ew_err check_each(struct job *b, struct checks *list, const struct ew_series_of_modes *m)
-{
-    const struct ew_trial_board board = ew_advice_board(&b->s);
-    for (int k = 0; k < (b->o->compare ? EW_METHODS : 1); k++) {
-        struct ew_trial t;
-        EW_TRY(ew_trial_each(&b->s.arena, m, &board, (enum ew_method)k, &t));
-        EW_TRY(add_check(b, list, m, &t, "all but one"));
-    }
-    return EW_OK;
-}
-
-static ew_err check_designed(struct job *b, struct checks *list, const struct ew_series_of_modes *m,
-                             int n)
-{
-    char split[32];
-    int *rows, n_rows;
-    EW_TRY(ew_trial_design(&b->s.arena, m, n, &rows, &n_rows));
-    snprintf(split, sizeof(split), "%d designed", n_rows);
-    return check_rows(b, list, m, rows, n_rows, split);
-}
-
-/* Enough is left out to tell anything. */
-static bool enough(const struct ew_series_of_modes *m, int n)
-{
-    return m->n >= n + (n < 10 ? 3 : 10);
-}
-
-static ew_err check_workload(struct job *b, struct checks *list, const char *workload)
-{
-    struct ew_series_of_modes m;
-    EW_TRY(ew_measured_of(&b->s.arena, &b->s.measured, workload, false, &m));
-    const int want = (int)b->o->count;
-    EW_CHECK(m.n > EW_PREDICT_MIN, EW_ERR_ARG,
-             "%s: %s%s%d measured modes: a check leaves some out and needs at least %d",
-             b->s.measured.file, workload, *workload ? ": " : "", m.n, EW_PREDICT_MIN + 1);
-    EW_CHECK(want == 0 || (want >= EW_PREDICT_MIN && m.n > want), EW_ERR_ARG,
-             "--count %d: %d modes were measured, and a fit needs %d", want, m.n, EW_PREDICT_MIN);
-    if (want)
-        return check_designed(b, list, &m, want);
-    if (enough(&m, 10))
-        EW_TRY(check_designed(b, list, &m, 10));
-    else
-        EW_TRY(check_each(b, list, &m));
-    return enough(&m, 50) ? check_designed(b, list, &m, 50) : EW_OK;
-}
-
-static bool has_mode(const struct ew_series_of_modes *m, const struct ew_mode *mode, int *at)
-{
-    for (*at = 0; *at < m->n; (*at)++)
-        if (memcmp(&m->modes[*at], mode, sizeof(*mode)) == 0)
-            return true;
-    return false;
-}
-
-/* Leaves of each workload the modes that all have, in the same order. */
-static void keep_common(struct ew_series_of_modes *m, int n)
-{
-    int kept = 0;
-    for (int i = 0; i < m[0].n; i++) {
-        const struct ew_mode mode = m[0].modes[i];
-        bool all = true;
-        int at;
-        for (int w = 1; w < n && all; w++)
-            all = has_mode(&m[w], &mode, &at);
-        for (int w = 0; w < n && all; w++) {
-            has_mode(&m[w], &mode, &at); /* at or after `kept`: rows are sorted by mode */
-            m[w].modes[kept] = m[w].modes[at];
-            m[w].time[kept] = m[w].time[at];
-            m[w].power[kept] = m[w].power[at];
-        }
-        kept += all;
-    }
-    for (int w = 0; w < n; w++)
-        m[w].n = kept;
-}
-
-/* TRAIN's way: the four modes that linear regression likes best, and all methods from those. */
-static ew_err compare_four(struct job *b, struct checks *list)
-{
-    const struct ew_measured *f = &b->s.measured;
-    struct ew_series_of_modes *m = ew_arena_array(&b->s.arena, (size_t)f->n_workloads, sizeof(*m));
-    const double **time = ew_arena_array(&b->s.arena, (size_t)f->n_workloads, sizeof(*time));
-    EW_CHECK(m && time, EW_ERR_MEMORY, "no memory");
-    int n = 0, four[4];
-    for (int i = 0; i < f->n_workloads; i++)
-        if (wanted(b, f->workloads[i])) {
-            EW_TRY(ew_measured_of(&b->s.arena, f, f->workloads[i], false, &m[n]));
-            time[n] = m[n].time;
-            if (m[n++].n > 40)
-                return EW_OK; /* 91,390 quadruples: an exhaustive search takes few modes */
-        }
-    keep_common(m, n);
-    if (m[0].n < 6)
-        return EW_OK;
-    EW_TRY(ew_method_best_four(m[0].modes, time, n, m[0].n, four));
-    for (int i = 0; i < n; i++) {
-        EW_TRY(check_rows(b, list, &m[i], four, 4, "linear's best four"));
-        EW_TRY(check_designed(b, list, &m[i], 4));
-    }
-    return EW_OK;
-}
-
-static ew_err check_all(struct job *b, struct checks *list)
-{
-    const struct ew_measured *f = &b->s.measured;
-    for (int i = 0; i < f->n_workloads; i++)
-        if (wanted(b, f->workloads[i]))
-            EW_TRY(check_workload(b, list, f->workloads[i]));
-    EW_CHECK(list->n, EW_ERR_NOT_FOUND, "%s: no workload '%s'", f->file, b->o->workload);
-    if (b->o->compare && !b->o->count)
-        EW_TRY(compare_four(b, list));
-    return EW_OK;
-}
-
 static ew_err check(struct job *b)
 {
-    struct checks list = {0};
-    ew_err err = check_all(b, &list);
+    const struct ew_mode_check o = {
+        .workload = b->o->workload, .count = (int)b->o->count, .compare = b->o->compare};
+    struct ew_check_row *rows;
+    int n;
+    ew_err err = ew_mode_check(&b->s, &o, &rows, &n);
     if (err == EW_OK && b->c->json)
-        ew_check_json(&b->j, list.rows, list.n);
+        ew_check_json(&b->j, rows, n);
     else if (err == EW_OK)
-        err = ew_check_text(list.rows, list.n);
-    ew_free_ptr(&list.rows);
+        err = ew_check_text(rows, n);
+    ew_free_ptr(&rows);
     return err;
 }
 
@@ -337,7 +197,7 @@ static ew_err add_pictures(struct job *b, const struct ew_series_of_modes *m,
     const struct ew_trial_board board = ew_advice_board(&b->s);
     int *rows, n_rows;
     EW_CHECK(t, EW_ERR_MEMORY, "no memory");
-    if (enough(m, 10)) {
+    if (ew_mode_check_leaves_enough(m, 10)) {
         EW_TRY(ew_trial_design(&b->s.arena, m, 10, &rows, &n_rows));
         EW_TRY(ew_trial_split(&b->s.arena, m, &board, EW_METHOD_PHYSICAL, rows, n_rows, t));
     } else {

@@ -4,7 +4,7 @@
 #define EW_CLI_PREDICT_SHOW_H
 
 #include "advise/design.h"
-#include "advise/store/advice_source.h"
+#include "advise/store/mode_check.h"
 #include "base/json.h"
 
 /* One workload's predictions. */
@@ -31,12 +31,7 @@ void ew_plan_json(struct ew_json *j, const struct ew_mode *modes,
                   const struct ew_design_step *steps, int n);
 void ew_plan_csv(FILE *out, const struct ew_mode *modes, const struct ew_design_step *steps, int n);
 
-/* One line of a check: a workload, a method, how well it did. */
-struct ew_check_row {
-    const char *workload, *method, *split;
-    struct ew_score score;
-};
-
+/* Of a check. */
 ew_err ew_check_text(const struct ew_check_row *rows, int n);
 void ew_check_json(struct ew_json *j, const struct ew_check_row *rows, int n);
 

@@ -1,27 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many images through a network: each in its turn, or as a camera delivers them.
- *
- * Frame k of a camera is there at start + k / fps, as pixels.  Whoever is late finds the newest
- * one; those before it are lost.  A deadline is missed where a frame is lost, or where its classes
- * are there more than the budget after the frame. */
-#include <errno.h>
-#include <math.h>
+/* Many images of `edgewise run`: which are meant, and what is printed of them.  Running them is
+ * measure/image_stream.h's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/log.h"
-#include "base/progress.h"
 #include "base/rootfs.h"
-#include "bench/bench.h"
 #include "cli/run_io.h"
 #include "data/image_file.h"
-
-#define CAMERA_IMAGES 64 /* as many different frames as a camera shows */
+#include "measure/image_stream.h"
 
 /* ---- Finding images ---- */
 
@@ -119,37 +108,33 @@ ew_err ew_run_frames_of(const struct ew_run_inputs *in, struct ew_arena *a,
     return EW_OK;
 }
 
-/* ---- Running ---- */
+/* ---- Showing ---- */
 
-struct stream {
+struct shown {
     const struct ew_run_stream *s;
-    struct ew_tensor *to; /* the network's input */
-    struct ew_image_input *images;
     struct ew_json json;
-    int64_t *ns; /* from frame to classes */
-    int64_t n, cap, late, lost;
+    bool begun; /* nothing is printed of a network that takes no images */
 };
+
+static void begin_json(struct shown *t)
+{
+    if (t->begun)
+        return;
+    t->begun = true;
+    ew_json_init(&t->json, stdout);
+    ew_json_object(&t->json, NULL);
+    ew_json_str(&t->json, "name", t->s->name);
+    ew_json_array(&t->json, "results");
+}
 
 static double ms(int64_t ns)
 {
     return (double)ns * 1e-6;
 }
 
-static ew_err note(struct stream *t, int64_t ns)
+static void show(void *ctx, const char *path, int64_t read_ns, int64_t run_ns)
 {
-    if (t->n == t->cap) {
-        t->cap = t->cap ? 2 * t->cap : 256;
-        int64_t *more = realloc(t->ns, (size_t)t->cap * sizeof(*more));
-        EW_CHECK(more, EW_ERR_MEMORY, "no memory for %lld times", (long long)t->cap);
-        t->ns = more;
-    }
-    t->ns[t->n++] = ns;
-    t->late += ms(ns) > t->s->budget_ms;
-    return EW_OK;
-}
-
-static void show(struct stream *t, const char *path, int64_t read_ns, int64_t run_ns)
-{
+    struct shown *t = ctx;
     const struct ew_run_show *how = &t->s->show;
     struct ew_run_class top[EW_RUN_TOP] = {{.index = -1}};
     const bool scores = ew_run_best(ew_plan_output(t->s->p, 0), top) > 0;
@@ -157,6 +142,7 @@ static void show(struct stream *t, const char *path, int64_t read_ns, int64_t ru
     const double share = top[0].share;
     const char *label = scores && best < how->n_labels ? how->labels[best] : "";
     if (t->s->json) {
+        begin_json(t);
         ew_json_object(&t->json, NULL);
         ew_json_str(&t->json, "file", path);
         if (scores) {
@@ -177,149 +163,61 @@ static void show(struct stream *t, const char *path, int64_t read_ns, int64_t ru
         printf("%s  read %.2f ms, run %.2f ms\n", path, ms(read_ns), ms(run_ns));
 }
 
-/* One after the other; reading the file counts. */
-static ew_err run_list(struct stream *t)
-{
-    const struct ew_run_frames *f = &t->s->frames;
-    for (int i = 0; i < f->n; i++) {
-        const int64_t start = ew_clock_ns();
-        EW_TRY(ew_image_input_read(t->images, f->paths[i], 0, t->to));
-        const int64_t ready = ew_clock_ns();
-        EW_TRY(ew_plan_run(t->s->p));
-        const int64_t end = ew_clock_ns();
-        EW_TRY(note(t, end - start));
-        show(t, f->paths[i], ready - start, end - ready);
-    }
-    return EW_OK;
-}
-
-static void sleep_until(int64_t ns)
-{
-    const struct timespec at = {.tv_sec = (time_t)(ns / EW_NS_PER_S),
-                                .tv_nsec = (long)(ns % EW_NS_PER_S)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
-        continue;
-}
-
-static ew_err play(struct stream *t, const struct ew_sample *images, int n_images)
-{
-    const struct ew_run_stream *s = t->s;
-    const double period = 1e9 / s->fps;
-    const int64_t frames =
-        s->seconds > 0 ? (int64_t)ceil(s->seconds * s->fps) : (int64_t)s->frames.n;
-    EW_TRY(
-        ew_image_input_put(t->images, &images[0], 0, t->to)); /* the first run is slow everywhere */
-    EW_TRY(ew_plan_run(s->p));
-    struct ew_progress bar;
-    ew_progress_begin(&bar, stderr, "frames", frames);
-    const int64_t start = ew_clock_ns();
-    for (int64_t k = 0; k < frames;) {
-        const int64_t there = start + (int64_t)((double)k * period);
-        if (ew_clock_ns() < there)
-            sleep_until(there);
-        EW_TRY(ew_image_input_put(t->images, &images[k % n_images], 0, t->to));
-        EW_TRY(ew_plan_run(s->p));
-        const int64_t now = ew_clock_ns();
-        EW_TRY(note(t, now - there));
-        const int64_t newest = ew_min_i64((int64_t)((double)(now - start) / period), frames);
-        t->lost += newest > k + 1 ? newest - k - 1 : 0;
-        k = ew_max_i64(newest, k + 1);
-        ew_progress_update(&bar, k);
-    }
-    ew_progress_end(&bar);
-    return EW_OK;
-}
-
-static ew_err run_camera(struct stream *t)
-{
-    const int n = t->s->frames.n < CAMERA_IMAGES ? t->s->frames.n : CAMERA_IMAGES;
-    const int channels = (int)ew_image_input_size(t->images)[2];
-    struct ew_sample images[CAMERA_IMAGES];
-    struct ew_arena a;
-    ew_arena_init(&a);
-    ew_err e = EW_OK;
-    for (int i = 0; e == EW_OK && i < n; i++) {
-        struct ew_tensor image;
-        e = ew_image_read(t->s->frames.paths[i], channels, &a, &image);
-        if (e == EW_OK)
-            images[i] = ew_image_sample(&image);
-    }
-    if (e == EW_OK)
-        e = play(t, images, n);
-    ew_arena_fini(&a);
-    return e;
-}
-
-/* ---- The sum of it ---- */
-
-static void json_summary(struct stream *t, const struct ew_bench_stats *b)
+static void json_summary(struct shown *t, const struct ew_image_stream_result *r)
 {
     struct ew_json *j = &t->json;
-    ew_json_int(j, "images", t->n);
-    ew_json_int(j, "frames", t->n + t->lost);
+    ew_json_int(j, "images", r->n);
+    ew_json_int(j, "frames", r->n + r->lost);
     if (t->s->fps > 0)
         ew_json_num(j, "fps", t->s->fps);
     ew_json_num(j, "budget_ms", t->s->budget_ms);
-    ew_json_int(j, "missed", t->late + t->lost);
-    ew_json_int(j, "late", t->late);
-    ew_json_int(j, "lost", t->lost);
-    ew_json_num(j, "median_ms", b->median_ms);
-    ew_json_num(j, "p99_ms", b->p99_ms);
-    ew_json_num(j, "max_ms", b->max_ms);
+    ew_json_int(j, "missed", r->late + r->lost);
+    ew_json_int(j, "late", r->late);
+    ew_json_int(j, "lost", r->lost);
+    ew_json_num(j, "median_ms", r->time.median_ms);
+    ew_json_num(j, "p99_ms", r->time.p99_ms);
+    ew_json_num(j, "max_ms", r->time.max_ms);
 }
 
-static void print_summary(const struct stream *t, const struct ew_bench_stats *b)
+static void print_summary(const struct shown *t, const struct ew_image_stream_result *r)
 {
-    const int64_t frames = t->n + t->lost, missed = t->late + t->lost;
-    printf("%lld images: median %.2f ms, p99 %.2f, max %.2f, %s\n", (long long)t->n, b->median_ms,
-           b->p99_ms, b->max_ms, t->s->fps > 0 ? "from frame to classes" : "read and run");
+    const int64_t frames = r->n + r->lost, missed = r->late + r->lost;
+    printf("%lld images: median %.2f ms, p99 %.2f, max %.2f, %s\n", (long long)r->n,
+           r->time.median_ms, r->time.p99_ms, r->time.max_ms,
+           t->s->fps > 0 ? "from frame to classes" : "read and run");
     printf("deadlines of %.2f ms: %lld of %lld missed (%.1f %%)", t->s->budget_ms,
            (long long)missed, (long long)frames, 100.0 * (double)missed / (double)frames);
     if (t->s->fps > 0)
-        printf(", at %g frames/s: %lld late, %lld lost", t->s->fps, (long long)t->late,
-               (long long)t->lost);
+        printf(", at %g frames/s: %lld late, %lld lost", t->s->fps, (long long)r->late,
+               (long long)r->lost);
     printf("\n");
-}
-
-static ew_err run_and_print(struct stream *t)
-{
-    if (t->s->json) {
-        ew_json_init(&t->json, stdout);
-        ew_json_object(&t->json, NULL);
-        ew_json_str(&t->json, "name", t->s->name);
-        ew_json_array(&t->json, "results");
-    }
-    const ew_err e = t->s->fps > 0 ? run_camera(t) : run_list(t);
-    struct ew_bench_stats b;
-    ew_bench_stats(t->ns, t->n, &b);
-    if (t->s->json) {
-        ew_json_end(&t->json);
-        json_summary(t, &b);
-        ew_json_end(&t->json);
-        const ew_err written = ew_json_finish(&t->json);
-        return e == EW_OK ? written : e;
-    }
-    if (e == EW_OK)
-        print_summary(t, &b);
-    return e;
 }
 
 ew_err ew_run_stream(const struct ew_run_stream *s)
 {
-    const struct ew_graph *g = s->net->graph;
-    EW_CHECK(g->n_inputs == 1, EW_ERR_USAGE, "%s: has %d inputs, images are for one", s->name,
-             g->n_inputs);
-    const struct ew_value *v = &g->values[g->inputs[0]];
-    EW_CHECK(v->t.shape.rank < 4 || v->t.shape.dim[0] == 1, EW_ERR_USAGE,
-             "%s: takes %lld images at a time, a stream has one", s->name,
-             (long long)v->t.shape.dim[0]);
-    char text[EW_PREPROCESS_CHARS];
-    struct stream t = {.s = s, .to = ew_plan_input(s->p, 0)};
-    EW_TRY(ew_image_input_new(v, &s->net->card.prep, g->name, &t.images));
-    EW_INFO("images: %s",
-            ew_preprocess_text(ew_image_input_prep(t.images), ew_image_input_size(t.images), text));
-    const ew_err e = run_and_print(&t);
-    ew_image_input_free(t.images);
-    free(t.ns);
+    struct shown t = {.s = s};
+    struct ew_image_stream_result r;
+    const struct ew_image_stream stream = {.name = s->name,
+                                           .net = s->net,
+                                           .p = s->p,
+                                           .paths = s->frames.paths,
+                                           .n = s->frames.n,
+                                           .fps = s->fps,
+                                           .seconds = s->seconds,
+                                           .budget_ms = s->budget_ms,
+                                           .show = show,
+                                           .ctx = &t,
+                                           .talk = stderr};
+    const ew_err e = ew_image_stream_run(&stream, &r);
+    if (s->json && (t.begun || e == EW_OK)) {
+        begin_json(&t);
+        ew_json_end(&t.json);
+        json_summary(&t, &r);
+        ew_json_end(&t.json);
+        const ew_err written = ew_json_finish(&t.json);
+        return e == EW_OK ? written : e;
+    }
+    if (e == EW_OK)
+        print_summary(&t, &r);
     return e;
 }

@@ -38,7 +38,7 @@ void ew_work_source_close(struct ew_work_source *s);
 struct ew_work_answer {
     struct ew_guess run; /* s */
     double measured_s;   /* nan: this was never run */
-    double memory_mib;   /* of the plan; not of what runs it */
+    double memory_mib;   /* of the process: the plan, and the program without one */
     const char *machine;
     int64_t cores, threads;
 };

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How good predictions of power modes are: of what was measured some is left out, predicted by one
+ * method or all of them, and compared. */
+#ifndef EW_ADVISE_STORE_MODE_CHECK_H
+#define EW_ADVISE_STORE_MODE_CHECK_H
+
+#include "advise/store/advice_source.h"
+
+struct ew_mode_check {
+    const char *workload; /* NULL: all */
+    int count;    /* modes to fit to; 0: 10, and 50 where there are enough, else all but one */
+    bool compare; /* all methods, also on the four modes that linear regression does best on */
+};
+
+/* A workload, a method, how well it did. */
+struct ew_check_row {
+    const char *workload, *method, *split;
+    struct ew_score score;
+};
+
+/* *rows is the heap's, also after a failure: release with free(). */
+ew_err ew_mode_check(struct ew_advice_source *s, const struct ew_mode_check *o,
+                     struct ew_check_row **rows, int *n);
+
+/* True where a fit to n modes leaves out enough others to tell anything. */
+bool ew_mode_check_leaves_enough(const struct ew_series_of_modes *m, int n);
+
+#endif
