@@ -167,7 +167,7 @@ static double near_front(const struct ew_choose_data *d, int i, int front)
     return 0.5 * erfc(-(ahead + NEAR) / (2 * sd));
 }
 
-/* The option that most probably meets all limits and has a goal near the best that can be had; -1:
+/* The option that most probably meets all limits and has a goal near the best possible; -1:
  * none.  The best goal alone would be the wrong question: of options that are equally good for all
  * that is known, the one of the largest margin is to be taken, and a margin is worth only so much.
  */

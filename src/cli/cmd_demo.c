@@ -123,7 +123,7 @@ static ew_err run_both(struct story *s)
     return e;
 }
 
-/* MNIST where it is or can be had, else made-up digits. */
+/* MNIST where it is stored or can be fetched, else made-up digits. */
 static ew_err open_digits(struct story *s, struct ew_dataset **out)
 {
     struct ew_get_result got = {0};

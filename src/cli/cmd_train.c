@@ -187,7 +187,7 @@ static ew_err record(struct ew_train_run *r, const struct ew_train_result *x)
     return EW_OK;
 }
 
-/* Which class was taken for which, of the last evaluation: metrics "confusion:TRUE:GIVEN".  A
+/* The confusion matrix of the last evaluation: metrics "confusion:TRUE:GIVEN".  A
  * matrix that no picture could show is left to `eval`. */
 #define MOST_CLASSES 64
 static ew_err record_confusion(struct ew_train_run *r, const struct ew_trainer *t)

@@ -52,7 +52,7 @@ ew_err ew_data_open(struct ew_cmd_call *c, const char *what, struct ew_dataset *
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
-/* A set that can be had, one that is stored, or both. */
+/* A set that can be fetched, one that is stored, or both. */
 struct row {
     char name[256];
     const struct ew_known_set *known;

@@ -245,7 +245,7 @@ static bool is_constant(const struct maker *m, int v)
     return ew_value_is_weight(&m->g->values[v]);
 }
 
-/* t can be had at the positions of p, as y has them. */
+/* t is known at the positions of p, as y has them. */
 static bool holds(const struct timed *t, const struct timed *y, struct parts p)
 {
     return t->is && t->axis == y->axis && t->n == y->n && t->step == y->step && t->lo <= p.a &&

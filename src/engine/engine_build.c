@@ -313,7 +313,7 @@ static ew_err fill_card(struct build *b, const struct ew_graph *g)
     return fill_images(b, g);
 }
 
-/* What is said of a network is said of it as it came, at batch 1 where that can be had. */
+/* Facts are those of the network as it was given, at batch 1 where it allows that. */
 static ew_err fill_facts(struct build *b)
 {
     struct ew_graph *one;

@@ -11,7 +11,7 @@
  *
  * Sections begin at multiples of EW_ENGINE_PAGE, and what lies in the last two at multiples of
  * EW_ALIGN; gaps are zero.  Numbers are little-endian, as the weights are: a machine of the other
- * kind is another architecture.  What kernels mean and whether they can be had is left to
+ * kind is another architecture.  What kernels mean and whether they are available is left to
  * engine/. */
 #ifndef EW_FORMAT_ENGINE_FILE_H
 #define EW_FORMAT_ENGINE_FILE_H

@@ -22,7 +22,7 @@ bool ew_node_moves_channels(const struct ew_node *n);
 /* True for a node whose outputs are known before the run: a part of shapes, pads and the like. */
 bool ew_node_is_known(const struct ew_graph *g, const struct ew_node *n);
 
-/* For the graph's present shapes, so for its whole batch.  Fails only for want of memory. */
+/* For the graph's present shapes, so for its whole batch.  Fails only where memory runs out. */
 ew_err ew_graph_facts(const struct ew_graph *g, struct ew_facts *out);
 
 #endif

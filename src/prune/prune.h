@@ -44,7 +44,7 @@ struct ew_prune_job {
     struct ew_prune_rule rule;
 };
 
-/* The least that can be had: fails with EW_ERR_LIMIT, naming it, where the target is below. */
+/* The least that is possible: fails with EW_ERR_LIMIT, naming it, where the target is below. */
 ew_err ew_prune_reach(const struct ew_prune_job *j, bool *gone, double *value);
 
 /* The most units that may stay for `by` to be at most the target.  Fails as

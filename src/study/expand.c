@@ -294,7 +294,8 @@ static ew_err resolve(struct section *s, const struct ew_study_command *c, void 
     j->given = given;
     if (s->opts->simulate)
         EW_TRY(simulate_job(s, c, opts, j));
-    return ew_job_describe(s->arena, c->name, c->opts, opts, more, more_settings(s, more), &j->row);
+    const struct ew_job_command command = {c->name, c->opts, opts, more, more_settings(s, more)};
+    return ew_job_describe(s->arena, &command, &j->row);
 }
 
 static ew_err make_job(struct section *s, struct ew_study_job *j)

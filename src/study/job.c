@@ -110,28 +110,26 @@ static ew_err write_entries(struct ew_arena *a, const struct entry *list, int n,
     return EW_OK;
 }
 
-ew_err ew_job_describe(struct ew_arena *a, const char *command, const struct ew_field *table,
-                       const void *opts, const struct ew_setting *more, int n_more,
-                       struct ew_job_row *out)
+ew_err ew_job_describe(struct ew_arena *a, const struct ew_job_command *c, struct ew_job_row *out)
 {
     struct entry list[MAX_ENTRIES];
     int n = 0;
     ew_record_clear(EW_RECORD_JOB, out);
-    EW_TRY(add_options(a, table, opts, list, &n));
-    EW_CHECK(n + n_more < MAX_ENTRIES, EW_ERR_LIMIT, "more than %d options", MAX_ENTRIES);
-    list[n++] = (struct entry){"command", command, EW_FIELD_STR};
-    for (int i = 0; i < n_more; i++)
-        list[n++] = (struct entry){more[i].name, more[i].value, guess_type(more[i].value)};
+    EW_TRY(add_options(a, c->fields, c->opts, list, &n));
+    EW_CHECK(n + c->n_more < MAX_ENTRIES, EW_ERR_LIMIT, "more than %d options", MAX_ENTRIES);
+    list[n++] = (struct entry){"command", c->name, EW_FIELD_STR};
+    for (int i = 0; i < c->n_more; i++)
+        list[n++] = (struct entry){c->more[i].name, c->more[i].value, guess_type(c->more[i].value)};
     qsort(list, (size_t)n, sizeof(list[0]), by_name);
     for (int i = 1; i < n; i++)
         EW_CHECK(strcmp(list[i].name, list[i - 1].name) != 0, EW_ERR_INTERNAL,
-                 "%s: setting %s twice", command, list[i].name);
+                 "%s: setting %s twice", c->name, list[i].name);
     EW_TRY(write_entries(a, list, n, &out->options));
     char id[EW_RECORD_ID_CHARS];
     ew_record_id(out->options, id);
     out->id = ew_arena_strdup(a, id);
-    out->command = command;
-    out->network = ew_setting_find(more, n_more, "network");
+    out->command = c->name;
+    out->network = ew_setting_find(c->more, c->n_more, "network");
     for (int i = 0; i < n; i++)
         if (strcmp(list[i].name, "data") == 0)
             out->dataset = list[i].text;

@@ -11,12 +11,18 @@ struct ew_setting {
     const char *name, *value;
 };
 
-/* Writes every option of `table` (but those that do not change what is measured, such as the store
- * itself) and the `more` settings as one JSON object, sorted by name, and hashes it.  Text goes to
- * the arena. */
-ew_err ew_job_describe(struct ew_arena *a, const char *command, const struct ew_field *table,
-                       const void *opts, const struct ew_setting *more, int n_more,
-                       struct ew_job_row *out);
+/* A command with its options, and settings beside those. */
+struct ew_job_command {
+    const char *name;
+    const struct ew_field *fields; /* of opts */
+    const void *opts;
+    const struct ew_setting *more;
+    int n_more;
+};
+
+/* Writes every option (but those that do not change what is measured, such as the store itself) and
+ * the other settings as one JSON object, sorted by name, and hashes it.  Text goes to the arena. */
+ew_err ew_job_describe(struct ew_arena *a, const struct ew_job_command *c, struct ew_job_row *out);
 
 /* The value of a setting of this name, or NULL. */
 const char *ew_setting_find(const struct ew_setting *list, int n, const char *name);

@@ -28,7 +28,8 @@ static ew_err describe(const struct ew_recorded_command *c, struct ew_board *b, 
     struct ew_run_row run;
     const struct ew_setting network = {"network", c->network};
     EW_TRY(ew_machine_read(b, a, &machine));
-    EW_TRY(ew_job_describe(a, c->name, c->fields, c->opts, &network, 1, &job));
+    const struct ew_job_command command = {c->name, c->fields, c->opts, &network, 1};
+    EW_TRY(ew_job_describe(a, &command, &job));
     ew_record_clear(EW_RECORD_RUN, &run);
     run.job = job.id;
     run.machine = machine.id;

@@ -269,7 +269,7 @@ static void failure_text(const struct ew_child *c, char *out, size_t size)
     const char *said = strncmp(c->said, "edgewise: ", 10) == 0 ? c->said + 10 : c->said;
     if (WIFSIGNALED(c->status))
         snprintf(out, size, "ended by signal %d%s", WTERMSIG(c->status),
-                 WTERMSIG(c->status) == 9 ? ", perhaps for want of memory" : "");
+                 WTERMSIG(c->status) == 9 ? ", perhaps by the kernel, out of memory" : "");
     else if (*said)
         snprintf(out, size, "%s", said);
     else
