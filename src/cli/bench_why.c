@@ -57,7 +57,7 @@ static int find_rival(const struct why *w, int i)
     return best;
 }
 
-/* Its estimate beside the rival's, in words; empty where one of them has none. */
+/* Its estimate beside the rival's, in words; empty where one of them has none, or both the same. */
 static void compare(const struct why *w, int i, char *out, size_t size)
 {
     const int rival = find_rival(w, i);
@@ -65,6 +65,8 @@ static void compare(const struct why *w, int i, char *out, size_t size)
     if (rival < 0 || !(w->candidate[i].cycles > 0))
         return;
     const double own = w->candidate[i].cycles, other = w->candidate[rival].cycles;
+    if (own > 0.995 * other && own < 1.005 * other)
+        return;
     snprintf(out, size, "; estimated at %.2f times the cycles of %s", own / other,
              w->candidate[rival].name);
 }

@@ -13,7 +13,7 @@
 #include "report/serve/serve.h"
 #include "report/store/load.h"
 
-static ew_answer_fn answer_index, answer_figures, answer_report;
+static ew_answer_fn answer_index, answer_video, answer_figures, answer_report;
 
 const struct ew_answer ew_answers[] = {
     {.path = "/", .type = "text/html; charset=utf-8", .make = answer_index, .keep_ms = 60000},
@@ -30,7 +30,7 @@ const struct ew_answer ew_answers[] = {
      .keep_ms = 400},
     {.path = "/video.json",
      .type = "application/json; charset=utf-8",
-     .make = ew_answer_video,
+     .make = answer_video,
      .keep_ms = 100},
     {.path = "/figures",
      .type = "text/html; charset=utf-8",
@@ -76,7 +76,7 @@ static ew_err answer_index(const char *db, FILE *out)
 
 /* {"age_s": ..., "video": what `edgewise run --live` has written}; without "video" there is none.
  */
-ew_err ew_answer_video(const char *db, FILE *out)
+static ew_err answer_video(const char *db, FILE *out)
 {
     EW_CLEANUP(ew_free_ptr) char *path = NULL, *text = NULL;
     size_t size = 0;

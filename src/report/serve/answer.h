@@ -24,6 +24,6 @@ struct ew_answer {
 /* Ended by a path of NULL. */
 extern const struct ew_answer ew_answers[];
 
-ew_answer_fn ew_answer_state, ew_answer_metrics, ew_answer_video;
+ew_answer_fn ew_answer_state, ew_answer_metrics;
 
 #endif

@@ -60,6 +60,12 @@ bool ew_if_winograd(const struct ew_kernel_case *c)
     return ew_conv_fits(c->k, EW_CONV_WINOGRAD, &c->shape);
 }
 
+/* Where it does not pay although its estimate is lower, the channels are too few. */
+bool ew_if_winograd_wide(const struct ew_kernel_case *c)
+{
+    return ew_if_winograd_wins(c) || ew_conv_winograd_cycles(c) >= ew_conv_gemm_cycles(c);
+}
+
 bool ew_if_winograd_wins(const struct ew_kernel_case *c)
 {
     return c->k->winograd_pays(&c->shape, c->c->train);

@@ -17,7 +17,8 @@
 #define EW_IF_BATCH_LANES     {"2-D, no groups or dilation, fewer outputs than vector lanes, at least as many images", ew_if_batch_lanes}
 #define EW_IF_PIXEL_LANES     {"2-D, stride 1, no groups or dilation, at most 4 inputs, rows fill vectors better than outputs", ew_if_pixel_lanes}
 #define EW_IF_WINOGRAD        {"no groups or dilation, square filter: 3x3 or 5x5 with stride 1, or of 3 to 5 strides; any taps in time", ew_if_winograd}
-#define EW_IF_WINOGRAD_WINS   {"16 channels or more on both sides, fewer estimated cycles than implicit gemm", ew_if_winograd_wins, true}
+#define EW_IF_WINOGRAD_WIDE   {"16 channels or more on both sides", ew_if_winograd_wide}
+#define EW_IF_WINOGRAD_WINS   {"fewer estimated cycles than implicit gemm", ew_if_winograd_wins, true}
 #define EW_IF_WINOGRAD_5X5    {"5x5 with stride 1, 3 to 32 inputs, 8 to 64 outputs, 1.5 times fewer operations than direct, transforms fit L2", ew_if_winograd_5x5}
 #define EW_IF_TAP_PAIRS       {"at most 3/4 of the (output, tap) pairs meet a pixel, or a strided 1x1 of few pixels", ew_if_tap_pairs}
 #define EW_IF_DENSE_PAIRS     {"at most 4 images per output and 1024 images", ew_if_tap_pairs}
@@ -29,7 +30,7 @@
 #define EW_IF_FUSED_DEPTHWISE {"depthwise next to a fused batch norm, without bias or ReLU", ew_if_fused_depthwise}
 #define EW_IF_GROUPED_DGRAD   {"grouped forward and backward, stride 1", ew_if_grouped_dgrad}
 #define EW_IF_LANES_DGRAD     {"stride 1, fewer inputs than vector lanes, at least as many images", ew_if_batch_lanes_dgrad}
-#define EW_IF_WINOGRAD_DGRAD  {"3x3 or 5x5 with stride 1, fewer estimated cycles than implicit gemm", ew_if_winograd_dgrad, true}
+#define EW_IF_WINOGRAD_DGRAD  {"3x3 or 5x5 with stride 1, fewer estimated cycles than implicit gemm", ew_if_winograd_dgrad}
 /* clang-format on */
 
 bool ew_if_training(const struct ew_kernel_case *c);
@@ -42,6 +43,7 @@ bool ew_if_grouped(const struct ew_kernel_case *c);
 bool ew_if_batch_lanes(const struct ew_kernel_case *c);
 bool ew_if_pixel_lanes(const struct ew_kernel_case *c);
 bool ew_if_winograd(const struct ew_kernel_case *c);
+bool ew_if_winograd_wide(const struct ew_kernel_case *c);
 bool ew_if_winograd_wins(const struct ew_kernel_case *c);
 bool ew_if_winograd_5x5(const struct ew_kernel_case *c);
 bool ew_if_tap_pairs(const struct ew_kernel_case *c);
