@@ -80,7 +80,7 @@ class Networks(unittest.TestCase):
 
     @unittest.skipUnless(hasattr(edgewise.lib, "ew_network_graph"), "built without training")
     def test_trained_networks_go_by_name(self):
-        three = os.path.join(os.environ["EW_MODELS"], "..", "..", "docs", "pictures", "three.png")
+        three = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "pictures", "three.png")
         with edgewise.open("lenet5-mnist", threads=1) as net:
             self.assertEqual(net.classify(three, top=1)[0][0], "3")
 

@@ -23,7 +23,8 @@ struct ew_processes {
     int n_order, cap_order;
 };
 
-/* Reads all processes under the root; a root without /proc has none.  Fails where memory runs out. */
+/* Reads all processes under the root; a root without /proc has none.  Fails where memory runs out.
+ */
 ew_err ew_processes_read(struct ew_processes *p, const struct ew_root *root);
 /* Puts them in order: by CPU use, or by memory. */
 ew_err ew_processes_sort(struct ew_processes *p, bool by_memory);

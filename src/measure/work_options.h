@@ -22,8 +22,8 @@ struct ew_among_work {
     struct ew_work_asked asked; /* what is not a factor stays as it is here */
 };
 
-/* Every setting as an option: time is that of an image, latency that of a run, memory the process's.
- * `settings` has one for each option.  All lives in the source's arena. */
+/* Every setting as an option: time is that of an image, latency that of a run, memory the
+ * process's. `settings` has one for each option.  All lives in the source's arena. */
 ew_err ew_options_of_work(struct ew_work_source *s, const struct ew_among_work *o,
                           struct ew_option **out, struct ew_work_setting **settings, int *n);
 
