@@ -17,6 +17,12 @@ enum ew_prune_by {
 
 extern const char *const ew_prune_by_names[]; /* of EW_PRUNE_BYS */
 
+/* Digits to print of a number of it: counts whole, times rounded. */
+static inline int ew_prune_digits(enum ew_prune_by by)
+{
+    return by == EW_PRUNE_LATENCY || by == EW_PRUNE_KEEP ? 4 : 15;
+}
+
 struct ew_prune_rule {
     bool global; /* all groups compete; else each loses the same share */
     int align;   /* units that stay in a group are a multiple of this, or all */

@@ -33,9 +33,11 @@ static ew_err find_target(struct work *w)
     if (o->by != EW_PRUNE_KEEP)
         EW_TRY(ew_prune_measure(w->job->net, o->by, (int)o->threads, &w->base));
     w->target = o->share ? o->target * w->base : o->target;
+    if (o->by != EW_PRUNE_KEEP && o->by != EW_PRUNE_LATENCY)
+        w->target = floor(w->target); /* counts are whole */
     EW_CHECK(w->target > 0 && (w->target < w->base || o->by == EW_PRUNE_KEEP), EW_ERR_ARG,
-             "%.6g %s are asked for, %s has no more than %.6g", w->target, ew_prune_by_names[o->by],
-             net->name, w->base);
+             "%.*g %s are asked for, %s has no more than %.*g", ew_prune_digits(o->by), w->target,
+             ew_prune_by_names[o->by], net->name, ew_prune_digits(o->by), w->base);
     return EW_OK;
 }
 

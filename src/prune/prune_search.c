@@ -160,8 +160,9 @@ ew_err ew_prune_reach(const struct ew_prune_job *j, bool *gone, double *value)
         return EW_OK;
     EW_TRY(try_keep(j, 0, gone, value));
     EW_CHECK(*value <= j->target, EW_ERR_LIMIT,
-             "%s: has %.6g %s with the fewest channels that can stay, over %.6g", j->g->name,
-             *value, ew_prune_by_names[j->by], j->target);
+             "%s: has %.*g %s with the fewest channels that can stay, over %.*g", j->g->name,
+             ew_prune_digits(j->by), *value, ew_prune_by_names[j->by], ew_prune_digits(j->by),
+             j->target);
     return EW_OK;
 }
 

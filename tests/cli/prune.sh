@@ -24,6 +24,7 @@ try lenet5 --macs 50% --importance taylor -o x.onnx
 try lenet5 --macs half -o x.onnx
 try lenet5 --macs 10 -o x.onnx
 try lenet5 --macs 200% -o x.onnx
+try resnet9 --macs 200% -o x.onnx
 try lenet5 --keep 0.5 --importance bn -o x.onnx
 try nowhere.onnx --keep 0.5 -o x.onnx
 try lenet5 --keep 0.5 --data synthetic:classes=10 -o x.onnx
