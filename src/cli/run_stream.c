@@ -41,10 +41,12 @@ static ew_err add_folder(struct finding *f, const char *folder)
     const char *const *names = NULL;
     int n = 0;
     const int before = f->n;
+    const size_t length = strlen(folder); /* one that is there: not empty */
     EW_TRY(ew_root_open(folder, &root));
     EW_TRY(ew_root_list(&root, "/", f->a, &names, &n));
     for (int i = 0; i < n; i++) {
-        const char *path = ew_arena_printf(f->a, "%s/%s", folder, names[i]);
+        const char *path =
+            ew_arena_printf(f->a, "%s%s%s", folder, folder[length - 1] == '/' ? "" : "/", names[i]);
         EW_CHECK(path, EW_ERR_MEMORY, "no memory");
         if (is_image(path))
             EW_TRY(add_path(f, path));
@@ -182,8 +184,8 @@ static void json_summary(struct shown *t, const struct ew_image_stream_result *r
 static void print_summary(const struct shown *t, const struct ew_image_stream_result *r)
 {
     const int64_t frames = r->n + r->lost, missed = r->late + r->lost;
-    printf("%lld images: median %.2f ms, p99 %.2f, max %.2f, %s\n", (long long)r->n,
-           r->time.median_ms, r->time.p99_ms, r->time.max_ms,
+    printf("%lld image%s: median %.2f ms, p99 %.2f, max %.2f, %s\n", (long long)r->n,
+           r->n == 1 ? "" : "s", r->time.median_ms, r->time.p99_ms, r->time.max_ms,
            t->s->fps > 0 ? "from frame to classes" : "read and run");
     printf("deadlines of %.2f ms: %lld of %lld missed (%.1f %%)", t->s->budget_ms,
            (long long)missed, (long long)frames, 100.0 * (double)missed / (double)frames);
