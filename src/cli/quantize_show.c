@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "report/text_table.h"
 
-static const char *way_name(const struct ew_quant_way *w)
+static const char *remedy_name(const struct ew_quant_remedy *w)
 {
     static const char *const names[2][2] = {{"as it is", "biases corrected"},
                                             {"equalised", "equalised, biases corrected"}};
@@ -61,9 +61,9 @@ ew_err ew_quant_print(const struct ew_quant_result *r, const char *file, int64_t
     EW_TRY(print_layers(r));
     printf("\nlayers:    %d of %d in int8; ranges from %lld images\n", r->n_layers - r->n_float,
            r->n_layers, (long long)r->calibrated);
-    printf("prepared:  %s; tried:", way_name(&r->ways[r->way]));
-    for (int i = 0; i < r->n_ways; i++)
-        printf("%s %s %.1f dB", i ? "," : "", way_name(&r->ways[i]), r->ways[i].sqnr_db);
+    printf("prepared:  %s; tried:", remedy_name(&r->remedies[r->remedy]));
+    for (int i = 0; i < r->n_remedies; i++)
+        printf("%s %s %.1f dB", i ? "," : "", remedy_name(&r->remedies[i]), r->remedies[i].sqnr_db);
     printf("\n");
     if (r->n_float < r->n_layers)
         printf("scores:    %.1f dB over noise, %lld images\n", r->sqnr_db, (long long)r->probed);
@@ -117,7 +117,7 @@ ew_err ew_quant_print_json(const struct ew_quant_result *r, const char *file, in
     ew_json_int(&j, "float_weight_bytes", r->float_bytes);
     ew_json_int(&j, "weight_bytes", r->int8_bytes);
     ew_json_int(&j, "calibration_images", r->calibrated);
-    ew_json_str(&j, "prepared", way_name(&r->ways[r->way]));
+    ew_json_str(&j, "prepared", remedy_name(&r->remedies[r->remedy]));
     ew_json_num(&j, "sqnr_db", r->sqnr_db);
     ew_json_int(&j, "layers_int8", r->n_layers - r->n_float);
     ew_json_int(&j, "layers_float32", r->n_float);
@@ -128,10 +128,10 @@ ew_err ew_quant_print_json(const struct ew_quant_result *r, const char *file, in
     ew_json_int(&j, "evaluated_images", r->evaluated ? r->after.samples : 0);
     ew_json_bool(&j, "max_drop_met", r->drop_met);
     ew_json_array(&j, "ways");
-    for (int i = 0; i < r->n_ways; i++) {
+    for (int i = 0; i < r->n_remedies; i++) {
         ew_json_object(&j, NULL);
-        ew_json_str(&j, "name", way_name(&r->ways[i]));
-        ew_json_num(&j, "sqnr_db", r->ways[i].sqnr_db);
+        ew_json_str(&j, "name", remedy_name(&r->remedies[i]));
+        ew_json_num(&j, "sqnr_db", r->remedies[i].sqnr_db);
         ew_json_end(&j);
     }
     ew_json_end(&j);

@@ -158,7 +158,7 @@ static ew_err add_updates(struct ew_plan *p, int node)
 static ew_err add_updates_of(struct ew_plan *p, int node)
 {
     int other;
-    for (int i = 0; (other = ew_plan_does_too(p, node, i)) >= 0; i++)
+    for (int i = 0; (other = ew_plan_fused_backward(p, node, i)) >= 0; i++)
         EW_TRY(add_updates(p, other));
     return p->backward[node].elsewhere ? EW_OK : add_updates(p, node);
 }

@@ -92,7 +92,7 @@ int ew_plan_source(const struct ew_plan *p, int value)
                : value;
 }
 
-bool ew_plan_is_made_later(const struct ew_plan *p, int node)
+bool ew_plan_is_fused_into_reader(const struct ew_plan *p, int node)
 {
     const struct ew_node *n = &p->g->nodes[node];
     return n->n_out > 0 && n->out[0] >= 0 && p->values[n->out[0]].no_storage;
@@ -118,7 +118,7 @@ static int first_taken(const struct ew_plan *p, int node, enum ew_phase phase)
     return next_taken(p, p->member_of[node], phase);
 }
 
-int ew_plan_does_too(const struct ew_plan *p, int node, int i)
+int ew_plan_fused_backward(const struct ew_plan *p, int node, int i)
 {
     const enum ew_phase phase = EW_PHASE_BACKWARD;
     for (int m = first_taken(p, node, phase); m >= 0; m = next_taken(p, p->members[m].next, phase))

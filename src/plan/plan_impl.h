@@ -339,7 +339,7 @@ ew_err ew_plan_play_roles(struct ew_plan *p, int node, enum ew_phase phase, stru
 ew_err ew_plan_take_groups(struct ew_plan *p, int node, enum ew_phase phase,
                            struct ew_kernel *kernel, struct ew_call *c);
 /* The i-th node whose backward that of `node` does as well; -1: there are no more. */
-int ew_plan_does_too(const struct ew_plan *p, int node, int i);
+int ew_plan_fused_backward(const struct ew_plan *p, int node, int i);
 /* When all steps are there: what their groups' other calls read lives as long. */
 ew_err ew_plan_extend_groups(struct ew_plan *p);
 /* When memory is there: the same calls get theirs. */
@@ -347,7 +347,7 @@ void ew_plan_bind_groups(struct ew_plan *p, struct ew_step *s);
 /* The value that must be there for `value` to be read: itself, or what its reader makes it from. */
 int ew_plan_source(const struct ew_plan *p, int value);
 /* True where the node's output gets no memory, for its reader makes it. */
-bool ew_plan_is_made_later(const struct ew_plan *p, int node);
+bool ew_plan_is_fused_into_reader(const struct ew_plan *p, int node);
 /* What a step that makes `value` gets as out_step. */
 int64_t ew_plan_out_step(const struct ew_plan *p, int value);
 /* Gives a part its place in the whole, which gets its memory now if it has none. */

@@ -40,7 +40,7 @@ static ew_err compute_again(struct ew_plan *p, int value)
     EW_CHECK(values && nodes, EW_ERR_MEMORY, "no memory to plan graph %s", p->g->name);
     mark_chain(p, value, values, nodes);
     for (int k = 0; k <= p->g->values[value].producer; k++) {
-        if (!nodes[k] || ew_plan_is_made_later(p, k))
+        if (!nodes[k] || ew_plan_is_fused_into_reader(p, k))
             continue;
         struct ew_cost cost;
         ew_plan_node_cost(p, k, &cost);

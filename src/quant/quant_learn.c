@@ -6,7 +6,7 @@
 
 #include "edgewise.h"
 #include "quant/quant_impl.h"
-#include "quant/ways.h"
+#include "quant/remedies.h"
 
 static ew_err build(const struct ew_quant_job *job, const struct ew_quant_variant *v,
                     struct ew_graph **out)
@@ -29,15 +29,15 @@ static ew_err learn(const struct ew_quant_job *job, struct ew_graph **out)
 {
     struct ew_quant_probe probe = {0};
     struct ew_quant_result tried = {0};
-    struct ew_quant_ways ways = {.job = job, .probe = &probe, .out = &tried};
+    struct ew_quant_remedies remedies = {.job = job, .probe = &probe, .out = &tried};
     ew_err e = ew_quant_check_float(job->net);
     if (e == EW_OK)
         e = ew_quant_probe_fill(job, &probe);
     if (e == EW_OK)
-        e = ew_quant_ways_try(&ways);
+        e = ew_quant_remedies_try(&remedies);
     if (e == EW_OK)
-        e = build(job, ways.best, out);
-    ew_quant_ways_fini(&ways);
+        e = build(job, remedies.best, out);
+    ew_quant_remedies_fini(&remedies);
     ew_quant_probe_fini(&probe);
     return e;
 }

@@ -9,7 +9,7 @@
 #include "edgewise.h"
 #include "graph/ops.h"
 #include "quant/gate.h"
-#include "quant/ways.h"
+#include "quant/remedies.h"
 #include "train/evaluate.h"
 
 /* Gives node k of `g`, a clone, the bias that node `from` of another graph has: a copy, or zeros.
@@ -236,7 +236,7 @@ ew_err ew_quant_run(const struct ew_quant_job *job, struct ew_quant_result *out)
     struct ew_quant_probe probe = {0};
     *out = (struct ew_quant_result){0};
     ew_arena_init(&out->arena);
-    struct ew_quant_ways ways = {.job = &own, .probe = &probe, .out = out};
+    struct ew_quant_remedies remedies = {.job = &own, .probe = &probe, .out = out};
     if (own.opts.scheme == EW_QUANTIZE_POW2) {
         own.opts.time = false;
         own.opts.min_sqnr_db = -INFINITY;
@@ -249,9 +249,9 @@ ew_err ew_quant_run(const struct ew_quant_job *job, struct ew_quant_result *out)
     if (e == EW_OK)
         e = ew_quant_probe_fill(&own, &probe);
     if (e == EW_OK)
-        e = ew_quant_ways_try(&ways);
+        e = ew_quant_remedies_try(&remedies);
     if (e == EW_OK)
-        e = gate_and_finish(&own, &probe, ways.best, out);
+        e = gate_and_finish(&own, &probe, remedies.best, out);
     if (e == EW_OK)
         e = ew_quant_own_weights(out->graph);
     if (e == EW_OK) /* how images are made, names of classes */
@@ -260,7 +260,7 @@ ew_err ew_quant_run(const struct ew_quant_job *job, struct ew_quant_result *out)
         out->float_bytes = weight_bytes(job->net);
         out->int8_bytes = weight_bytes(out->graph);
     }
-    ew_quant_ways_fini(&ways);
+    ew_quant_remedies_fini(&remedies);
     ew_quant_probe_fini(&probe);
     return e;
 }

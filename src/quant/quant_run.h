@@ -52,21 +52,21 @@ struct ew_quant_layer {
     char reason[96];        /* for that; or why it is int8 although slower; "": none needed */
 };
 
-/* One way that was tried. */
-struct ew_quant_way {
+/* One remedy that was tried. */
+struct ew_quant_remedy {
     bool equalized, corrected;
     double sqnr_db; /* of the scores, all layers quantised */
 };
 
-#define EW_QUANT_WAYS 4
+#define EW_QUANT_REMEDIES 4
 
 struct ew_quant_result {
     struct ew_graph *graph; /* QDQ form */
     struct ew_arena arena;  /* of the rest */
     struct ew_quant_layer *layers;
     int n_layers, n_float;
-    struct ew_quant_way ways[EW_QUANT_WAYS];
-    int n_ways, way;                 /* the one that was taken */
+    struct ew_quant_remedy remedies[EW_QUANT_REMEDIES];
+    int n_remedies, remedy;          /* the one that was taken */
     int64_t calibrated;              /* images */
     double sqnr_db;                  /* of the scores, over the probe images */
     int64_t probed;                  /* images */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The remedies, each tried: the way whose scores stay closest to the float network's is taken. */
+/* The remedies, each tried: the one whose scores stay closest to the float network's is taken. */
 #include <string.h>
 
 #include "compress/pass.h"
 #include "edgewise.h"
-#include "quant/ways.h"
+#include "quant/remedies.h"
 
 #define EQUALIZE_ROUNDS 4
 #define WORTH_DB        0.5 /* by which a remedy must be better than doing without */
@@ -72,19 +72,20 @@ static ew_err rate(const struct ew_quant_job *job, const struct ew_quant_probe *
     return e;
 }
 
-/* A way and its rating; it is the result's from now on where it is better by what makes it worth
+/* A remedy and its rating; it is the result's from now on where it is better by what makes it worth
  * its while. */
-static ew_err consider(struct ew_quant_ways *w, struct ew_quant_variant *v, bool is_equalized,
+static ew_err consider(struct ew_quant_remedies *w, struct ew_quant_variant *v, bool is_equalized,
                        bool is_corrected)
 {
-    struct ew_quant_way *way = &w->out->ways[w->out->n_ways];
-    *way = (struct ew_quant_way){.equalized = is_equalized, .corrected = is_corrected};
-    EW_TRY(rate(w->job, w->probe, v, &way->sqnr_db));
-    if (w->out->n_ways == 0 || way->sqnr_db > w->out->ways[w->out->way].sqnr_db + WORTH_DB) {
-        w->out->way = w->out->n_ways;
+    struct ew_quant_remedy *remedy = &w->out->remedies[w->out->n_remedies];
+    *remedy = (struct ew_quant_remedy){.equalized = is_equalized, .corrected = is_corrected};
+    EW_TRY(rate(w->job, w->probe, v, &remedy->sqnr_db));
+    if (w->out->n_remedies == 0 ||
+        remedy->sqnr_db > w->out->remedies[w->out->remedy].sqnr_db + WORTH_DB) {
+        w->out->remedy = w->out->n_remedies;
         w->best = v;
     }
-    w->out->n_ways++;
+    w->out->n_remedies++;
     return EW_OK;
 }
 
@@ -95,7 +96,7 @@ static ew_err limit(const struct ew_quant_job *job, struct ew_quant_variant *v)
 }
 
 /* Variant `at`, and after it the same with biases corrected. */
-static ew_err consider_both(struct ew_quant_ways *w, int at, bool is_equalized)
+static ew_err consider_both(struct ew_quant_remedies *w, int at, bool is_equalized)
 {
     EW_TRY(limit(w->job, &w->all[at]));
     EW_TRY(consider(w, &w->all[at], is_equalized, false));
@@ -105,7 +106,7 @@ static ew_err consider_both(struct ew_quant_ways *w, int at, bool is_equalized)
     return consider(w, &w->all[at + 1], is_equalized, true);
 }
 
-ew_err ew_quant_ways_try(struct ew_quant_ways *w)
+ew_err ew_quant_remedies_try(struct ew_quant_remedies *w)
 {
     EW_TRY(ew_quant_observe(w->job, w->job->net, "calibrating", &w->all[0]));
     w->out->calibrated = w->all[0].images;
@@ -115,8 +116,8 @@ ew_err ew_quant_ways_try(struct ew_quant_ways *w)
     return w->job->opts.equalize ? consider_both(w, 2, true) : EW_OK;
 }
 
-void ew_quant_ways_fini(struct ew_quant_ways *w)
+void ew_quant_remedies_fini(struct ew_quant_remedies *w)
 {
-    for (int i = EW_QUANT_WAYS - 1; i >= 0; i--) /* later ones borrow of earlier ones */
+    for (int i = EW_QUANT_REMEDIES - 1; i >= 0; i--) /* later ones borrow of earlier ones */
         ew_quant_variant_fini(&w->all[i]);
 }

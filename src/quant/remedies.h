@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ways to prepare a network for quantising, and the best of them. */
-#ifndef EW_QUANT_WAYS_H
-#define EW_QUANT_WAYS_H
+/* What may be done to a network before it is quantised, and the best of it. */
+#ifndef EW_QUANT_REMEDIES_H
+#define EW_QUANT_REMEDIES_H
 
 #include "quant/quant_impl.h"
 
-struct ew_quant_ways {
+struct ew_quant_remedies {
     const struct ew_quant_job *job;
     const struct ew_quant_probe *probe;
-    struct ew_quant_result *out; /* its ways are filled in */
-    struct ew_quant_variant all[EW_QUANT_WAYS];
+    struct ew_quant_result *out; /* its remedies are filled in */
+    struct ew_quant_variant all[EW_QUANT_REMEDIES];
     const struct ew_quant_variant *best;
 };
 
-ew_err ew_quant_ways_try(struct ew_quant_ways *w);
-void ew_quant_ways_fini(struct ew_quant_ways *w);
+ew_err ew_quant_remedies_try(struct ew_quant_remedies *w);
+void ew_quant_remedies_fini(struct ew_quant_remedies *w);
 
 #endif

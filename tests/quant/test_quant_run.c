@@ -7,7 +7,7 @@
 #include "ew_test.h"
 #include "quant/gate.h"
 #include "quant/quant_run.h"
-#include "quant/ways.h"
+#include "quant/remedies.h"
 #include "train/trainer.h"
 
 static struct ew_dataset *data;
@@ -105,7 +105,7 @@ static void accuracy_stays(void)
         if (EW_EXPECT_OK(ew_quant_run(&job, &r))) {
             EW_EXPECT_INT(r.n_layers, 5);
             EW_EXPECT_INT(r.n_float, 0);
-            EW_EXPECT_INT(r.n_ways, EW_QUANT_WAYS);
+            EW_EXPECT_INT(r.n_remedies, EW_QUANT_REMEDIES);
             EW_EXPECT_INT(r.calibrated, 100);
             EW_EXPECT(r.before.accuracy > 0.8);
             EW_EXPECT(r.after.accuracy > r.before.accuracy - 0.02);
@@ -158,19 +158,19 @@ static void float_layers_keep_their_biases(void)
     const struct ew_quant_job job = job_of(NULL);
     struct ew_quant_result r = {0};
     struct ew_quant_probe probe = {0};
-    struct ew_quant_ways w = {.job = &job, .probe = &probe, .out = &r};
+    struct ew_quant_remedies w = {.job = &job, .probe = &probe, .out = &r};
     struct ew_graph *g = NULL;
     bool keep[64];
     double db = 0;
     memset(keep, true, sizeof(keep));
     ew_arena_init(&r.arena);
     EW_EXPECT_OK(ew_quant_probe_fill(&job, &probe));
-    if (EW_EXPECT_OK(ew_quant_ways_try(&w)) && EW_EXPECT(w.all[1].g->n_nodes <= 64) &&
+    if (EW_EXPECT_OK(ew_quant_remedies_try(&w)) && EW_EXPECT(w.all[1].g->n_nodes <= 64) &&
         EW_EXPECT_OK(ew_quant_build(&job, &w.all[1], keep, &g)) &&
         EW_EXPECT_OK(ew_quant_probe_sqnr(&probe, g, 1, &db)))
         EW_EXPECT(db > 150);
     ew_graph_free(g);
-    ew_quant_ways_fini(&w);
+    ew_quant_remedies_fini(&w);
     ew_quant_probe_fini(&probe);
     ew_quant_result_fini(&r);
 }
@@ -214,7 +214,7 @@ static void powers_of_two(void)
     job.opts.max_drop = 0;
     if (EW_EXPECT_OK(ew_quant_run(&job, &r))) {
         EW_EXPECT_INT(r.n_float, 0);
-        EW_EXPECT_INT(r.n_ways, EW_QUANT_WAYS);
+        EW_EXPECT_INT(r.n_remedies, EW_QUANT_REMEDIES);
         EW_EXPECT(r.after.accuracy > r.before.accuracy - 0.03);
         EW_EXPECT(r.sqnr_db > 15);
         EW_EXPECT_INT(at_zero(r.graph), count(r.graph, "dequantize_linear"));
