@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A study on four machines, each a folder and a home of its own behind a launcher.  Every one of them is
-# killed once while it works (jobs wait, by qps, most of their second); all jobs are done once, and what was lost is marked.
+# A study on four machines, each a folder and a home of its own behind a launcher and, where the system lets us, in
+# namespaces of its own: processes, network, host name, users.  Every one of them is killed once while it works (jobs
+# wait, by qps, most of their second); all jobs are done once, and what was lost is marked.
 cat >f.study <<'STUDY'
 [study]
 order = file
@@ -21,9 +22,11 @@ shift
 [ -e "$name.off" ] && exit 255
 mkdir -p "$name.home"
 echo $$ >"$name.pid"
-HOME=$PWD/$name.home EW_UNIT=device-$name exec "$@"
+HOME=$PWD/$name.home EW_UNIT=device-$name exec $EW_APART "$@"
 LAUNCH
 chmod +x launch
+apart="unshare --user --map-root-user --pid --fork --kill-child --mount-proc --uts --ipc --net"
+if $apart true 2>/dev/null; then export EW_APART=$apart; else export EW_APART=; fi
 machines="a b c d"
 for m in $machines; do
     printf '[%s]\nlauncher = ./launch %s\nfolder = %s.work\nretries = 50\n' "$m" "$m" "$m" >>four.ini
