@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -130,24 +132,85 @@ void ew_file_out_abort(struct ew_file_out *o)
     release(o);
 }
 
-/* A name beside `path` that nobody has; O_EXCL settles races. */
+#define MOST_TEMPS 100 /* writers of one file at a time, and what killed ones have left */
+
+/* The n-th name beside `path` for a file in the making: nobody else's would be called so. */
+static char *temp_name(const char *path, int n)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    char *name = NULL;
+    if (asprintf(&name, "%.*s%.*s.edgewise-%d.tmp", (int)(base - path), path, NAME_MAX - 24, base,
+                 n) < 0)
+        return NULL;
+    return name;
+}
+
+static bool is_named(int fd, const char *name)
+{
+    struct stat a, b;
+    return fstat(fd, &a) == 0 && lstat(name, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+/* A writer holds the lock until its file is whole: one without a lock is a dead one's.  While we
+ * hold it nobody else takes the file for his own.  False: there is none, or it is in use. */
+static bool remove_leftover(const char *name)
+{
+    EW_CLEANUP(close_fd) int fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat st;
+    return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+           flock(fd, LOCK_EX | LOCK_NB) == 0 && is_named(fd, name) && unlink(name) == 0;
+}
+
+/* A new file of this name, locked where the file system can; -1 with EEXIST where it is in use. */
+static int create_temp(const char *name)
+{
+    for (int tries = 0; tries < 8; tries++) {
+        const int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno != EEXIST)
+            return -1;
+        if (fd < 0 && remove_leftover(name))
+            continue;
+        if (fd < 0)
+            break;
+        /* Between the two calls somebody may have taken it for a leftover. */
+        if ((flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && is_named(fd, name))
+            return fd;
+        close(fd);
+    }
+    errno = EEXIST;
+    return -1;
+}
+
 static int open_temp(const char *path, char **temp)
 {
-    for (int i = 0; i < 100; i++) {
-        if (asprintf(temp, "%s.%d-%d.tmp", path, (int)getpid(), i) < 0) {
-            *temp = NULL;
+    for (int i = 0; i < MOST_TEMPS; i++) {
+        *temp = temp_name(path, i);
+        if (!*temp) {
             errno = ENOMEM;
             return -1;
         }
-        const int fd = open(*temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        const int fd = create_temp(*temp);
         if (fd >= 0)
             return fd;
+        const int reason = errno;
         free(*temp);
         *temp = NULL;
-        if (errno != EEXIST)
+        errno = reason;
+        if (reason != EEXIST)
             return -1;
     }
     return -1;
+}
+
+void ew_file_sweep(const char *path)
+{
+    for (int i = 0; i < MOST_TEMPS; i++) {
+        EW_CLEANUP(ew_free_ptr) char *name = temp_name(path, i);
+        if (!name || access(name, F_OK) != 0)
+            return;
+        remove_leftover(name);
+    }
 }
 
 ew_err ew_file_out_open(const char *path, struct ew_file_out *o)

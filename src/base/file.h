@@ -36,9 +36,14 @@ struct ew_file_out {
     char *path, *temp; /* temp: NULL where written directly */
 };
 
+/* Removes what a killed process left of the same file under the name that it tries. */
 ew_err ew_file_out_open(const char *path, struct ew_file_out *o);
 ew_err ew_file_out_commit(struct ew_file_out *o); /* always releases everything */
 void ew_file_out_abort(struct ew_file_out *o);    /* leaves no trace; fine after commit */
+
+/* Removes all that killed processes have left of files in the making of this name, and nothing
+ * else: those of processes at work are locked. */
+void ew_file_sweep(const char *path);
 
 /* Closes a stream of open_memstream: false where memory was short, and then *text is NULL. (glibc's
  * fclose succeeds even where it could not make the text.) */

@@ -2,7 +2,6 @@
 /* The folder of a run. */
 #include "train/rundir.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -139,29 +138,14 @@ static ew_err check_free(const struct ew_rundir *r, int64_t *head_bytes)
     return EW_OK;
 }
 
-/* "3127-0.tmp": what base/file.h adds to the names of files in the making. */
-static bool is_temp(const char *rest)
-{
-    const size_t pid = strspn(rest, "0123456789");
-    const size_t n = pid && rest[pid] == '-' ? strspn(rest + pid + 1, "0123456789") : 0;
-    return n && strcmp(rest + pid + 1 + n, ".tmp") == 0;
-}
-
 /* A run that was killed while it wrote leaves files that nobody will rename. */
 static void sweep_leftovers(const struct ew_rundir *r)
 {
-    static const char *const ours[] = {"last.ckpt.", "best.ckpt.", "options.ini.", "machine.json."};
+    static const char *const ours[] = {"last.ckpt", "best.ckpt", "options.ini", "machine.json",
+                                       "result.json"};
     char path[EW_RUNDIR_PATH];
-    DIR *d = opendir(r->path);
-    for (const struct dirent *e; d && (e = readdir(d));) {
-        const size_t n = strlen(e->d_name);
-        for (size_t i = 0; i < EW_COUNT(ours); i++)
-            if (n > 4 && n < 64 && strncmp(e->d_name, ours[i], strlen(ours[i])) == 0 &&
-                is_temp(e->d_name + strlen(ours[i])))
-                unlink(ew_rundir_file(r, e->d_name, path));
-    }
-    if (d)
-        closedir(d);
+    for (size_t i = 0; i < EW_COUNT(ours); i++)
+        ew_file_sweep(ew_rundir_file(r, ours[i], path));
 }
 
 static ew_err open_files(struct ew_rundir *r, const int64_t bytes[EW_ROWS_COUNT])
@@ -169,7 +153,7 @@ static ew_err open_files(struct ew_rundir *r, const int64_t bytes[EW_ROWS_COUNT]
     for (int i = 0; i < EW_ROWS_COUNT; i++) {
         EW_TRY(open_rows(r, row_files[i].name, bytes[i], &r->rows[i]));
         if (i == 0)
-            sweep_leftovers(r); /* nobody else is at work here */
+            sweep_leftovers(r);
         if (row_files[i].csv && r->rows[i].good == 0)
             ew_record_csv_head(r->rows[i].rows, row_files[i].kind);
     }

@@ -4,8 +4,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -113,6 +116,63 @@ static void link_is_kept(void)
     EW_EXPECT(S_ISLNK(st.st_mode));
 }
 
+/* What a killed process left goes when the same file is written again; a writer at work, and what
+ * is no plain file, is let alone. */
+static void leftovers_go(void)
+{
+    const char *path = ew_test_path("made");
+    const char *dead = ew_test_file("made.edgewise-0.tmp", "half", 4);
+    EW_EXPECT_OK(ew_file_write(path, "whole", 5));
+    EW_EXPECT(access(dead, F_OK) != 0);
+
+    const int busy = open(ew_test_file("made.edgewise-0.tmp", "half", 4), O_RDONLY);
+    EW_EXPECT_INT(flock(busy, LOCK_EX), 0);
+    EW_EXPECT_INT(mkdir(ew_test_path("made.edgewise-1.tmp"), 0777), 0);
+    EW_EXPECT_INT(symlink("made", ew_test_path("made.edgewise-2.tmp")), 0);
+    const char *other = ew_test_file("made.edgewise-3.tmp", "half", 4);
+    ew_test_file("made.3127-0.tmp", "mine", 4);
+    EW_EXPECT_OK(ew_file_write(path, "again", 5));
+    expect_content(path, "again");
+    EW_EXPECT(access(other, F_OK) != 0);
+    ew_test_file("made.edgewise-3.tmp", "half", 4);
+    ew_file_sweep(ew_test_path("made"));
+    EW_EXPECT(access(ew_test_path("made.edgewise-0.tmp"), F_OK) == 0);
+    EW_EXPECT(access(ew_test_path("made.edgewise-1.tmp"), F_OK) == 0);
+    EW_EXPECT(access(ew_test_path("made.edgewise-2.tmp"), F_OK) == 0);
+    EW_EXPECT(access(ew_test_path("made.edgewise-3.tmp"), F_OK) != 0);
+    expect_content(ew_test_path("made.3127-0.tmp"), "mine");
+    close(busy);
+    ew_file_sweep(ew_test_path("made"));
+    EW_EXPECT(access(ew_test_path("made.edgewise-0.tmp"), F_OK) != 0);
+    expect_content(ew_test_path("made"), "again");
+}
+
+/* Two at a time: each its own file, and the last one to end counts. */
+static void two_writers(void)
+{
+    const char *path = ew_test_path("both");
+    struct ew_file_out a, b;
+    EW_EXPECT_OK(ew_file_out_open(path, &a));
+    EW_EXPECT_OK(ew_file_out_open(path, &b));
+    fputs("first", a.f);
+    fputs("second", b.f);
+    EW_EXPECT_OK(ew_file_out_commit(&b));
+    expect_content(path, "second");
+    EW_EXPECT_OK(ew_file_out_commit(&a));
+    expect_content(path, "first");
+}
+
+/* The longest name that there is leaves no room for more. */
+static void longest_name(void)
+{
+    char name[NAME_MAX + 1];
+    memset(name, 'n', NAME_MAX);
+    name[NAME_MAX] = 0;
+    const char *path = ew_test_path(name);
+    EW_EXPECT_OK(ew_file_write(path, "text", 4));
+    expect_content(path, "text");
+}
+
 /* ---- Rooted reads ---------------------------------------------------------------------------- */
 
 /* A board with links as sysfs has them, and some that try to get out. */
@@ -202,5 +262,6 @@ static void lists_sorted(void)
 }
 
 EW_TEST_MAIN(EW_TEST(reads), EW_TEST(reads_without_size), EW_TEST(writes_whole),
-             EW_TEST(failure_keeps_the_old_file), EW_TEST(link_is_kept),
-             EW_TEST(reads_below_the_root), EW_TEST(never_leaves_the_root), EW_TEST(lists_sorted))
+             EW_TEST(failure_keeps_the_old_file), EW_TEST(link_is_kept), EW_TEST(leftovers_go),
+             EW_TEST(two_writers), EW_TEST(longest_name), EW_TEST(reads_below_the_root),
+             EW_TEST(never_leaves_the_root), EW_TEST(lists_sorted))
