@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/owned.h"
 
 #define HEADER      "edgewise-tune 2\n"
 #define CACHE_LIMIT ((size_t)16 << 20)
@@ -97,7 +98,6 @@ ew_err ew_tuner_open(const char *path, struct ew_tuner **out)
     if (path && ew_file_read(path, CACHE_LIMIT, &text, &size) == EW_OK)
         e = parse(t, text);
     if (e != EW_OK) {
-        t->measured = 0;
         ew_tuner_close(t);
         return e;
     }
@@ -114,18 +114,22 @@ static ew_err save(const struct ew_tuner *t)
     for (int i = 0; i < t->n; i++)
         used += (size_t)sprintf(text + used, "%016llx %s\n", (unsigned long long)t->entries[i].key,
                                 t->entries[i].kernel);
+    EW_TRY(ew_folder_make_parents(t->path));
     return ew_file_write(t->path, text, used);
 }
 
-ew_err ew_tuner_close(struct ew_tuner *t)
+void ew_tuner_close(struct ew_tuner *t)
 {
     if (!t)
-        return EW_OK;
-    const ew_err e = t->path && t->measured ? save(t) : EW_OK;
+        return;
+    EW_CLEANUP(ew_free_ptr) char *message = strdup(ew_error_message()); /* the caller's may stand */
+    if (t->path && t->measured && save(t) != EW_OK) {
+        EW_WARN("%s; what was measured is used, but not remembered", ew_error_message());
+        ew_fail(EW_ERR_IO, "%s", message ? message : "");
+    }
     free(t->path);
     free(t->entries);
     free(t);
-    return e;
 }
 
 int ew_tuner_measured(const struct ew_tuner *t)
@@ -133,21 +137,15 @@ int ew_tuner_measured(const struct ew_tuner *t)
     return t->measured;
 }
 
-const char *ew_tuner_default_path(char *buf)
+const char *ew_tuner_default_path(char buf[EW_TUNE_PATH])
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int n = EW_TUNE_PATH;
     if (cache && *cache)
-        snprintf(buf, 480, "%s/edgewise", cache);
+        n = snprintf(buf, EW_TUNE_PATH, "%s/edgewise/tune", cache);
     else if (home && *home)
-        snprintf(buf, 480, "%s/.cache/edgewise", home);
-    else
-        return NULL;
-    char *slash = strrchr(buf, '/');
-    *slash = 0;
-    mkdir(buf, 0777); /* where these fail, writing the file will say so */
-    *slash = '/';
-    mkdir(buf, 0777);
-    return strcat(buf, "/tune");
+        n = snprintf(buf, EW_TUNE_PATH, "%s/.cache/edgewise/tune", home);
+    return n < EW_TUNE_PATH ? buf : NULL;
 }
 
 /* ---- Measuring ---- */

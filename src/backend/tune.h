@@ -16,8 +16,9 @@ struct ew_tuner;
 /* Reads the cache; one that is missing is empty, one that is damaged or of another version is
  * ignored and replaced.  `path` is copied; NULL: nothing is remembered. */
 ew_err ew_tuner_open(const char *path, struct ew_tuner **out);
-/* Writes what is new, and releases all; NULL is fine. */
-ew_err ew_tuner_close(struct ew_tuner *t);
+/* Writes what is new, and releases all; NULL is fine.  Where it cannot be written a warning says
+ * so: what was measured has been used. */
+void ew_tuner_close(struct ew_tuner *t);
 
 /* The fastest of n kernels of `be` for this question: from the cache, or by running each a few
  * times on random inputs.  Kernels whose memory cannot be had are left out; the first offer is the
@@ -33,8 +34,9 @@ void ew_tuner_times(struct ew_backend *be, const struct ew_kernel_query *query,
 /* How many questions were answered by measuring. */
 int ew_tuner_measured(const struct ew_tuner *t);
 
-/* $XDG_CACHE_HOME/edgewise/tune or ~/.cache/edgewise/tune, its folder made; NULL where there is no
- * home. buf needs 512 bytes. */
-const char *ew_tuner_default_path(char *buf);
+#define EW_TUNE_PATH 512
+/* $XDG_CACHE_HOME/edgewise/tune or ~/.cache/edgewise/tune; NULL where there is no home, or its name
+ * is too long. */
+const char *ew_tuner_default_path(char buf[EW_TUNE_PATH]);
 
 #endif

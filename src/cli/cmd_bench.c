@@ -380,12 +380,12 @@ static ew_err run(struct ew_cmd_call *c)
     if (several)
         EW_TRY(check_several(c));
     struct ew_tuner *tuner = NULL;
-    char path[512];
+    char path[EW_TUNE_PATH];
     if (o->tune)
         EW_TRY(ew_tuner_open(ew_tuner_default_path(path), &tuner));
     const ew_err e = several ? run_several(c, tuner) : run_one(c, tuner);
-    const ew_err closed = ew_tuner_close(tuner);
-    return e == EW_OK ? closed : e;
+    ew_tuner_close(tuner);
+    return e;
 }
 
 const struct ew_cmd ew_cmd_bench = {

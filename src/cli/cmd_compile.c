@@ -140,7 +140,7 @@ static ew_err print(const struct ew_cmd_call *c, const struct ew_graph *g,
 static ew_err compile(struct ew_cmd_call *c, struct ew_graph *g, const struct ew_image_card *card)
 {
     const struct opts *o = c->opts;
-    char cache[512];
+    char cache[EW_TUNE_PATH];
     struct ew_compile_opts co = {.size = sizeof(co),
                                  .threads = (int)o->threads,
                                  .tune = o->tune,

@@ -104,10 +104,9 @@ static ew_err copy(const struct ew_cmd_call *c, struct ew_store *s, bool import)
     int n = 0;
     EW_CHECK(c->n_args == 2, EW_ERR_USAGE, "results: %s needs a file", c->args[0]);
     EW_TRY(open_store(c->args[1], import, &other));
-    if (import)
-        EW_TRY(ew_store_copy(other, s, o->where, &n));
-    else
-        EW_TRY(ew_store_copy(s, other, o->where, &n));
+    EW_TRY(import ? ew_store_copy(other, s, o->where, &n) : ew_store_copy(s, other, o->where, &n));
+    if (!import)
+        EW_TRY(ew_store_settle(other)); /* the file goes elsewhere alone */
     return say_copied(c, n);
 }
 

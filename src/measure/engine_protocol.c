@@ -73,7 +73,7 @@ static ew_err network(const char *name, int64_t classes, struct ew_graph **out)
 /* A file that nobody else sees; `path` is written over. */
 static ew_err compile(struct ew_graph *g, const struct ew_compare_opts *o, char *path)
 {
-    char cache[512];
+    char cache[EW_TUNE_PATH];
     const int fd = mkstemp(path);
     EW_CHECK(fd >= 0, EW_ERR_IO, "%s: %s", path, strerror(errno));
     close(fd);

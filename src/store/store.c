@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening and closing the store, transactions and failures. */
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/process.h"
 #include "store/store_impl.h"
 
@@ -16,6 +18,22 @@
 #define WAIT_MS     15000        /* for other writers */
 #define STEP_UNIT   1000000      /* SQLite's virtual machine steps between looks at the budget */
 #define MAX_STEPS   4000         /* of these: a minute or so, hundreds of times what reports need */
+
+/* True where the file's folder takes no new files, with errno. */
+static bool is_sealed(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    EW_CLEANUP(ew_free_ptr)
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    return folder && access(folder, W_OK) != 0;
+}
+
+/* SQLite opens a file that it may not make, or whose log it may not, in other ways too, and tells
+ * why the last of them failed. */
+static const char *why_not_open(const char *path, int error, const char *why)
+{
+    return is_sealed(path) ? strerror(errno) : error ? strerror(error) : why;
+}
 
 ew_err ew_store_fail(const struct ew_store *s, int rc)
 {
@@ -37,7 +55,7 @@ ew_err ew_store_fail(const struct ew_store *s, int rc)
     if (primary == SQLITE_NOTADB || primary == SQLITE_CORRUPT)
         return ew_fail(EW_ERR_FORMAT, "%s: not a file of results, or damaged: %s", s->path, why);
     if (primary == SQLITE_CANTOPEN)
-        return ew_fail(EW_ERR_IO, "%s: %s", s->path, error ? strerror(error) : why);
+        return ew_fail(EW_ERR_IO, "%s: %s", s->path, why_not_open(s->path, error, why));
     return ew_fail(primary == SQLITE_NOMEM ? EW_ERR_MEMORY : EW_ERR_IO, "%s: %s", s->path, why);
 }
 
@@ -87,6 +105,12 @@ ew_err ew_store_end(struct ew_store *s, bool keep)
     if (!sqlite3_get_autocommit(s->db)) /* some failures roll back by themselves */
         sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
     return err;
+}
+
+ew_err ew_store_settle(struct ew_store *s)
+{
+    const int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    return rc == SQLITE_OK ? EW_OK : ew_store_fail(s, rc);
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */
@@ -219,6 +243,44 @@ static ew_err prepare_file(struct ew_store *s, const struct ew_store_opts *o)
     return recover(s);
 }
 
+/* The file as SQLite's URIs name one that nobody changes; release with free(). */
+static char *still_name(const char *path)
+{
+    EW_CLEANUP(ew_free_ptr) char *real = realpath(path, NULL);
+    const char head[] = "file:", tail[] = "?immutable=1";
+    char *name = real ? malloc(sizeof(head) + 3 * strlen(real) + sizeof(tail)) : NULL;
+    if (!name)
+        return NULL;
+    char *to = stpcpy(name, head);
+    for (const unsigned char *c = (const unsigned char *)real; *c; c++) {
+        if (isalnum(*c) || strchr("/._-", *c))
+            *to++ = (char)*c;
+        else
+            to += sprintf(to, "%%%02X", *c);
+    }
+    strcpy(to, tail);
+    return name;
+}
+
+/* Readers of a store make a log beside it.  Where they cannot, on read-only media, the file is read
+ * as it stands, provided that no log has rows of its own. */
+static bool is_still(const char *path)
+{
+    char log[4096];
+    struct stat st;
+    const int n = snprintf(log, sizeof(log), "%s-wal", path);
+    return is_sealed(path) && n < (int)sizeof(log) && (stat(log, &st) != 0 || st.st_size == 0);
+}
+
+static int open_file(const char *path, int flags, bool still, sqlite3 **db)
+{
+    EW_CLEANUP(ew_free_ptr) char *name = still ? still_name(path) : NULL;
+    if (still && !name)
+        return SQLITE_NOMEM;
+    flags = still ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : flags;
+    return sqlite3_open_v2(still ? name : path, db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+}
+
 ew_err ew_store_open(const char *path, const struct ew_store_opts *opts, struct ew_store **out)
 {
     const struct ew_store_opts none = {0}, *o = opts ? opts : &none;
@@ -236,12 +298,13 @@ ew_err ew_store_open(const char *path, const struct ew_store_opts *opts, struct 
         free(name);
         return ew_fail(EW_ERR_MEMORY, "no memory for %s", path);
     }
+    const bool still = (o->read_only || o->existing) && is_still(path);
     s->path = name;
-    s->read_only = o->read_only;
+    s->read_only = o->read_only || still;
     s->max_steps = o->max_steps ? o->max_steps : MAX_STEPS;
     const int flags =
         o->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    const int rc = sqlite3_open_v2(path, &s->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+    const int rc = open_file(path, flags, still, &s->db);
     const ew_err err = rc == SQLITE_OK ? prepare_file(s, o) : ew_store_fail(s, rc);
     if (err != EW_OK) {
         ew_store_close(s);
@@ -256,7 +319,7 @@ bool ew_store_is(const char *path)
     sqlite3 *db = NULL;
     sqlite3_stmt *q = NULL;
     const bool is =
-        sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK &&
+        open_file(path, SQLITE_OPEN_READONLY, is_still(path), &db) == SQLITE_OK &&
         sqlite3_prepare_v2(db, "SELECT count(*) FROM sqlite_master", -1, &q, NULL) == SQLITE_OK &&
         sqlite3_step(q) == SQLITE_ROW && sqlite3_column_int(q, 0) > 0;
     sqlite3_finalize(q);

@@ -45,6 +45,10 @@ const char *ew_store_path(const struct ew_store *s);
 ew_err ew_store_begin(struct ew_store *s);
 ew_err ew_store_end(struct ew_store *s, bool keep);
 
+/* Brings what is in the log beside the file into it, so that it can be copied alone.  (Closing
+ * tries that too, and cannot say where it failed.) */
+ew_err ew_store_settle(struct ew_store *s);
+
 /* Writes a row; one with the same key is replaced (machines and jobs are left: their key is a hash
  * of the rest).  `run` is the number of the run that epochs, batches, samples and metrics belong
  * to, else 0.  Runs have functions of their own. */

@@ -24,7 +24,7 @@ static int compile_measured(const char *path)
             EW_EXPECT_OK(ew_plan_run(p));
         measured = ew_tuner_measured(t);
     }
-    EW_EXPECT_OK(ew_tuner_close(t));
+    ew_tuner_close(t);
     ew_plan_free(p);
     ew_graph_free(g);
     return measured;
@@ -55,7 +55,8 @@ static void damaged_files_are_replaced(void)
     }
 }
 
-static void unwritable_files_are_reported(void)
+/* A home that cannot be written to costs a warning, not what was measured. */
+static void unwritable_files_are_let_alone(void)
 {
     struct ew_model_opts o = {.size = sizeof(o), .height = 64, .width = 64, .scale = 0.5};
     struct ew_graph *g = NULL;
@@ -63,13 +64,14 @@ static void unwritable_files_are_reported(void)
     struct ew_plan *p = NULL;
     EW_EXPECT_OK(ew_model_build("resnet18", &o, &g));
     EW_EXPECT_OK(ew_model_init("resnet18", 1, g));
-    EW_EXPECT_OK(ew_tuner_open("/nonexistent/tune", &t));
+    EW_EXPECT_OK(ew_tuner_open("/dev/null/tune", &t));
     const struct ew_plan_opts po = {.optimize = true, .backend = {.threads = 1}, .tuner = t};
     EW_EXPECT_OK(ew_plan_compile(g, &po, &p));
-    EW_EXPECT_ERR(ew_tuner_close(t), EW_ERR_NOT_FOUND, "/nonexistent/tune");
+    EW_EXPECT(ew_tuner_measured(t) > 0);
+    ew_tuner_close(t);
     ew_plan_free(p);
     ew_graph_free(g);
 }
 
 EW_TEST_MAIN(EW_TEST(questions_are_measured_once), EW_TEST(without_a_file_nothing_is_remembered),
-             EW_TEST(damaged_files_are_replaced), EW_TEST(unwritable_files_are_reported))
+             EW_TEST(damaged_files_are_replaced), EW_TEST(unwritable_files_are_let_alone))

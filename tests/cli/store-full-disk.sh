@@ -12,3 +12,12 @@ edgewise results --db disk/a.db --columns id,status
 mount -o remount,size=2m disk
 edgewise bench lenet5 --iters 1 --warmup 0 --db disk/a.db >/dev/null
 edgewise results --db disk/a.db --columns id --where "status = 'done'"
+# An export is whole in its one file, or fails.
+edgewise results export whole.db --db disk/a.db >/dev/null
+for size in 100 140 180 220 260 300 340 380; do
+    umount disk
+    mount -t tmpfs -o size=${size}k tmpfs disk
+    edgewise results export disk/b.db --db whole.db >/dev/null 2>&1 || continue
+    cp disk/b.db alone.db
+    edgewise results --db alone.db --columns id --csv | cmp - <(edgewise results --db whole.db --columns id --csv) && rm alone.db && echo exported
+done | sort -u
