@@ -16,24 +16,21 @@
 #include "op/pooling.h"
 #include "op/quant.h"
 #include "op/shape_attr.h"
+#include "twin_graph.h"
 
 #define MOST_VALUES   48
 #define MOST_ELEMENTS 6000 /* of one value: the references are slow */
 #define MOST_RANK     5
 
-/* A value of both graphs. */
-struct pair {
-    int file, plain;
-};
-static const struct pair absent = {-1, -1};
+static const struct ew_pair absent = {-1, -1};
 
 struct maker {
-    struct ew_graph *file, *plain;
+    struct ew_twin t;
     struct ew_rng rng;
     const struct ew_random_layout *o;
-    struct pair values[MOST_VALUES]; /* float32, to be read */
+    struct ew_pair values[MOST_VALUES]; /* float32, to be read */
     int n_values;
-    struct pair filters[MOST_VALUES]; /* of convolutions, to be shared */
+    struct ew_pair filters[MOST_VALUES]; /* of convolutions, to be shared */
     int n_filters;
 };
 
@@ -49,15 +46,15 @@ static bool chance(struct maker *m, int one_in)
     return draw(m, 1, one_in) == 1;
 }
 
-static struct pair pick(struct maker *m)
+static struct ew_pair pick(struct maker *m)
 {
     const int64_t back = chance(m, 3) ? draw(m, 0, m->n_values - 1) : draw(m, 0, m->n_values > 2);
     return m->values[m->n_values - 1 - (int)back];
 }
 
-static const struct ew_shape *shape_of(const struct maker *m, struct pair v)
+static const struct ew_shape *shape_of(const struct maker *m, struct ew_pair v)
 {
-    return &m->plain->values[v.plain].t.shape;
+    return &m->t.plain->values[v.plain].t.shape;
 }
 
 /* The first axis that a node may do anything to. */
@@ -81,9 +78,14 @@ static int64_t written_axis(struct maker *m, const struct ew_shape *s, int axis)
     return chance(m, 3) ? axis - s->rank : axis;
 }
 
+static bool quantises(const struct maker *m)
+{
+    return m->o->seed % 8 > 5;
+}
+
 /* ---- Both graphs at once ---- */
 
-static ew_err keep(struct maker *m, struct pair v)
+static ew_err keep(struct maker *m, struct ew_pair v)
 {
     if (ew_shape_count(shape_of(m, v)) > MOST_ELEMENTS || shape_of(m, v)->rank > MOST_RANK)
         return EW_OK;
@@ -95,80 +97,26 @@ static ew_err keep(struct maker *m, struct pair v)
     return EW_OK;
 }
 
-static ew_err constant(struct maker *m, enum ew_value_kind kind, const struct ew_tensor *t,
-                       struct pair *out)
+/* A node that looks at channels. */
+static ew_err spatial(struct maker *m, const char *op, const void *attr, const struct ew_pair *in,
+                      int n)
 {
-    EW_TRY(ew_graph_const(m->file, NULL, kind, t, true, &out->file));
-    return ew_graph_const(m->plain, NULL, kind, t, true, &out->plain);
-}
-
-static ew_err ints(struct maker *m, const int64_t *v, int n, struct pair *out)
-{
-    EW_TRY(ew_graph_const_ints(m->file, NULL, v, n, &out->file));
-    return ew_graph_const_ints(m->plain, NULL, v, n, &out->plain);
-}
-
-/* A node that treats all axes alike. */
-static ew_err node(struct maker *m, const char *op, const void *attr, const struct pair *in,
-                   int n_in, struct pair *out, int n_out)
-{
-    int a[8], b[8], x[8], y[8];
-    for (int i = 0; i < n_in; i++) {
-        a[i] = in[i].file;
-        b[i] = in[i].plain;
-    }
-    EW_TRY(ew_graph_add(m->file, ew_op_find(op), NULL, attr, a, n_in, x, n_out));
-    EW_TRY(ew_graph_add(m->plain, ew_op_find(op), NULL, attr, b, n_in, y, n_out));
-    for (int i = 0; i < n_out; i++)
-        out[i] = (struct pair){x[i], y[i]};
-    return EW_OK;
-}
-
-static ew_err add(struct maker *m, const char *op, const void *attr, const struct pair *in, int n)
-{
-    struct pair out;
-    EW_TRY(node(m, op, attr, in, n, &out, 1));
+    struct ew_pair out;
+    EW_TRY(ew_twin_spatial(&m->t, op, attr, in, n, &out));
     return keep(m, out);
 }
 
-/* [N, C, d...] to [N, d..., C] where `last`, and back. */
-static struct ew_transpose_attr turn(int rank, bool last)
+static ew_err add(struct maker *m, const char *op, const void *attr, const struct ew_pair *in,
+                  int n)
 {
-    struct ew_transpose_attr a = {.perm = {.n = rank}};
-    for (int i = 1; i < rank; i++)
-        a.perm.v[i] = last ? i % (rank - 1) + 1 : i == 1 ? rank - 1 : i - 1;
-    return a;
-}
-
-/* A node whose first input is [N, C, d...]. */
-static ew_err spatial(struct maker *m, const char *op, const void *attr, const struct pair *in,
-                      int n_in)
-{
-    struct pair out;
-    int a[8], b[8];
-    for (int i = 0; i < n_in; i++) {
-        a[i] = in[i].file;
-        b[i] = in[i].plain;
-    }
-    const struct ew_node fresh = {.op = ew_op_find(op),
-                                  .attr = (void *)(uintptr_t)attr,
-                                  .in = a,
-                                  .n_in = n_in,
-                                  .n_out = 1,
-                                  .channels_first = true};
-    EW_TRY(ew_graph_add_node(m->file, &fresh, &out.file));
-    const int rank = shape_of(m, in[0])->rank;
-    const struct ew_transpose_attr to = turn(rank, true), back = turn(rank, false);
-    const struct ew_op *transpose = ew_op_find("transpose");
-    EW_TRY(ew_graph_add(m->plain, transpose, NULL, &to, b, 1, b, 1));
-    EW_TRY(ew_graph_add(m->plain, fresh.op, NULL, attr, b, n_in, b, 1));
-    EW_TRY(ew_graph_add(m->plain, transpose, NULL, &back, b, 1, &out.plain, 1));
+    struct ew_pair out;
+    EW_TRY(ew_twin_node(&m->t, op, attr, in, n, &out, 1));
     return keep(m, out);
 }
 
 /* Normal numbers times `scale`, plus `shift`. */
 static ew_err numbers(struct maker *m, enum ew_value_kind kind, struct ew_shape shape, double scale,
-                      double shift, struct pair *out)
+                      double shift, struct ew_pair *out)
 {
     const int64_t n = ew_shape_count(&shape);
     EW_CLEANUP(ew_free_ptr) float *data = calloc((size_t)n + 1, sizeof(*data));
@@ -176,39 +124,48 @@ static ew_err numbers(struct maker *m, enum ew_value_kind kind, struct ew_shape 
     for (int64_t i = 0; i < n; i++) {
         data[i] = (float)(scale * ew_rng_next_normal(&m->rng) + shift);
         if (kind == EW_VALUE_STATE)
-            data[i] = fabsf(data[i]) + 0.1f;
+            data[i] = fabsf(data[i]) + (float)scale / 2;
     }
     const struct ew_tensor t = {.dtype = EW_F32, .shape = shape, .data = data};
-    return constant(m, kind, &t, out);
+    return ew_twin_const(&m->t, kind, &t, out);
 }
 
 /* ---- Nodes that look at channels ---- */
 
-/* Filters [O, C / groups, k...] of the file, and [O, k..., C / groups] of the plain graph. */
-static ew_err filters(struct maker *m, const struct ew_shape *s, struct pair *out)
+static ew_err filters(struct maker *m, const struct ew_shape *s, struct ew_pair *out)
 {
-    int perm[EW_MAX_RANK];
     for (int i = 0; i < m->n_filters && chance(m, 2); i++)
-        if (ew_shape_equal(&m->file->values[m->filters[i].file].t.shape, s)) {
+        if (ew_shape_equal(&m->t.file->values[m->filters[i].file].t.shape, s)) {
             *out = m->filters[i];
             return EW_OK;
         }
-    struct pair both;
-    EW_TRY(numbers(m, EW_VALUE_PARAM, *s, 1 / sqrt((double)ew_shape_span(s, 1, s->rank) + 1), 0,
-                   &both));
-    const struct ew_transpose_attr to = turn(s->rank, true);
-    for (int i = 0; i < s->rank; i++)
-        perm[i] = (int)to.perm.v[i];
-    struct ew_tensor t = {.dtype = EW_F32};
-    EW_CLEANUP(ew_free_ptr) float *data = calloc((size_t)ew_shape_count(s) + 1, sizeof(*data));
+    const int64_t n = ew_shape_count(s);
+    const double scale = 1 / sqrt((double)ew_shape_span(s, 1, s->rank) + 1);
+    EW_CLEANUP(ew_free_ptr) float *data = calloc((size_t)n + 1, sizeof(*data));
     EW_CHECK(data, EW_ERR_MEMORY, "no memory for weights");
-    t.data = data;
-    ew_tensor_permute(&m->plain->values[both.plain].t, perm, &t);
-    *out = both;
-    EW_TRY(ew_graph_const(m->plain, NULL, EW_VALUE_PARAM, &t, true, &out->plain));
+    for (int64_t i = 0; i < n; i++)
+        data[i] = (float)(scale * ew_rng_next_normal(&m->rng));
+    const struct ew_tensor t = {.dtype = EW_F32, .shape = *s, .data = data};
+    EW_TRY(ew_twin_filters(&m->t, EW_VALUE_PARAM, &t, out));
     if (m->n_filters < MOST_VALUES)
         m->filters[m->n_filters++] = *out;
     return EW_OK;
+}
+
+/* Filters of eight bits with a scale for each output, dequantised. */
+static ew_err quantised_filters(struct maker *m, const struct ew_shape *s, struct ew_pair *out)
+{
+    struct ew_pair in[2];
+    const int64_t n = ew_shape_count(s);
+    EW_CLEANUP(ew_free_ptr) int8_t *data = calloc((size_t)n + 1, 1);
+    EW_CHECK(data, EW_ERR_MEMORY, "no memory for weights");
+    for (int64_t i = 0; i < n; i++)
+        data[i] = (int8_t)draw(m, -127, 127);
+    const struct ew_tensor t = {.dtype = EW_S8, .shape = *s, .data = data};
+    const struct ew_quant_attr a = {.axis = 0, .dtype = EW_S8};
+    EW_TRY(ew_twin_filters(&m->t, EW_VALUE_CONST, &t, &in[0]));
+    EW_TRY(numbers(m, EW_VALUE_STATE, (struct ew_shape){1, {s->dim[0]}}, 0.002, 0, &in[1]));
+    return ew_twin_node(&m->t, "dequantize_linear", &a, in, 2, out, 1);
 }
 
 static bool is_image(const struct ew_shape *s)
@@ -218,7 +175,7 @@ static bool is_image(const struct ew_shape *s)
 
 static ew_err add_conv(struct maker *m)
 {
-    struct pair in[3] = {pick(m), absent, absent};
+    struct ew_pair in[3] = {pick(m), absent, absent};
     const struct ew_shape *s = shape_of(m, in[0]);
     if (!is_image(s))
         return EW_OK;
@@ -237,15 +194,42 @@ static ew_err add_conv(struct maker *m)
         if (s->dim[2 + i] + 2 * a.win.pad.v[i] < k)
             return EW_OK;
     }
-    EW_TRY(filters(m, &w, &in[1]));
+    if (quantises(m) && !chance(m, 4))
+        EW_TRY(quantised_filters(m, &w, &in[1]));
+    else
+        EW_TRY(filters(m, &w, &in[1]));
     if (chance(m, 2))
         EW_TRY(numbers(m, EW_VALUE_PARAM, (struct ew_shape){1, {w.dim[0]}}, 0.3, 0, &in[2]));
     return spatial(m, "conv", &a, in, in[2].file < 0 ? 2 : 3);
 }
 
+static ew_err add_conv_transpose(struct maker *m)
+{
+    struct ew_pair in[3] = {pick(m), absent, absent};
+    const struct ew_shape *s = shape_of(m, in[0]);
+    if (!is_image(s))
+        return EW_OK;
+    const int dims = s->rank - 2;
+    struct ew_conv_transpose_attr a = {.win = {.stride = {.n = dims}}, .groups = 1};
+    struct ew_shape w = {s->rank, {s->dim[1], draw(m, 1, 9)}};
+    if (chance(m, 3)) {
+        a.groups = s->dim[1];
+        w.dim[1] = 1;
+    }
+    for (int i = 0; i < dims; i++) {
+        w.dim[2 + i] = draw(m, 1, 3);
+        a.win.stride.v[i] = draw(m, 1, 2);
+    }
+    EW_TRY(filters(m, &w, &in[1]));
+    if (chance(m, 2))
+        EW_TRY(numbers(m, EW_VALUE_PARAM, (struct ew_shape){1, {w.dim[1] * a.groups}}, 0.3, 0,
+                       &in[2]));
+    return spatial(m, "conv_transpose", &a, in, in[2].file < 0 ? 2 : 3);
+}
+
 static ew_err add_norm(struct maker *m)
 {
-    struct pair in[5] = {pick(m)};
+    struct ew_pair in[5] = {pick(m)};
     const struct ew_shape *s = shape_of(m, in[0]), each = {1, {s->dim[1]}};
     if (!is_image(s))
         return EW_OK;
@@ -255,10 +239,23 @@ static ew_err add_norm(struct maker *m)
     return spatial(m, "batch_norm", NULL, in, 5);
 }
 
+static ew_err add_instance_norm(struct maker *m)
+{
+    struct ew_pair in[3] = {pick(m), absent, absent};
+    const struct ew_shape *s = shape_of(m, in[0]), each = {1, {s->dim[1]}};
+    /* A channel of one element, or of equal ones, is nothing but its rounding. */
+    if (!is_image(s) || ew_shape_span(s, 2, s->rank) < 4)
+        return EW_OK;
+    EW_TRY(numbers(m, EW_VALUE_PARAM, each, 0.2, 1, &in[1]));
+    EW_TRY(numbers(m, EW_VALUE_PARAM, each, 0.2, 0, &in[2]));
+    const struct ew_group_norm_attr a = {.eps = 0.1};
+    return spatial(m, "instance_norm", &a, in, 3);
+}
+
 static ew_err add_pool(struct maker *m)
 {
     static const char *const global[] = {"global_average_pool", "global_max_pool"};
-    const struct pair x = pick(m);
+    const struct ew_pair x = pick(m);
     const struct ew_shape *s = shape_of(m, x);
     if (!is_image(s))
         return EW_OK;
@@ -277,7 +274,7 @@ static ew_err add_pool(struct maker *m)
 
 static ew_err add_blocks(struct maker *m)
 {
-    const struct pair x = pick(m);
+    const struct ew_pair x = pick(m);
     const struct ew_shape *s = shape_of(m, x);
     const struct ew_blocks_attr a = {.size = 2, .mode = (int)draw(m, 0, 1)}, down = {.size = 2};
     if (!is_image(s) || s->rank != 4)
@@ -295,12 +292,12 @@ static ew_err add_unary(struct maker *m)
 {
     static const char *const names[] = {"relu", "relu",     "leaky_relu", "sigmoid", "hard_swish",
                                         "tanh", "identity", "neg",        "abs",     "silu"};
-    const struct pair x = pick(m);
+    const struct ew_pair x = pick(m);
     return add(m, names[draw(m, 0, (int64_t)EW_COUNT(names) - 1)], NULL, &x, 1);
 }
 
 /* Numbers that can be combined with a value: fewer axes, or ones. */
-static ew_err partner(struct maker *m, const struct ew_shape *s, struct pair *out)
+static ew_err partner(struct maker *m, const struct ew_shape *s, struct ew_pair *out)
 {
     struct ew_shape t = *s;
     const int gone = (int)draw(m, 0, s->rank);
@@ -313,7 +310,7 @@ static ew_err partner(struct maker *m, const struct ew_shape *s, struct pair *ou
     return numbers(m, EW_VALUE_CONST, t, 0.5, 0.2, out);
 }
 
-static bool combine(const struct maker *m, struct pair a, struct pair b)
+static bool combine(const struct maker *m, struct ew_pair a, struct ew_pair b)
 {
     const struct ew_shape *s = shape_of(m, a), *t = shape_of(m, b);
     for (int i = 1; i <= s->rank && i <= t->rank; i++) {
@@ -328,16 +325,16 @@ static bool combine(const struct maker *m, struct pair a, struct pair b)
 static ew_err add_pair(struct maker *m)
 {
     static const char *const names[] = {"add", "add", "mul", "sub", "max", "min"};
-    struct pair in[2] = {pick(m), absent};
+    struct ew_pair in[2] = {pick(m), absent};
     for (int tries = 0; tries < 12 && in[1].file < 0; tries++) {
-        const struct pair y = m->values[draw(m, 0, m->n_values - 1)];
+        const struct ew_pair y = m->values[draw(m, 0, m->n_values - 1)];
         if (combine(m, in[0], y))
             in[1] = y;
     }
     if (in[1].file < 0 || chance(m, 3))
         EW_TRY(partner(m, shape_of(m, in[0]), &in[1]));
     if (chance(m, 2)) {
-        const struct pair other = in[0];
+        const struct ew_pair other = in[0];
         in[0] = in[1];
         in[1] = other;
     }
@@ -346,11 +343,11 @@ static ew_err add_pair(struct maker *m)
 
 static ew_err add_where(struct maker *m)
 {
-    struct pair in[3] = {absent, pick(m), absent}, less[2];
+    struct ew_pair in[3] = {absent, pick(m), absent}, less[2];
     EW_TRY(partner(m, shape_of(m, in[1]), &in[2]));
     EW_TRY(partner(m, shape_of(m, in[1]), &less[0]));
     EW_TRY(partner(m, shape_of(m, in[1]), &less[1]));
-    EW_TRY(node(m, "less", NULL, less, 2, &in[0], 1));
+    EW_TRY(ew_twin_node(&m->t, "less", NULL, less, 2, &in[0], 1));
     return add(m, "where", NULL, in, 3);
 }
 
@@ -359,7 +356,7 @@ static ew_err add_where(struct maker *m)
 static ew_err add_softmax(struct maker *m)
 {
     int axis;
-    const struct pair x = pick(m);
+    const struct ew_pair x = pick(m);
     const struct ew_shape *s = shape_of(m, x);
     if (draw_axis(m, s, &axis) <= 0)
         return EW_OK;
@@ -370,7 +367,7 @@ static ew_err add_softmax(struct maker *m)
 static ew_err add_reduce(struct maker *m)
 {
     static const char *const names[] = {"reduce_mean", "reduce_sum", "reduce_max", "reduce_l2"};
-    struct pair in[2] = {pick(m), absent};
+    struct ew_pair in[2] = {pick(m), absent};
     const struct ew_shape *s = shape_of(m, in[0]);
     int64_t axes[EW_MAX_RANK];
     int n = 0;
@@ -379,7 +376,7 @@ static ew_err add_reduce(struct maker *m)
             axes[n++] = written_axis(m, s, i);
     if (n == 0 || ew_shape_count(s) == 0)
         return EW_OK;
-    EW_TRY(ints(m, axes, n, &in[1]));
+    EW_TRY(ew_twin_ints(&m->t, axes, n, &in[1]));
     const struct ew_reduce_attr a = {.keepdims = chance(m, 2)};
     return add(m, names[draw(m, 0, (int64_t)EW_COUNT(names) - 1)], &a, in, 2);
 }
@@ -387,12 +384,12 @@ static ew_err add_reduce(struct maker *m)
 static ew_err add_concat(struct maker *m)
 {
     int axis, n = 1;
-    struct pair in[4] = {pick(m)};
+    struct ew_pair in[4] = {pick(m)};
     const struct ew_shape *s = shape_of(m, in[0]);
     if (draw_axis(m, s, &axis) < 0)
         return EW_OK;
     for (int tries = 0; tries < 12 && n < 4; tries++) {
-        const struct pair y = m->values[draw(m, 0, m->n_values - 1)];
+        const struct ew_pair y = m->values[draw(m, 0, m->n_values - 1)];
         struct ew_shape t = *shape_of(m, y);
         if (t.rank == s->rank)
             t.dim[axis] = s->dim[axis];
@@ -406,7 +403,7 @@ static ew_err add_concat(struct maker *m)
 static ew_err add_split(struct maker *m)
 {
     int axis;
-    struct pair in[2] = {pick(m), absent}, out[3];
+    struct ew_pair in[2] = {pick(m), absent}, out[3];
     const struct ew_shape *s = shape_of(m, in[0]);
     const int64_t size = draw_axis(m, s, &axis);
     if (size < 2)
@@ -415,9 +412,9 @@ static ew_err add_split(struct maker *m)
     const int64_t first = draw(m, 1, size - n + 1),
                   second = n == 2 ? size - first : draw(m, 1, size - first - 1),
                   sizes[] = {first, second, size - first - second};
-    EW_TRY(ints(m, sizes, n, &in[1]));
+    EW_TRY(ew_twin_ints(&m->t, sizes, n, &in[1]));
     const struct ew_split_attr a = {.axis = written_axis(m, s, axis)};
-    EW_TRY(node(m, "split", &a, in, 2, out, n));
+    EW_TRY(ew_twin_node(&m->t, "split", &a, in, 2, out, n));
     for (int i = 0; i < n; i++)
         if (!chance(m, 4))
             EW_TRY(keep(m, out[i]));
@@ -427,7 +424,7 @@ static ew_err add_split(struct maker *m)
 static ew_err add_slice(struct maker *m)
 {
     int axis;
-    struct pair in[5] = {pick(m)};
+    struct ew_pair in[5] = {pick(m)};
     const struct ew_shape *s = shape_of(m, in[0]);
     const int64_t size = draw_axis(m, s, &axis);
     if (size < 1)
@@ -438,17 +435,17 @@ static ew_err add_slice(struct maker *m)
                         : back ? -size - 1
                                : draw(m, start + 1, size + 1),
                   step = back ? -draw(m, 1, 2) : draw(m, 1, 2), at = written_axis(m, s, axis);
-    EW_TRY(ints(m, &start, 1, &in[1]));
-    EW_TRY(ints(m, &end, 1, &in[2]));
-    EW_TRY(ints(m, &at, 1, &in[3]));
-    EW_TRY(ints(m, &step, 1, &in[4]));
+    EW_TRY(ew_twin_ints(&m->t, &start, 1, &in[1]));
+    EW_TRY(ew_twin_ints(&m->t, &end, 1, &in[2]));
+    EW_TRY(ew_twin_ints(&m->t, &at, 1, &in[3]));
+    EW_TRY(ew_twin_ints(&m->t, &step, 1, &in[4]));
     return add(m, "slice", NULL, in, 5);
 }
 
 static ew_err add_gather(struct maker *m)
 {
     int axis;
-    struct pair in[2] = {pick(m), absent};
+    struct ew_pair in[2] = {pick(m), absent};
     const struct ew_shape *s = shape_of(m, in[0]);
     const int64_t size = draw_axis(m, s, &axis);
     int64_t list[4] = {0};
@@ -459,7 +456,7 @@ static ew_err add_gather(struct maker *m)
         t.shape = (struct ew_shape){1, {draw(m, 1, 4)}};
     for (int i = 0; i < 4; i++)
         list[i] = draw(m, -size, size - 1);
-    EW_TRY(constant(m, EW_VALUE_CONST, &t, &in[1]));
+    EW_TRY(ew_twin_const(&m->t, EW_VALUE_CONST, &t, &in[1]));
     const struct ew_gather_attr a = {.axis = written_axis(m, s, axis)};
     return add(m, "gather", &a, in, 2);
 }
@@ -468,7 +465,7 @@ static ew_err add_gather(struct maker *m)
 
 static ew_err add_transpose(struct maker *m)
 {
-    const struct pair x = pick(m);
+    const struct ew_pair x = pick(m);
     const int rank = shape_of(m, x)->rank, first = first_axis(m);
     struct ew_transpose_attr a = {.perm = {.n = rank}};
     for (int i = 0; i < rank; i++)
@@ -485,7 +482,7 @@ static ew_err add_transpose(struct maker *m)
 /* Neighbours become one, or one becomes two. */
 static ew_err add_reshape(struct maker *m)
 {
-    struct pair in[2] = {pick(m), absent};
+    struct ew_pair in[2] = {pick(m), absent};
     const struct ew_shape *s = shape_of(m, in[0]);
     int axis, n = 0;
     int64_t to[EW_MAX_RANK + 1];
@@ -507,31 +504,57 @@ static ew_err add_reshape(struct maker *m)
     }
     if (n > 1 && chance(m, 3) && (to[0] == 0 || !m->o->any_batch))
         to[n - 1] = -1;
-    EW_TRY(ints(m, to, n, &in[1]));
+    EW_TRY(ew_twin_ints(&m->t, to, n, &in[1]));
     return add(m, "reshape", NULL, in, 2);
 }
 
 static ew_err add_axis_of_one(struct maker *m)
 {
-    struct pair in[2] = {pick(m), absent};
+    struct ew_pair in[2] = {pick(m), absent};
     const struct ew_shape *s = shape_of(m, in[0]);
     for (int64_t i = first_axis(m); i < s->rank; i++)
         if (s->dim[i] == 1 && chance(m, 2)) {
-            EW_TRY(ints(m, &i, 1, &in[1]));
+            EW_TRY(ew_twin_ints(&m->t, &i, 1, &in[1]));
             return add(m, "squeeze", NULL, in, 2);
         }
-    EW_TRY(ints(m, &(int64_t){draw(m, first_axis(m), s->rank)}, 1, &in[1]));
+    EW_TRY(ew_twin_ints(&m->t, &(int64_t){draw(m, first_axis(m), s->rank)}, 1, &in[1]));
     return s->rank < MOST_RANK ? add(m, "unsqueeze", NULL, in, 2) : EW_OK;
+}
+
+static ew_err add_pad(struct maker *m)
+{
+    struct ew_pair in[2] = {pick(m), absent};
+    const struct ew_shape *s = shape_of(m, in[0]);
+    int64_t pads[2 * EW_MAX_RANK] = {0};
+    for (int i = first_axis(m); i < s->rank; i++) {
+        pads[i] = chance(m, 3) ? draw(m, 0, 2) : 0;
+        pads[i + s->rank] = chance(m, 3) ? draw(m, s->dim[i] > 2 ? -1 : 0, 2) : 0;
+    }
+    EW_TRY(ew_twin_ints(&m->t, pads, 2 * s->rank, &in[1]));
+    const struct ew_pad_attr a = {.mode = chance(m, 3) && ew_shape_count(s) ? EW_PAD_EDGE
+                                                                            : EW_PAD_CONSTANT};
+    return s->rank ? add(m, "pad", &a, in, 2) : EW_OK;
+}
+
+static ew_err add_tile(struct maker *m)
+{
+    struct ew_pair in[2] = {pick(m), absent};
+    const struct ew_shape *s = shape_of(m, in[0]);
+    int64_t times[EW_MAX_RANK];
+    for (int i = 0; i < s->rank; i++)
+        times[i] = i >= first_axis(m) && chance(m, 3) ? 2 : 1;
+    EW_TRY(ew_twin_ints(&m->t, times, s->rank, &in[1]));
+    return s->rank ? add(m, "tile", NULL, in, 2) : EW_OK;
 }
 
 static ew_err add_expand(struct maker *m)
 {
-    struct pair in[2] = {pick(m), absent};
+    struct ew_pair in[2] = {pick(m), absent};
     const struct ew_shape *s = shape_of(m, in[0]);
     int64_t to[EW_MAX_RANK];
     for (int i = 0; i < s->rank; i++)
         to[i] = s->dim[i] == 1 && i >= first_axis(m) && chance(m, 2) ? draw(m, 1, 3) : 1;
-    EW_TRY(ints(m, to, s->rank, &in[1]));
+    EW_TRY(ew_twin_ints(&m->t, to, s->rank, &in[1]));
     return add(m, "expand", NULL, in, 2);
 }
 
@@ -539,7 +562,7 @@ static ew_err add_expand(struct maker *m)
 
 static ew_err add_matmul(struct maker *m)
 {
-    struct pair in[2] = {pick(m), absent};
+    struct ew_pair in[2] = {pick(m), absent};
     const struct ew_shape *s = shape_of(m, in[0]);
     if (s->rank < 1 + first_axis(m) || ew_shape_count(s) == 0)
         return EW_OK;
@@ -554,7 +577,7 @@ static ew_err add_matmul(struct maker *m)
 /* Quantised, moved about, pooled, back; sometimes read as floats twice. */
 static ew_err add_quantised(struct maker *m)
 {
-    struct pair in[3] = {pick(m), absent, absent}, one;
+    struct ew_pair in[3] = {pick(m), absent, absent}, one;
     const struct ew_shape *s = shape_of(m, in[0]);
     const bool bytes = chance(m, 2);
     const int64_t zero = bytes ? draw(m, 96, 160) : draw(m, -32, 32);
@@ -564,21 +587,21 @@ static ew_err add_quantised(struct maker *m)
                      f = {.dtype = EW_F32, .data = &scale};
     ew_tensor_store_int(&z, 0, 1, &zero);
     const struct ew_quant_attr a = {.axis = 1, .dtype = (int)z.dtype};
-    EW_TRY(constant(m, EW_VALUE_CONST, &f, &in[1]));
-    EW_TRY(constant(m, EW_VALUE_CONST, &z, &in[2]));
-    EW_TRY(node(m, "quantize_linear", &a, in, 3, &in[0], 1));
+    EW_TRY(ew_twin_const(&m->t, EW_VALUE_CONST, &f, &in[1]));
+    EW_TRY(ew_twin_const(&m->t, EW_VALUE_CONST, &z, &in[2]));
+    EW_TRY(ew_twin_node(&m->t, "quantize_linear", &a, in, 3, &in[0], 1));
     if (s->rank > 1 && chance(m, 2)) {
         struct ew_transpose_attr t = {.perm = {.n = s->rank}};
         for (int i = 0; i < s->rank; i++)
             t.perm.v[i] = i + 2 < s->rank || s->rank - 2 < first_axis(m) ? i : 2 * s->rank - 3 - i;
-        EW_TRY(node(m, "transpose", &t, in, 1, &in[0], 1));
+        EW_TRY(ew_twin_node(&m->t, "transpose", &t, in, 1, &in[0], 1));
     }
     if (chance(m, 2)) {
-        EW_TRY(node(m, "dequantize_linear", &a, in, 3, &one, 1));
+        EW_TRY(ew_twin_node(&m->t, "dequantize_linear", &a, in, 3, &one, 1));
         EW_TRY(keep(m, one));
     }
     if (chance(m, 3))
-        EW_TRY(node(m, "identity", NULL, in, 1, &in[0], 1));
+        EW_TRY(ew_twin_node(&m->t, "identity", NULL, in, 1, &in[0], 1));
     return add(m, "dequantize_linear", &a, in, 3);
 }
 
@@ -587,28 +610,30 @@ static ew_err add_quantised(struct maker *m)
 static ew_err add_something(struct maker *m)
 {
     static ew_err (*const kinds[])(struct maker *) = {
-        add_conv,    add_conv,        add_conv,   add_norm,   add_pool,    add_unary,
-        add_unary,   add_pair,        add_pair,   add_where,  add_softmax, add_reduce,
-        add_concat,  add_split,       add_slice,  add_slice,  add_gather,  add_transpose,
-        add_reshape, add_axis_of_one, add_expand, add_matmul, add_blocks};
-    if (m->o->seed % 4 == 3 && chance(m, 8))
+        add_conv_transpose, add_instance_norm, add_pad,     add_tile,        add_conv,
+        add_conv,           add_conv,          add_norm,    add_pool,        add_unary,
+        add_unary,          add_pair,          add_pair,    add_where,       add_softmax,
+        add_reduce,         add_concat,        add_split,   add_slice,       add_slice,
+        add_gather,         add_transpose,     add_reshape, add_axis_of_one, add_expand,
+        add_matmul,         add_blocks};
+    if (quantises(m) && chance(m, 4))
         return add_quantised(m);
     return kinds[draw(m, 0, (int64_t)EW_COUNT(kinds) - 1)](m);
 }
 
-static ew_err output(struct maker *m, struct pair v)
+static ew_err output(struct maker *m, struct ew_pair v)
 {
-    for (int i = 0; i < m->file->n_outputs; i++)
-        if (m->file->outputs[i] == v.file)
+    for (int i = 0; i < m->t.file->n_outputs; i++)
+        if (m->t.file->outputs[i] == v.file)
             return EW_OK;
-    EW_TRY(ew_graph_output(m->file, v.file));
-    return ew_graph_output(m->plain, v.plain);
+    EW_TRY(ew_graph_output(m->t.file, v.file));
+    return ew_graph_output(m->t.plain, v.plain);
 }
 
 /* The last value, and others: inner ones, inputs, constants. */
 static ew_err add_outputs(struct maker *m)
 {
-    struct pair extra;
+    struct ew_pair extra;
     EW_TRY(output(m, m->values[m->n_values - 1]));
     for (int i = (int)draw(m, 0, 3); i > 0; i--)
         EW_TRY(output(m, pick(m)));
@@ -622,10 +647,10 @@ static ew_err add_outputs(struct maker *m)
 
 static ew_err input(struct maker *m, const char *name, const struct ew_shape *s)
 {
-    struct pair x;
-    EW_TRY(ew_graph_input(m->file, name, EW_F32, s, &x.file));
-    EW_TRY(ew_graph_input(m->plain, name, EW_F32, s, &x.plain));
-    m->file->values[x.file].dynamic = m->plain->values[x.plain].dynamic = m->o->any_batch;
+    struct ew_pair x;
+    EW_TRY(ew_graph_input(m->t.file, name, EW_F32, s, &x.file));
+    EW_TRY(ew_graph_input(m->t.plain, name, EW_F32, s, &x.plain));
+    m->t.file->values[x.file].dynamic = m->t.plain->values[x.plain].dynamic = m->o->any_batch;
     return keep(m, x);
 }
 
@@ -640,34 +665,34 @@ static ew_err make(struct maker *m)
     EW_TRY(input(m, "x", &s));
     if (chance(m, 4))
         EW_TRY(input(m, "z", &s));
-    while (m->file->n_nodes < nodes)
+    while (m->t.file->n_nodes < nodes)
         EW_TRY(add_something(m));
     EW_TRY(add_outputs(m));
     /* As the importer does it. */
-    EW_TRY(ew_graph_keep_known(m->file));
-    EW_TRY(ew_graph_sweep(m->file));
-    EW_TRY(ew_graph_find_shuffles(m->file));
-    EW_TRY(ew_graph_channels_last(m->file));
-    EW_TRY(ew_graph_sweep(m->file));
-    EW_TRY(ew_graph_infer(m->file));
-    return ew_graph_infer(m->plain);
+    EW_TRY(ew_graph_keep_known(m->t.file));
+    EW_TRY(ew_graph_sweep(m->t.file));
+    EW_TRY(ew_graph_find_shuffles(m->t.file));
+    EW_TRY(ew_graph_channels_last(m->t.file));
+    EW_TRY(ew_graph_sweep(m->t.file));
+    EW_TRY(ew_graph_infer(m->t.file));
+    return ew_graph_infer(m->t.plain);
 }
 
 ew_err ew_random_layout(const struct ew_random_layout *o, struct ew_graph **file,
                         struct ew_graph **plain)
 {
     struct maker m = {.o = o, .rng = {.seed = o->seed}};
-    ew_err e = ew_graph_new("file", &m.file);
+    ew_err e = ew_graph_new("file", &m.t.file);
     if (e == EW_OK)
-        e = ew_graph_new("plain", &m.plain);
+        e = ew_graph_new("plain", &m.t.plain);
     if (e == EW_OK)
         e = make(&m);
     if (e == EW_OK) {
-        *file = m.file;
-        *plain = m.plain;
+        *file = m.t.file;
+        *plain = m.t.plain;
         return EW_OK;
     }
-    ew_graph_free(m.file);
-    ew_graph_free(m.plain);
+    ew_graph_free(m.t.file);
+    ew_graph_free(m.t.plain);
     return e;
 }

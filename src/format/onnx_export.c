@@ -289,6 +289,16 @@ static ew_err put_inputs(struct export *x)
     return EW_OK;
 }
 
+/* A value has the name, or one of the nodes that pass_on made. */
+static bool is_taken(const struct export *x, const char *name)
+{
+    const Ew__OnnxGraph *m = &x->out.graph;
+    for (size_t k = (size_t)x->g->n_nodes; k < m->n_node; k++)
+        if (strcmp(m->node[k]->output[0], name) == 0)
+            return true;
+    return ew_graph_find(x->g, name) >= 0;
+}
+
 /* An output that is an input, a constant or another output too gets a node and a name of its own.
  */
 static ew_err pass_on(struct export *x, int value, char **name)
@@ -296,7 +306,7 @@ static ew_err pass_on(struct export *x, int value, char **name)
     Ew__OnnxNode *n = ew_arena_alloc(&x->out.arena, sizeof(*n));
     char **ports = ew_arena_array(&x->out.arena, 2, sizeof(*ports));
     *name = ew_arena_printf(&x->out.arena, "%s_output", *name);
-    while (*name && ew_graph_find(x->g, *name) >= 0)
+    while (*name && is_taken(x, *name))
         *name = ew_arena_printf(&x->out.arena, "%s_", *name);
     EW_CHECK(n && ports && *name, EW_ERR_MEMORY, "no memory for outputs");
     EW_TRY(need_value(x, value));

@@ -65,4 +65,58 @@ static void results_agree(void)
         check_seed(seed);
 }
 
-EW_TEST_MAIN(EW_TEST(results_agree))
+/* ---- What was wrong once ---- */
+
+static void expect_every_way(struct ew_graph *g, const int *outputs, int n)
+{
+    const struct ew_every_way o = {.seed = 1,
+                                   .tolerance = TOLERANCE,
+                                   .files = true,
+                                   .must_run = true,
+                                   .one_thread = true,
+                                   .most_batch = MOST_BATCH};
+    for (int i = 0; i < n; i++)
+        EW_EXPECT_OK(ew_graph_output(g, outputs[i]));
+    EW_EXPECT_OK(ew_graph_infer(g));
+    EW_EXPECT_OK(ew_run_every_way(g, &o));
+    ew_graph_free(g);
+}
+
+/* x [2, 7, 2], of any batch. */
+static int begin(struct ew_graph **g)
+{
+    int x = -1;
+    const struct ew_shape s = {3, {2, 7, 2}};
+    EW_EXPECT_OK(ew_graph_new("once", g));
+    EW_EXPECT_OK(ew_graph_input(*g, "x", EW_F32, &s, &x));
+    (*g)->values[x].dynamic = 1;
+    return x;
+}
+
+/* A product with few columns is computed in another way where it has at least as many rows as
+ * vectors have lanes: its weights are packed in another way too, in as many bytes. */
+static void packed_weights_of_batches(void)
+{
+    static float weights[2 * 8];
+    struct ew_graph *g;
+    int in[2] = {begin(&g)}, y;
+    for (int i = 0; i < 16; i++)
+        weights[i] = (float)(i + 1) / 16;
+    const struct ew_tensor w = {.dtype = EW_F32, .shape = {2, {2, 8}}, .data = weights};
+    EW_EXPECT_OK(ew_graph_const(g, NULL, EW_VALUE_PARAM, &w, false, &in[1]));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("matmul"), NULL, NULL, in, 2, &y, 1));
+    expect_every_way(g, &y, 1);
+}
+
+/* An input that is an output twice gets two names in a file. */
+static void outputs_have_their_own_names(void)
+{
+    struct ew_graph *g;
+    const int x = begin(&g);
+    int y;
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("relu"), NULL, NULL, &x, 1, &y, 1));
+    expect_every_way(g, (const int[]){y, x, x, y, y}, 5);
+}
+
+EW_TEST_MAIN(EW_TEST(results_agree), EW_TEST(packed_weights_of_batches),
+             EW_TEST(outputs_have_their_own_names))
