@@ -27,8 +27,7 @@ static ew_err make_one(const char *path)
     return ew_fail(EW_ERR_IO, "%s: %s", path, strerror(errno == EEXIST ? ENOTDIR : errno));
 }
 
-/* Makes the folders that `path` lies in, as mkdir -p of its parent. */
-static ew_err make_parents(const char *path)
+ew_err ew_folder_make_parents(const char *path)
 {
     char part[PATH_MAX];
     EW_CHECK(*path && strlen(path) < sizeof(part), EW_ERR_LIMIT,
@@ -44,7 +43,7 @@ static ew_err make_parents(const char *path)
 
 ew_err ew_folder_make(const char *path)
 {
-    EW_TRY(make_parents(path));
+    EW_TRY(ew_folder_make_parents(path));
     return make_one(path);
 }
 
@@ -127,7 +126,7 @@ static ew_err mark_new(const char *path)
 ew_err ew_owned_make(const char *path)
 {
     int holder = 0;
-    EW_TRY(make_parents(path));
+    EW_TRY(ew_folder_make_parents(path));
     if (mkdir(path, 0777) == 0)
         return mark_new(path);
     EW_CHECK(errno == EEXIST, EW_ERR_IO, "%s: %s", path, strerror(errno));

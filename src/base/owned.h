@@ -13,7 +13,9 @@
 
 #define EW_OWNED_MARK ".edgewise-owned"
 
-/* Makes `path` and the folders that it lies in, as mkdir -p. */
+/* Makes the folders that `path` lies in, as mkdir -p of its parent. */
+ew_err ew_folder_make_parents(const char *path);
+/* The same with `path` itself. */
 ew_err ew_folder_make(const char *path);
 
 /* Makes `path` an empty folder of ours.  One that a dead process has left is emptied first; one of
