@@ -54,6 +54,10 @@ static ew_err open_network(struct ew_cmd_call *c, struct ew_train_run *r)
     EW_TRY(e);
     r->net = n.graph;
     r->weights_prep = n.prep;
+    EW_CHECK(o->qat == EW_TRAIN_QAT_OFF || !n.classes_were, EW_ERR_USAGE,
+             "--qat: %s has %lld classes, and its last layer would begin anew; train it for those "
+             "of %s first, without --qat",
+             n.graph->name, (long long)n.classes_were, o->train.data);
     if (n.copied)
         EW_INFO("%d tensors of weights from %s", n.copied, o->init);
     if (n.frozen)

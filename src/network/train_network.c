@@ -79,14 +79,26 @@ static ew_err copy_weights(const struct ew_train_network_how *how, struct ew_tra
     return e;
 }
 
+/* A head for `classes`, where the network's own is for others or --classes is given. */
+static ew_err give_head(const struct ew_train_network_how *how, int64_t classes,
+                        struct ew_train_network *t)
+{
+    if (ew_net_reconstructs(t->graph))
+        return EW_OK;
+    const struct ew_graph *g = t->graph;
+    const struct ew_shape out = g->values[g->outputs[0]].t.shape;
+    const bool own = out.rank == 2 && out.dim[1] == classes && how->net.classes == 0;
+    t->classes_were = own || out.rank < 1 ? 0 : out.dim[out.rank - 1];
+    return ew_adapt_head(t->graph, classes, how->seed, how->net.classes > 0);
+}
+
 static ew_err make(const struct ew_train_network_how *how, const struct ew_dataset_info *info,
                    struct ew_train_network *t)
 {
     const int64_t classes = how->net.classes ? how->net.classes : info->classes;
     if (ew_network_has_weights(how->what)) {
         EW_TRY(load(how, how->what, how->net, &t->graph));
-        if (!ew_net_reconstructs(t->graph))
-            EW_TRY(ew_adapt_head(t->graph, classes, how->seed, how->net.classes > 0));
+        EW_TRY(give_head(how, classes, t));
     } else {
         EW_TRY(build(how, info, &t->graph));
     }

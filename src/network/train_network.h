@@ -20,6 +20,7 @@ struct ew_train_network {
     struct ew_graph *graph;    /* batch 1, images to scores; the caller's */
     struct ew_preprocess prep; /* what its weights expect of images; not normalised: nothing */
     int copied, frozen;        /* tensors of weights */
+    int64_t classes_were;      /* of a file whose last layer begins anew; 0: it does not */
     bool unlike; /* with a failure: `init` could be read, and is another network than `what` */
 };
 

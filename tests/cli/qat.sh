@@ -20,3 +20,5 @@ edgewise export int8/best.ckpt -o exported.onnx >/dev/null 2>&1
 edgewise train lenet5 --qat int8 --data $data 2>&1 || true
 edgewise train float/best.ckpt --qat int4 --data $data 2>&1 || true
 edgewise train int8/int8.onnx --qat int8 --data $data 2>&1 || true
+edgewise train float/best.ckpt --qat int8 --data synthetic:classes=7 2>&1 || true
+edgewise train float/best.ckpt --qat int8 --data $data --classes 10 2>&1 || true
