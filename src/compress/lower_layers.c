@@ -27,27 +27,30 @@ static double bias_at(const struct ew_graph *g, int value, int64_t i)
            ew_quant_scale(&g->values[b.scale].t, i);
 }
 
-/* The bias as integers at the scale of the sums; *out stays -1 where there is none.  False where
- * it is not constant or does not fit. */
+struct bias {
+    int value; /* -1: there is none */
+    bool fits; /* false: it is not constant, or too large for integers */
+};
+
+/* The bias as integers at the scale of the sums. */
 static ew_err make_bias(struct ew_graph *g, int value, const struct ew_qview *x,
-                        const struct ew_qview *w, int64_t count, int *out, bool *fits)
+                        const struct ew_qview *w, int64_t count, struct bias *out)
 {
     struct ew_qview b;
-    *out = -1;
-    *fits = true;
+    *out = (struct bias){.value = -1, .fits = true};
     if (value < 0)
         return EW_OK;
-    *fits = (ew_pass_is_constant(g, value) || ew_qview_weights(g, value, 0, &b)) &&
-            ew_tensor_count(&g->values[value].t) == count;
-    if (!*fits)
+    out->fits = (ew_pass_is_constant(g, value) || ew_qview_weights(g, value, 0, &b)) &&
+                ew_tensor_count(&g->values[value].t) == count;
+    if (!out->fits)
         return EW_OK;
     const struct ew_shape shape = {1, {count}};
-    EW_TRY(ew_qview_const(g, g->values[value].name, EW_S32, &shape, out));
-    int32_t *q = g->values[*out].t.data;
-    for (int64_t i = 0; i < count && *fits; i++) {
+    EW_TRY(ew_qview_const(g, g->values[value].name, EW_S32, &shape, &out->value));
+    int32_t *q = g->values[out->value].t.data;
+    for (int64_t i = 0; i < count && out->fits; i++) {
         const double v = rint(bias_at(g, value, i) / sum_scale(g, x, w, i));
-        *fits = fabs(v) < 0x1p30; /* false for NaN */
-        q[i] = *fits ? (int32_t)v : 0;
+        out->fits = fabs(v) < 0x1p30; /* false for NaN */
+        q[i] = out->fits ? (int32_t)v : 0;
     }
     return EW_OK;
 }
@@ -71,17 +74,16 @@ static ew_err add_conv(struct ew_graph *g, int node, const struct ew_qview *to,
     const struct ew_node n = g->nodes[node];
     const struct ew_conv_attr *a = n.attr;
     struct ew_qview x, w;
-    int bias;
-    bool fits;
+    struct bias bias;
     *out = -1;
     if (!find_conv(g, node, &x, &w))
         return EW_OK;
-    EW_TRY(make_bias(g, n.n_in > 2 ? n.in[2] : -1, &x, &w, g->values[w.q].t.shape.dim[0], &bias,
-                     &fits));
-    if (!fits)
+    EW_TRY(make_bias(g, n.n_in > 2 ? n.in[2] : -1, &x, &w, g->values[w.q].t.shape.dim[0], &bias));
+    if (!bias.fits)
         return EW_OK;
     const int in[] = {
-        x.q, x.scale, x.zero, w.q, w.scale, w.zero, to ? to->scale : -1, to ? to->zero : -1, bias};
+        x.q,       x.scale, x.zero, w.q, w.scale, w.zero, to ? to->scale : -1, to ? to->zero : -1,
+        bias.value};
     const struct ew_qconv_attr attr = {.conv = {.win = a->win, .groups = a->groups},
                                        .clamp = *clamp};
     return ew_graph_add(g, &ew_op_qlinear_conv, n.name, &attr, in, (int)EW_COUNT(in), out, 1);
@@ -132,18 +134,24 @@ static ew_err add_gemm(struct ew_graph *g, int node, const struct ew_qview *to,
     struct ew_qview x, w;
     struct ew_qgemm_attr attr = {.clamp = *clamp};
     int64_t columns;
-    int bias;
-    bool fits;
+    struct bias bias;
     *out = -1;
     if (!find_gemm(g, node, &attr.trans_b, &columns) || !ew_qview_of(g, n.in[0], &x) ||
         !ew_qview_weights(g, n.in[1], attr.trans_b ? 0 : 1, &w) ||
         !(EW_TYPES_QUANT8 >> g->values[w.q].t.dtype & 1))
         return EW_OK;
-    EW_TRY(make_bias(g, n.n_in > 2 ? n.in[2] : -1, &x, &w, columns, &bias, &fits));
-    if (!fits)
+    EW_TRY(make_bias(g, n.n_in > 2 ? n.in[2] : -1, &x, &w, columns, &bias));
+    if (!bias.fits)
         return EW_OK;
-    const int in[] = {
-        x.q, x.scale, x.zero, w.q, w.scale, w.zero, bias, to ? to->scale : -1, to ? to->zero : -1};
+    const int in[] = {x.q,
+                      x.scale,
+                      x.zero,
+                      w.q,
+                      w.scale,
+                      w.zero,
+                      bias.value,
+                      to ? to->scale : -1,
+                      to ? to->zero : -1};
     return ew_graph_add(g, &ew_op_qlinear_gemm, n.name, &attr, in, (int)EW_COUNT(in), out, 1);
 }
 

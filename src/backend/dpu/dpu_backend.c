@@ -89,7 +89,7 @@ static ew_err load(struct ew_backend *be, const struct ew_command *commands, int
     return ew_cpu_type.load(dpu(be)->host, commands, n, out);
 }
 
-int ew_dpu_offer(const struct ew_kernel_query *query, struct ew_kernel *out)
+static int offer_all(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     static const struct {
         const struct ew_op *op;
@@ -115,6 +115,6 @@ const struct ew_backend_type ew_dpu_type = {.name = "dpu",
                                             .close = close_dpu,
                                             .pool = pool,
                                             .alloc = alloc,
-                                            .offer = ew_dpu_offer,
+                                            .offer = offer_all,
                                             .task = task,
                                             .load = load};

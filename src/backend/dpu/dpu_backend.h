@@ -17,7 +17,6 @@ struct ew_dpu {
 
 extern const struct ew_backend_type ew_dpu_type;
 
-int ew_dpu_offer(const struct ew_kernel_query *query, struct ew_kernel *out);
 /* Kernels of single operators: how many (0 or 1). */
 int ew_dpu_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *out);
 int ew_dpu_offer_two(const struct ew_kernel_query *query, struct ew_kernel *out);
