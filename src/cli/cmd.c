@@ -239,6 +239,59 @@ static ew_err check_args(const struct ew_cmd_line *line)
     return EW_OK;
 }
 
+/* ---- Verbs: "fit NAME|generate NAME" are two ---- */
+
+static size_t letters(const char *text)
+{
+    return strspn(text, "abcdefghijklmnopqrstuvwxyz");
+}
+
+static bool is_verb(const struct ew_cmd *cmd, const char *word, size_t n)
+{
+    for (const char *p = cmd->args; n && p; p = strchr(p, '|')) {
+        p += strspn(p, "|[ ");
+        if (letters(p) == n && strncmp(p, word, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "fit, generate: ..." is for these alone: past the colon, and *found where `verb` is among them;
+ * NULL: for all. */
+static const char *past_verbs(const struct ew_cmd *cmd, const char *help, const char *verb,
+                              bool *found)
+{
+    for (bool more = true; more;) {
+        const size_t n = letters(help);
+        if (!is_verb(cmd, help, n))
+            return NULL;
+        *found |= strlen(verb) == n && strncmp(help, verb, n) == 0;
+        more = strncmp(help + n, ", ", 2) == 0;
+        help += n + (more ? 2 : 0);
+    }
+    return *help == ':' ? help : NULL;
+}
+
+/* The table of options says in its help which verbs an option is for. */
+static ew_err check_verb(const struct ew_cmd_line *line)
+{
+    const struct ew_cmd *cmd = line->cmd;
+    const char *verb = line->n_args ? line->args[0] : "";
+    if (!is_verb(cmd, verb, letters(verb)) || verb[letters(verb)])
+        return EW_OK;
+    for (const struct ew_field *f = cmd->opts; f && f->name; f++) {
+        bool found = !(line->given >> (f - cmd->opts) & 1);
+        const char *head = found || !f->help ? NULL : past_verbs(cmd, f->help, verb, &found);
+        if (!head)
+            continue;
+        for (const char *p = strstr(head, "; "); p; p = strstr(p + 1, "; "))
+            past_verbs(cmd, p + 2, verb, &found);
+        EW_CHECK(found, EW_ERR_USAGE, "%s %s: --%s is an option of %.*s", cmd->name, verb, f->name,
+                 (int)(head - f->help), f->help);
+    }
+    return EW_OK;
+}
+
 ew_err ew_cmd_parse(int n_words, char *const *words, struct ew_cmd_line *line)
 {
     struct reader r = {.line = line, .words = words, .n = n_words};
@@ -260,7 +313,10 @@ ew_err ew_cmd_parse(int n_words, char *const *words, struct ew_cmd_line *line)
     }
     line->help = r.common.help;
     line->json = r.common.json;
-    return line->help ? EW_OK : check_args(line);
+    if (line->help)
+        return EW_OK;
+    EW_TRY(check_args(line));
+    return check_verb(line);
 }
 
 ew_err ew_cmd_perform(const char *name, int n_words, const char *const *words)

@@ -17,3 +17,6 @@ try help --format=html
 try help nothing
 try help help --format man
 try version --json=maybe
+try scale select vgg11_cifar --published --latency 10ms --iterations 3
+try scale fit vgg11_cifar --from none.csv --latency 10ms
+try data info synthetic --train 5
