@@ -8,6 +8,7 @@
 
 #include "every_way.h"
 #include "ew_test.h"
+#include "op/conv.h"
 #include "random_graph.h"
 #include "random_layout.h"
 
@@ -118,5 +119,26 @@ static void outputs_have_their_own_names(void)
     expect_every_way(g, (const int[]){y, x, x, y, y}, 5);
 }
 
-EW_TEST_MAIN(EW_TEST(results_agree), EW_TEST(packed_weights_of_batches),
-             EW_TEST(outputs_have_their_own_names))
+/* One phase of a transposed convolution for each output beyond which all are empty: to go through
+ * 2^58 of them would not end. */
+static void strides_beyond_the_end(void)
+{
+    static float weights[3 * 3 * 3 * 4];
+    const struct ew_shape s = {4, {2, 1, 1, 3}};
+    const struct ew_conv_transpose_attr a = {.win = {.stride = {2, {1 << 29, 1 << 29}}},
+                                             .groups = 1};
+    struct ew_graph *g;
+    int in[2], y;
+    for (size_t i = 0; i < EW_COUNT(weights); i++)
+        weights[i] = (float)(i + 1) / 64;
+    const struct ew_tensor w = {.dtype = EW_F32, .shape = {4, {3, 3, 3, 4}}, .data = weights};
+    EW_EXPECT_OK(ew_graph_new("once", &g));
+    EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &s, &in[0]));
+    g->values[in[0]].dynamic = 1;
+    EW_EXPECT_OK(ew_graph_const(g, NULL, EW_VALUE_PARAM, &w, false, &in[1]));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("conv_transpose"), NULL, &a, in, 2, &y, 1));
+    expect_every_way(g, &y, 1);
+}
+
+EW_TEST_MAIN(EW_TEST(results_agree), EW_TEST(strides_beyond_the_end),
+             EW_TEST(packed_weights_of_batches), EW_TEST(outputs_have_their_own_names))
