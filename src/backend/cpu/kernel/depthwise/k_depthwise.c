@@ -80,6 +80,7 @@ struct span {
     int64_t channels;   /* between outputs */
     struct stats stats; /* to: NULL: not wanted */
     enum end end;
+    bool even; /* see form */
     float lo, hi;
 };
 
@@ -87,6 +88,7 @@ struct span {
 struct form {
     int taps, stride, pixels;
     enum end end;
+    bool even; /* no edge of the image is in the span: pixels of a line lie one step apart */
 };
 
 /* One of the ends, as a constant. */
@@ -158,9 +160,17 @@ INLINE void span_vector(const struct span *s, const struct form f, int64_t c, in
         UNROLL
         for (int u = 0; u < taps; u++)
             w[u] = load(s->w + (t * taps + u) * s->wide + c);
+        const float *at = s->at[t * s->columns] + c;
+        const int64_t step = s->at[t * s->columns + 1] - s->at[t * s->columns];
         UNROLL
         for (int i = 0; i < reach; i++) {
-            const vec x = load_n(s->at[t * s->columns + i] + c, n);
+            if (!f.even)
+                at = s->at[t * s->columns + i] + c;
+            const vec x = load_n(at, n);
+            if (f.even) {
+                at += step;
+                __asm__ volatile("" : "+r"(at)); /* one addition, not a register for each pixel */
+            }
             UNROLL
             for (int u = 0; u < taps; u++) /* output (i - u) / stride meets input i by tap u */
                 if (i >= u && (i - u) % stride == 0 && (i - u) / stride < pixels)
@@ -172,8 +182,8 @@ INLINE void span_vector(const struct span *s, const struct form f, int64_t c, in
 
 /* Two vectors of channels, a cache line of each pixel, where vectors are half of one and a row has
  * 3 taps: 14 sums, a weight and an input take 16 registers.  A vector at a time, pixels that lie a
- * multiple of 2 KiB apart (512 channels) have pushed each other out of L1 before the second half of
- * their lines is read. */
+ * multiple of 2 KiB apart (512 channels, 256 with stride 2) have pushed each other out of L1 before
+ * the second half of their lines is read. */
 INLINE void span_line(const struct span *s, const struct form f, int64_t c)
 {
     vec sum[2][PIXELS];
@@ -207,7 +217,8 @@ INLINE void span_fixed(const struct span *span, const struct form f)
     const struct span own = *span, *s = &own; /* which the outputs that are stored cannot change */
     const int64_t channels = s->channels;
     int64_t c = 0;
-    for (; BY_LINES && f.taps == 3 && channels % SAME_SET == 0 && c < channels; c += 2 * LANES)
+    for (; BY_LINES && f.taps == 3 && channels * f.stride % SAME_SET == 0 && c < channels;
+         c += 2 * LANES)
         span_line(s, f, c);
     for (; c + LANES <= channels; c += LANES)
         span_vector(s, f, c, LANES);
@@ -218,8 +229,12 @@ INLINE void span_fixed(const struct span *span, const struct form f)
 /* Those ends that whole networks use are chosen here, all others vector by vector. */
 INLINE void span_ends(const struct span *s, const int taps, const int stride, const int pixels)
 {
-    if (s->end == END_CLAMP)
+    if (BY_LINES && s->end == END_CLAMP && s->even)
+        span_fixed(s, (struct form){taps, stride, pixels, END_CLAMP, true});
+    else if (s->end == END_CLAMP)
         span_fixed(s, (struct form){taps, stride, pixels, END_CLAMP});
+    else if (BY_LINES && s->end == END_HARD_SWISH && s->even)
+        span_fixed(s, (struct form){taps, stride, pixels, END_HARD_SWISH, true});
     else if (s->end == END_HARD_SWISH)
         span_fixed(s, (struct form){taps, stride, pixels, END_HARD_SWISH});
     else if (s->end == END_STATS)
@@ -316,6 +331,13 @@ static enum end end_of(const struct ew_conv *c)
     return e->act == EW_ACT_HARD_SWISH ? END_HARD_SWISH : END_ANY;
 }
 
+/* No pixel of the span that begins with output o hangs over an edge. */
+static bool is_even(const struct ew_conv_axis *a, int64_t o)
+{
+    const int64_t first = o * a->stride - a->pad;
+    return first >= 0 && first + (PIXELS - 1) * (int64_t)a->stride + a->taps <= a->in;
+}
+
 void EW_K(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row)
 {
     const struct ew_conv_shape *s = &c->shape;
@@ -338,6 +360,7 @@ void EW_K(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row)
                                   .channels = s->cout,
                                   .stats = stats,
                                   .end = end,
+                                  .even = is_even(&s->axis[2], o),
                                   .lo = clip                        ? c->end.lo
                                         : c->end.act == EW_ACT_RELU ? 0.0f
                                                                     : -INFINITY,

@@ -6,8 +6,11 @@
 static float row_max(const float *x, int64_t n)
 {
     vec m = splat(-INFINITY);
-    for (int64_t i = 0; i < n; i += LANES)
-        m = vmax(m, fill_part(load_n(x + i, n - i), n - i, -INFINITY));
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        m = vmax(m, load(x + i));
+    if (i < n)
+        m = vmax(m, fill_part(load_part(x + i, n - i), n - i, -INFINITY));
     return across_max(m);
 }
 
@@ -24,14 +27,22 @@ static void softmax_row(const float *x, int64_t n, float *p)
 {
     const float max = row_max(x, n);
     vec sum = {0};
-    for (int64_t i = 0; i < n; i += LANES) {
-        const vec e = vexp(load_n(x + i, n - i) - max);
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        const vec e = vexp(load(x + i) - max);
+        sum += e;
+        store(p + i, e);
+    }
+    if (i < n) {
+        const vec e = vexp(load_part(x + i, n - i) - max);
         sum += fill_part(e, n - i, 0);
-        store_n(p + i, e, n - i);
+        store_part(p + i, e, n - i);
     }
     const float scale = 1.0f / across_sum(sum);
-    for (int64_t i = 0; i < n; i += LANES)
-        store_n(p + i, load_n(p + i, n - i) * scale, n - i);
+    for (i = 0; i + LANES <= n; i += LANES)
+        store(p + i, load(p + i) * scale);
+    if (i < n)
+        store_part(p + i, load_part(p + i, n - i) * scale, n - i);
 }
 
 static void loss_row(const struct ew_softmax *s, int64_t row)
