@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "op/optimizer.h"
+#include "op/quant_weights.h"
 
 #define POISON 0xcb
 
@@ -259,11 +260,13 @@ static ew_err seed(const struct ew_call *c)
 static bool task(const struct ew_backend *be, enum ew_task what, const struct ew_optimizer *o,
                  struct ew_kernel *out)
 {
-    *out = what == EW_TASK_CLEAR
-               ? (struct ew_kernel){.name = "poison clear", .run = clear}
-               : (struct ew_kernel){.name = "poison update", .run = ew_update_run};
-    if (what == EW_TASK_SEED)
-        *out = (struct ew_kernel){.name = "poison seed", .run = seed};
+    static const struct ew_kernel tasks[] = {
+        [EW_TASK_CLEAR] = {.name = "poison clear", .run = clear},
+        [EW_TASK_SEED] = {.name = "poison seed", .run = seed},
+        [EW_TASK_UPDATE] = {.name = "poison update", .run = ew_update_run},
+        [EW_TASK_ROUND] = {.name = "poison round", .run = ew_weight_round_run},
+        [EW_TASK_RESTORE] = {.name = "poison restore", .run = ew_weight_restore_run}};
+    *out = tasks[what];
     return (what != EW_TASK_SEED || poison(be)->late) && poison(be)->kernels != NO_KERNELS;
 }
 

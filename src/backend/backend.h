@@ -176,9 +176,11 @@ ew_err ew_backend_rewrite(const struct ew_backend *be, struct ew_graph *g);
 
 /* What plans need beside operators. */
 enum ew_task {
-    EW_TASK_CLEAR, /* out[0] becomes zero */
-    EW_TASK_SEED,  /* out[0], the gradient of the loss, becomes 1 / *(int *)attr */
-    EW_TASK_UPDATE /* a parameter's update: op/optimizer.h says what its call is */
+    EW_TASK_CLEAR,   /* out[0] becomes zero */
+    EW_TASK_SEED,    /* out[0], the gradient of the loss, becomes 1 / *(int *)attr */
+    EW_TASK_UPDATE,  /* a parameter's update: op/optimizer.h says what its call is */
+    EW_TASK_ROUND,   /* weights become what their integers stand for (op/quant_weights.h) */
+    EW_TASK_RESTORE, /* and float32 again, with what has changed since */
 };
 
 /* False where the device has none, and the host does it. */

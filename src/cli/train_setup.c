@@ -141,8 +141,6 @@ static ew_err check_qat(const struct ew_train_run *r)
         return EW_OK;
     EW_CHECK(ew_network_is_file(r->o.model) || r->o.init, EW_ERR_USAGE,
              "--qat goes on from a trained network: a checkpoint, FILE.onnx or --init");
-    EW_CHECK(!r->o.device || strcmp(r->o.device, "cpu") == 0, EW_ERR_UNSUPPORTED,
-             "--qat trains on the CPU, not on %s", r->o.device);
     return EW_OK;
 }
 

@@ -69,26 +69,43 @@ static int source_of(const struct ew_graph *g, int value)
     return is(g, from, &ew_op_fake_quant) ? from : -1;
 }
 
-bool ew_fake_quant_layer(const struct ew_graph *g, int node, struct ew_fake_layer *out)
+/* True where the node's weights are to be rounded. */
+static bool layer_of(const struct ew_graph *g, int node, struct ew_rounded_layer *out)
 {
     const struct ew_node *n = &g->nodes[node];
     const int from = n->n_in > 0 ? source_of(g, n->in[0]) : -1;
     if (from < 0 || !is_layer(g, node))
         return false;
     const double x_scale = ew_tensor_get(&g->values[g->nodes[from].in[1]].t, 0);
-    *out = (struct ew_fake_layer){.of = ew_quantize_layer_of(n, n->in, x_scale)};
-    out->pow2 = noted(g, out->of.weights, &out->position);
+    const struct ew_quantize_layer l = ew_quantize_layer_of(n, n->in, x_scale);
+    *out = (struct ew_rounded_layer){
+        .weights = l.weights, .bias = l.bias, .how = {.axis = l.axis, .x_scale = x_scale}};
+    out->how.pow2 = noted(g, l.weights, &out->how.position);
     return true;
 }
 
-void ew_fake_quant_round(const struct ew_graph *g, const struct ew_fake_layer *l, float *to)
+static bool is_known(const struct ew_rounded_layer *list, int n, int weights)
 {
-    const struct ew_tensor *w = &g->values[l->of.weights].t;
-    if (!l->pow2) {
-        ew_quantize_there_and_back(g, &l->of, to);
-        return;
+    for (int i = 0; i < n; i++)
+        if (list[i].weights == weights)
+            return true;
+    return false;
+}
+
+ew_err ew_fake_quant_layers(const struct ew_graph *g, struct ew_rounded_layer **out, int *n)
+{
+    *out = NULL;
+    *n = 0;
+    if (!ew_fake_quant_any(g))
+        return EW_OK;
+    *out = calloc((size_t)g->n_nodes + 1, sizeof(**out));
+    EW_CHECK(*out, EW_ERR_MEMORY, "no memory for %d layers", g->n_nodes);
+    for (int k = 0; k < g->n_nodes; k++) {
+        struct ew_rounded_layer l;
+        if (layer_of(g, k, &l) && !is_known(*out, *n, l.weights))
+            (*out)[(*n)++] = l;
     }
-    ew_pow2_there_and_back(w->data, ew_tensor_count(w), l->position, to);
+    return EW_OK;
 }
 
 /* ---- In the end ---- */

@@ -72,24 +72,6 @@ int ew_pow2_best(const float *x, int64_t n)
     return best;
 }
 
-int8_t ew_pow2_round(float x, int position)
-{
-    return (int8_t)fmax(fmin(round(ldexp((double)x, position)), 127), -128);
-}
-
-/* A product with a power of two is exact; adding the float before 0.5 and cutting off rounds half
- * away from zero.  No call of libm: compilers make vectors of it. */
-void ew_pow2_there_and_back(const float *x, int64_t n, int position, float *to)
-{
-    const float up = ldexpf(1, position), down = ldexpf(1, -position), half = 0x1.fffffep-2f;
-    for (int64_t i = 0; i < n; i++) {
-        float v = x[i] * up;
-        v = v < 127 ? v : 127;
-        v = v > -128 ? v : -128;
-        to[i] = (float)(int32_t)(v + copysignf(half, v)) * down;
-    }
-}
-
 bool ew_pow2_position(double scale, int *position)
 {
     int exponent;

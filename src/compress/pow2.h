@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "graph/graph.h"
+#include "op/quant_weights.h"
 
 enum {
     EW_POW2_MOST = 12,   /* the hardware's limit */
@@ -26,10 +27,6 @@ int ew_pow2_first(float lo, float hi);
 /* Of the first position and the four finer ones, that of the least squared error; a tie keeps the
  * wider range. */
 int ew_pow2_best(const float *x, int64_t n);
-/* q of a weight: rounds half away from zero, saturates. */
-int8_t ew_pow2_round(float x, int position);
-/* What the q of weights stand for; `to` may be x. */
-void ew_pow2_there_and_back(const float *x, int64_t n, int position, float *to);
 
 /* True where a float is a power of two between the positions above: which one. */
 bool ew_pow2_position(double scale, int *position);

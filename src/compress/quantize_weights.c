@@ -9,6 +9,7 @@
 #include "compress/quant_view.h"
 #include "graph/ops.h"
 #include "op/math_attr.h"
+#include "op/quant_weights.h"
 
 #define NAME 256
 
@@ -39,40 +40,8 @@ bool ew_quantize_has_weights(const struct ew_graph *g, int node)
            ew_tensor_count(&g->values[n->in[2]].t) == w->dim[channel_axis(n)];
 }
 
-/* Where channel c's elements are: `outer` runs of `inner`, `step` apart. */
-struct channels {
-    int64_t count, outer, inner, step;
-};
-
-static struct channels channels_of(const struct ew_shape *s, int axis)
-{
-    const int64_t inner = ew_shape_span(s, axis + 1, s->rank);
-    return (struct channels){.count = s->dim[axis],
-                             .outer = ew_shape_span(s, 0, axis),
-                             .inner = inner,
-                             .step = s->dim[axis] * inner};
-}
-
-/* Magnitudes compare as their bits do, which compilers make vectors of. */
-static float largest(const float *w, const struct channels *c, int64_t at)
-{
-    int32_t most = 0;
-    for (int64_t o = 0; o < c->outer; o++) {
-        const float *run = w + o * c->step + at * c->inner;
-        for (int64_t i = 0; i < c->inner; i++) {
-            int32_t bits;
-            memcpy(&bits, &run[i], sizeof(bits));
-            bits &= INT32_MAX;
-            most = bits > most ? bits : most;
-        }
-    }
-    float out;
-    memcpy(&out, &most, sizeof(out));
-    return out;
-}
-
-static void quantize_channel(const float *w, const struct channels *c, int64_t at, float scale,
-                             int8_t *to)
+static void quantize_channel(const float *w, const struct ew_weight_channels *c, int64_t at,
+                             float scale, int8_t *to)
 {
     for (int64_t o = 0; o < c->outer; o++)
         for (int64_t i = 0; i < c->inner; i++) {
@@ -88,19 +57,9 @@ static ew_err add_dequantizer(struct ew_graph *g, const int *in, int n_in, int a
     return ew_graph_add(g, &ew_op_dequantize_linear, NULL, &attr, in, n_in, out, 1);
 }
 
-/* The least scale of a channel's weights at which its bias fits into 30 bits: where inputs are
- * tiny the bias is all that counts. */
-static float bias_needs(const struct ew_graph *g, int bias, double x_scale, int64_t i)
+static struct ew_weight_rounding rounding_of(const struct ew_quantize_layer *l)
 {
-    return bias < 0 ? 0 : (float)(fabs(ew_tensor_get(&g->values[bias].t, i)) / x_scale * 0x1p-29);
-}
-
-/* The scale of channel i. */
-static float scale_of(const struct ew_graph *g, const struct ew_quantize_layer *l,
-                      const struct channels *c, int64_t i)
-{
-    const float most = largest(g->values[l->weights].t.data, c, i);
-    return fmaxf(most > 0 ? most / 127 : 1, bias_needs(g, l->bias, l->x_scale, i));
+    return (struct ew_weight_rounding){.axis = l->axis, .x_scale = l->x_scale};
 }
 
 static ew_err quantize_filter(struct ew_graph *g, const struct ew_quantize_layer *l, int *scale,
@@ -108,7 +67,8 @@ static ew_err quantize_filter(struct ew_graph *g, const struct ew_quantize_layer
 {
     const int axis = l->axis;
     const struct ew_value old = g->values[l->weights];
-    const struct channels c = channels_of(&old.t.shape, axis);
+    const struct ew_weight_channels c = ew_weight_channels(&old.t.shape, axis);
+    const struct ew_weight_rounding r = rounding_of(l);
     const struct ew_shape each = {1, {c.count}};
     char name[NAME];
     int in[3];
@@ -118,9 +78,10 @@ static ew_err quantize_filter(struct ew_graph *g, const struct ew_quantize_layer
     EW_TRY(ew_qview_const(g, name, EW_F32, &each, &in[1]));
     snprintf(name, sizeof(name), "%.200s_zero", old.name);
     EW_TRY(ew_qview_const(g, name, EW_S8, &each, &in[2]));
+    const struct ew_tensor *bias = l->bias < 0 ? NULL : &g->values[l->bias].t;
     for (int64_t i = 0; i < c.count; i++) {
         float *s = (float *)g->values[in[1]].t.data + i;
-        *s = scale_of(g, l, &c, i);
+        *s = ew_weight_scale(&old.t, bias, &r, i);
         quantize_channel(old.t.data, &c, i, *s, g->values[in[0]].t.data);
     }
     *scale = in[1];
@@ -167,32 +128,4 @@ struct ew_quantize_layer ew_quantize_layer_of(const struct ew_node *n, const int
                                       .bias = n->n_in > 2 ? in[2] : -1,
                                       .x_scale = x_scale,
                                       .axis = channel_axis(n)};
-}
-
-/* Adding and taking away 1.5 * 2^23 rounds a float below 2^22 half to even, as rintf does, but
- * without a call. */
-static float round_even(float x)
-{
-    const float big = 0x1.8p23f;
-    const float sum = x + big;
-    return sum - big;
-}
-
-void ew_quantize_there_and_back(const struct ew_graph *g, const struct ew_quantize_layer *l,
-                                float *to)
-{
-    const struct ew_tensor *w = &g->values[l->weights].t;
-    const struct channels c = channels_of(&w->shape, l->axis);
-    const float *from = w->data;
-    for (int64_t at = 0; at < c.count; at++) {
-        const float scale = scale_of(g, l, &c, at);
-        for (int64_t o = 0; o < c.outer; o++) {
-            const int64_t k = o * c.step + at * c.inner;
-            for (int64_t i = 0; i < c.inner; i++) {
-                float q = round_even(from[k + i] / scale);
-                q = q > 127 ? 127 : q;
-                to[k + i] = (q < -127 ? -127 : q) * scale;
-            }
-        }
-    }
 }

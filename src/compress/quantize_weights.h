@@ -21,8 +21,5 @@ struct ew_quantize_layer {
 
 struct ew_quantize_layer ew_quantize_layer_of(const struct ew_node *n, const int *in,
                                               double x_scale);
-/* What its weights are once they have been int8: `to` may be the weights themselves. */
-void ew_quantize_there_and_back(const struct ew_graph *g, const struct ew_quantize_layer *l,
-                                float *to);
 
 #endif

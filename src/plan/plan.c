@@ -143,7 +143,7 @@ static ew_err add_forwards(struct ew_plan *p)
 
 /* ---- Compile ---- */
 
-#define SLOT_KINDS (3 + EW_UPDATE_STATES)
+#define SLOT_KINDS (5 + EW_UPDATE_STATES)
 
 static void init_slots(struct ew_plan *p)
 {
@@ -160,6 +160,8 @@ static void init_slots(struct ew_plan *p)
     p->recompute = p->grads + n;
     for (int k = 0; k < EW_UPDATE_STATES; k++)
         p->state[k] = p->recompute + (k + 1) * n;
+    p->kept = p->recompute + (EW_UPDATE_STATES + 1) * n;
+    p->rounded = p->kept + n;
 }
 
 static ew_err init_lists(struct ew_plan *p)
@@ -261,11 +263,14 @@ static ew_err compile(struct ew_plan *p, struct ew_graph *g)
     EW_TRY(own_graph(p, g));
     EW_TRY(init_lists(p));
     EW_TRY(ew_plan_choose_kept(p));
+    EW_TRY(ew_plan_add_rounding(p, EW_TASK_ROUND));
     EW_TRY(add_forwards(p));
     if (p->opts.mode == EW_PLAN_TRAIN)
         EW_TRY(ew_plan_add_backward(p));
+    EW_TRY(ew_plan_add_rounding(p, EW_TASK_RESTORE));
     EW_TRY(ew_plan_extend_groups(p));
     EW_TRY(ew_plan_make_buffers(p));
+    EW_TRY(ew_plan_keep_rounded(p));
     ew_plan_drop_views(p);
     ew_plan_mark_stops(p);
     ew_plan_place_weights(p);
@@ -276,6 +281,7 @@ static ew_err compile(struct ew_plan *p, struct ew_graph *g)
     EW_TRY(ew_plan_make_views(p, g));
     ew_plan_set_step(p, 0);
     p->opts.given = NULL;
+    p->opts.rounded = NULL;
     return EW_OK;
 }
 

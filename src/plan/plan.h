@@ -16,6 +16,7 @@
 #include "backend/tune.h"
 #include "graph/graph.h"
 #include "op/optimizer.h"
+#include "op/quant_weights.h"
 
 enum ew_plan_mode {
     EW_PLAN_INFER,
@@ -58,6 +59,10 @@ struct ew_plan_opts {
     bool stop_at_norms;  /* with bucket_bytes: runs stop too where a batch norm has taken its
                           * statistics, and its backward their sums (EW_STOP_STATISTICS) */
     struct ew_optimizer optimizer;
+    /* Training: layers whose weights steps see rounded to integers; what a step changes them by
+     * goes to the float32 ones, which are there between runs.  Borrowed during compile. */
+    const struct ew_rounded_layer *rounded;
+    int n_rounded;
     struct ew_backend_opts backend;
     struct ew_tuner *tuner;            /* kernels by measurement (backend/tune.h); NULL: by rules */
     const struct ew_plan_given *given; /* borrowed during compile */

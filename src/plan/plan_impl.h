@@ -147,6 +147,7 @@ struct ew_plan {
     struct ew_slot *values, *grads;
     struct ew_slot *recompute;               /* values computed a second time in backward */
     struct ew_slot *state[EW_UPDATE_STATES]; /* optimiser's, by parameter */
+    struct ew_slot *kept, *rounded;          /* of weights that steps see rounded */
     int n_slots;
     struct ew_tensor *batch_inputs; /* the caller's view of the inputs: whole batches */
     struct ew_step *steps;
@@ -254,6 +255,12 @@ ew_err ew_plan_backward_call(struct ew_plan *p, int node, struct ew_node_call *o
 ew_err ew_plan_add_update(struct ew_plan *p, int value);
 /* The same as a call, for kernels that update as they go: the gradient has no memory. */
 ew_err ew_plan_update_call(struct ew_plan *p, int value, struct ew_call *out);
+
+/* rounding.c: steps before all others that round weights, and behind them, that take back all of it
+ * but what they were changed by. */
+ew_err ew_plan_add_rounding(struct ew_plan *p, enum ew_task task);
+/* Their memory, when all steps are there. */
+ew_err ew_plan_keep_rounded(struct ew_plan *p);
 
 /* host_step.c: finds the nodes that have to run on the host, when it is known what is needed. */
 ew_err ew_plan_find_host_nodes(struct ew_plan *p);

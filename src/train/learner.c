@@ -2,9 +2,11 @@
 /* The computing side of training. */
 #include "train/learner.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "compress/fake_quant.h"
 #include "graph/ops.h"
 #include "model/objective.h"
 #include "op/math_attr.h"
@@ -102,6 +104,8 @@ static ew_err compile_rest(struct ew_learner *l, const struct ew_learner_opts *o
                               .bucket_bytes = o->bucket_bytes,
                               .stop_at_norms = o->bucket_bytes && o->sync_norms,
                               .optimizer = o->optimizer,
+                              .rounded = l->rounded,
+                              .n_rounded = l->n_rounded,
                               .backend = {.threads = o->threads}};
     EW_TRY(limit_left(l, o, &po.memory_limit));
     EW_TRY(ew_graph_set_batch(l->rest, o->batch));
@@ -134,8 +138,8 @@ static ew_err open_learner(const struct ew_graph *net, const struct ew_learner_o
     const struct ew_shape *scores = &l->rest->values[l->rest->outputs[0]].t.shape;
     l->classes = scores->rank == 2 ? scores->dim[1] : 0;
     l->batch = o->batch;
-    EW_TRY(ew_qat_open(l->rest, &l->qat));
-    l->beside = o->reserved + o->unpacked + 2 * (size_t)l->qat.count * sizeof(float);
+    EW_TRY(ew_fake_quant_layers(l->rest, &l->rounded, &l->n_rounded));
+    l->beside = o->reserved + o->unpacked;
     EW_TRY(o->teacher.net ? add_distillation(l->rest, &o->teacher) : add_loss(l->rest, o));
     EW_TRY(compile_teacher(l, o));
     EW_TRY(compile_frozen(l, o));
@@ -160,7 +164,7 @@ void ew_learner_close(struct ew_learner *l)
     ew_plan_free(l->train);
     ew_plan_free(l->features);
     ew_plan_free(l->teacher);
-    ew_qat_close(&l->qat);
+    free(l->rounded);
     ew_graph_free(l->rest);
     ew_graph_free(l->frozen);
     *l = (struct ew_learner){0};
@@ -222,7 +226,7 @@ static ew_err run_exchanged(struct ew_learner *l)
 /* The host has a part in the step, or another plan makes what it reads. */
 static bool is_alone(const struct ew_learner *l)
 {
-    return !l->exchange && !l->qat.count && !l->features && !l->teacher;
+    return !l->exchange && !l->features && !l->teacher;
 }
 
 int ew_learner_depth(const struct ew_learner *l)
@@ -243,9 +247,7 @@ ew_err ew_learner_start(struct ew_learner *l, const void *const *features, const
     if (is_alone(l))
         return ew_plan_start(l->train);
     const int64_t start = ew_clock_ns();
-    ew_qat_begin(&l->qat);
     const ew_err e = l->exchange ? run_exchanged(l) : ew_plan_run(l->train);
-    ew_qat_end(&l->qat);
     l->step_ns = ew_clock_ns() - start;
     return e;
 }

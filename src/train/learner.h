@@ -6,7 +6,6 @@
 
 #include "plan/plan.h"
 #include "train/exchange.h"
-#include "train/qat.h"
 
 #define EW_LEARNER_INPUTS 8 /* values that the frozen part may hand to the rest */
 
@@ -37,8 +36,9 @@ struct ew_learner_opts {
 struct ew_learner {
     struct ew_graph *frozen, *rest; /* frozen NULL: nothing is */
     struct ew_plan *features, *train;
-    struct ew_plan *teacher;      /* NULL: there is none */
-    struct ew_qat qat;            /* weights that are run rounded */
+    struct ew_plan *teacher;          /* NULL: there is none */
+    struct ew_rounded_layer *rounded; /* weights that steps see rounded */
+    int n_rounded;
     struct ew_exchange *exchange; /* with other ranks, the caller's; NULL: there are none */
     int n_features;               /* inputs of `rest` before the labels */
     int64_t batch;

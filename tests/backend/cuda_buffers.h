@@ -3,6 +3,7 @@
 #ifndef EW_CUDA_BUFFERS_H
 #define EW_CUDA_BUFFERS_H
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

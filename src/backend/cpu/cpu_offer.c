@@ -7,6 +7,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/step/cpu_update.h"
 #include "op/optimizer.h"
+#include "op/quant_weights.h"
 
 #define EW_OFFER(name) extern const struct ew_kernel_family ew_offer_##name;
 #include "offer_list.h"
@@ -97,6 +98,12 @@ bool ew_cpu_task(const struct ew_backend *be, enum ew_task task, const struct ew
     case EW_TASK_UPDATE:
         *out = (struct ew_kernel){.name = ew_optimizer_names[o->kind],
                                   .run = ew_cpu(be)->isa ? ew_cpu_update : ew_update_run};
+        return true;
+    case EW_TASK_ROUND:
+        *out = (struct ew_kernel){.name = "round weights", .run = ew_weight_round_run};
+        return true;
+    case EW_TASK_RESTORE:
+        *out = (struct ew_kernel){.name = "restore weights", .run = ew_weight_restore_run};
         return true;
     }
     return false;

@@ -59,7 +59,7 @@ ew_cuda_offer ew_cuda_offer_conv, ew_cuda_offer_dense, ew_cuda_offer_norm, ew_cu
     ew_cuda_offer_view, ew_cuda_offer_loss, ew_cuda_offer_softmax, ew_cuda_offer_dropout,
     ew_cuda_offer_slice, ew_cuda_offer_pad, ew_cuda_offer_expand, ew_cuda_offer_resize,
     ew_cuda_offer_reduce, ew_cuda_offer_qconv, ew_cuda_offer_qgemm, ew_cuda_offer_qbinary,
-    ew_cuda_offer_qpool, ew_cuda_offer_quantize, ew_cuda_offer_lookup;
+    ew_cuda_offer_qpool, ew_cuda_offer_quantize, ew_cuda_offer_fake_quant, ew_cuda_offer_lookup;
 
 /* All kernels for a query, and for what plans need beside operators. */
 int ew_cuda_offer_all(const struct ew_kernel_query *query, struct ew_kernel *out);
@@ -107,6 +107,10 @@ void ew_cuda_updates_free(struct ew_cuda *be, struct ew_cuda_updates *u); /* NUL
 /* The launch that command k begins; NULL: none. */
 const struct ew_cuda_update *ew_cuda_update_at(const struct ew_cuda_updates *u, int k);
 ew_err ew_cuda_run_update(const struct ew_call *c);
+
+/* cuda_rounding.c: weights that are trained rounded (EW_TASK_ROUND, EW_TASK_RESTORE). */
+ew_err ew_cuda_run_round(const struct ew_call *c);
+ew_err ew_cuda_run_restore(const struct ew_call *c);
 
 /* cuda_net.c: a program that is a chain of small layers, up to its updates, is two launches. */
 struct ew_cuda_whole;

@@ -11,8 +11,10 @@ enum { X, W, B, ADD };
 #define SMALL_MACS  (4 << 20) /* convolutions below it, of few filters, are not the library's */
 #define SMALL_BYTES (48 * 1024)
 /* From here on channels-first kernels repay the copies, as an H200 has it; --tune measures both. */
-#define PLANAR_MACS  ((int64_t)1 << 28)
-#define PLANAR_SHARE 256 /* multiplications for each element, forward */
+#define PLANAR_MACS       ((int64_t)1 << 28)
+#define UNROLLED_CHANNELS 16  /* a first layer's windows are more bytes than arithmetic */
+#define UNROLLED_IMAGES   8   /* from here on Winograd is faster */
+#define PLANAR_SHARE      256 /* multiplications for each element, forward */
 
 /* The operator's sizes; its own check wants weights and activations of one type. */
 static bool sizes_of(const struct ew_call *c, struct ew_conv_sizes *s)
@@ -140,6 +142,14 @@ static ew_err run_wide(const struct ew_call *c)
     return EW_OK;
 }
 
+static ew_err run_im2col(const struct ew_call *c)
+{
+    struct ew_cuda_conv p = forward_of(c);
+    p.scratch = c->scratch;
+    EW_CUDA_LAUNCH(c, im2col_conv, &p);
+    return EW_OK;
+}
+
 static ew_err run_direct(const struct ew_call *c)
 {
     const struct ew_cuda_conv p = forward_of(c);
@@ -204,6 +214,12 @@ static size_t back_scratch(const struct ew_call *c, const struct ew_cuda_window 
     return mask_bytes(c) + (sums > filters ? sums : filters);
 }
 
+/* Of one gradient by unrolled windows. */
+static size_t im2col_scratch(const struct ew_cuda_window *g)
+{
+    return ew_align_up(ew_cuda_im2col_scratch(g));
+}
+
 /* dy before the activation, which only relu can be: its output tells its derivative. */
 static ew_err unmask(const struct ew_call *c, const void **dy)
 {
@@ -243,18 +259,26 @@ static ew_err back_bias(const struct ew_call *c, const struct ew_cuda_window *g,
 
 typedef int launcher(struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p);
 
+/* How gradients are computed, and where each has its scratch behind the mask. */
+struct way {
+    launcher *dgrad, *wgrad;
+    int planar;
+    size_t dgrad_at, wgrad_at;
+};
+
 /* Gradients of weights and bias run beside that of the input, which needs none of their scratch
  * unless it is planar. */
-static ew_err run_back(const struct ew_call *c, launcher *dgrad, launcher *wgrad, int planar)
+static ew_err run_back(const struct ew_call *c, const struct way *by)
 {
     const struct ew_cuda *be = ew_cuda(c->be);
-    struct ew_cuda_queue *side = planar ? be->q : ew_cuda_side(c);
+    struct ew_cuda_queue *side = by->planar ? be->q : ew_cuda_side(c);
+    char *scratch = (char *)c->scratch + mask_bytes(c);
     struct ew_cuda_conv_back p = {.type = ew_cuda_storage(c->in[X]),
                                   .math = be->math,
                                   .x = c->in[X]->data,
                                   .w = ew_cuda_weight(c, W),
-                                  .scratch = (float *)((char *)c->scratch + mask_bytes(c)),
-                                  .planar = planar,
+                                  .scratch = (float *)(void *)(scratch + by->wgrad_at),
+                                  .planar = by->planar,
                                   .algo = -1};
     ew_cuda_conv_window(c, &p.g);
     EW_TRY(unmask(c, &p.dy));
@@ -262,14 +286,15 @@ static ew_err run_back(const struct ew_call *c, launcher *dgrad, launcher *wgrad
     if (c->din[W]) {
         p.dw = c->din[W]->data;
         p.add = ew_cuda_adds(c, W);
-        EW_TRY(ew_cuda_check(be->cu, wgrad(side, &p), "conv wgrad"));
+        EW_TRY(ew_cuda_check(be->cu, by->wgrad(side, &p), "conv wgrad"));
         p.dw = NULL;
     }
     EW_TRY(back_bias(c, &p.g, p.dy, side));
     if (c->din[X]) {
         p.dx = c->din[X]->data;
         p.add = ew_cuda_adds(c, X);
-        EW_TRY(ew_cuda_check(be->cu, dgrad(be->q, &p), "conv dgrad"));
+        p.scratch = (float *)(void *)(scratch + by->dgrad_at);
+        EW_TRY(ew_cuda_check(be->cu, by->dgrad(be->q, &p), "conv dgrad"));
     }
     return ew_cuda_join(be, side);
 }
@@ -277,31 +302,43 @@ static ew_err run_back(const struct ew_call *c, launcher *dgrad, launcher *wgrad
 static ew_err back_library(const struct ew_call *c)
 {
     const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
-    return run_back(c, cu->conv_back, cu->conv_back, 0);
+    return run_back(c, &(struct way){.dgrad = cu->conv_back, .wgrad = cu->conv_back});
 }
 
 static ew_err back_wide(const struct ew_call *c)
 {
     const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
-    return run_back(c, cu->conv_back, cu->wide_dw, 0);
+    return run_back(c, &(struct way){.dgrad = cu->conv_back, .wgrad = cu->wide_dw});
 }
 
 static ew_err back_planar(const struct ew_call *c)
 {
     const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
-    return run_back(c, cu->conv_back, cu->conv_back, 1);
+    return run_back(c, &(struct way){.dgrad = cu->conv_back, .wgrad = cu->conv_back, .planar = 1});
+}
+
+static ew_err back_im2col(const struct ew_call *c)
+{
+    const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
+    struct ew_cuda_window g;
+    ew_cuda_conv_window(c, &g);
+    const size_t sums = ew_align_up(back_scratch(c, &g) - mask_bytes(c));
+    return run_back(c, &(struct way){.dgrad = cu->im2col_dx,
+                                     .wgrad = cu->im2col_dw,
+                                     .wgrad_at = sums,
+                                     .dgrad_at = sums + im2col_scratch(&g)});
 }
 
 static ew_err back_direct(const struct ew_call *c)
 {
     const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
-    return run_back(c, cu->direct_dx, cu->direct_dw, 0);
+    return run_back(c, &(struct way){.dgrad = cu->direct_dx, .wgrad = cu->direct_dw});
 }
 
 static ew_err back_depthwise(const struct ew_call *c)
 {
     const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
-    return run_back(c, cu->depthwise_dx, cu->depthwise_dw, 0);
+    return run_back(c, &(struct way){.dgrad = cu->depthwise_dx, .wgrad = cu->depthwise_dw});
 }
 
 /* dx = dy W, dW = dy' x. */
@@ -410,6 +447,41 @@ static int offer_wide(const struct ew_kernel_query *query, const struct ew_cuda_
                        scratch > need ? scratch : need);
 }
 
+/* Windows can be unrolled: those of an image within the limit, and for the input's gradient without
+ * padding. */
+static bool unrolls(const struct ew_kernel_query *query, const struct ew_cuda_window *g)
+{
+    const struct ew_call *c = query->c;
+    const bool dx = query->phase == EW_PHASE_BACKWARD && c->din && c->din[X];
+    const int pitch = ew_cuda_im2col_pitch(g);
+    return ew_cuda_storage(c->in[X]) == EW_CUDA_F32 && g->groups == 1 && !is_pointwise(g) &&
+           (!dx || pitch == g->kh * g->kw * g->c) &&
+           (size_t)g->oh * (size_t)g->ow * (size_t)pitch * sizeof(float) <= EW_CUDA_IM2COL_BYTES;
+}
+
+/* Where that is faster than cuDNN, as an H200 has it: in full float32 small maps, strides, and few
+ * images; with tensor cores gradients of small maps. */
+static bool unrolls_first(const struct ew_kernel_query *query, const struct ew_cuda_window *g)
+{
+    const bool back = query->phase == EW_PHASE_BACKWARD;
+    const int64_t macs = (int64_t)g->n * g->oh * g->ow * g->k * g->kh * g->kw * g->c;
+    if (macs < PLANAR_MACS)
+        return back || ew_cuda(query->be)->math == EW_CUDA_MATH_FP32;
+    if (ew_cuda(query->be)->math != EW_CUDA_MATH_FP32)
+        return false;
+    const bool strided = g->sh > 1 || g->sw > 1;
+    return strided ? back || g->c >= UNROLLED_CHANNELS : !back && g->n < UNROLLED_IMAGES;
+}
+
+static int offer_im2col(const struct ew_kernel_query *query, const struct ew_cuda_window *g,
+                        size_t scratch, struct ew_kernel *out)
+{
+    const bool back = query->phase == EW_PHASE_BACKWARD;
+    const size_t one = im2col_scratch(g);
+    return ew_cuda_one(out, "im2col gemm", back ? back_im2col : run_im2col,
+                       back ? ew_align_up(scratch) + 2 * one : one);
+}
+
 int ew_cuda_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     const struct ew_call *c = query->c;
@@ -433,12 +505,17 @@ int ew_cuda_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *ou
         n += ew_cuda_one(out + n, "conv 1x1 gemm", back ? back_pointwise : run_pointwise, scratch);
     if (is_small(&g))
         n += ew_cuda_one(out + n, "conv direct", back ? back_direct : run_direct, scratch);
+    const bool unrolled = unrolls(query, &g), first = unrolled && unrolls_first(query, &g);
+    if (first)
+        n += offer_im2col(query, &g, scratch, out + n);
     if (is_even(&g) && is_planar(query, &g))
         n += offer_planar(query, &g, scratch, out + n);
     if (is_even(&g) && is_narrow(query, &g))
         n += offer_wide(query, &g, scratch, out + n);
     if (is_even(&g))
         n += ew_cuda_one(out + n, "cudnn", back ? back_library : run_library, scratch);
+    if (unrolled && !first && n < EW_OFFERS)
+        n += offer_im2col(query, &g, scratch, out + n);
     if (n == 0)
         n += ew_cuda_one(out + n, "conv direct", back ? back_direct : run_direct, scratch);
     for (int i = 0; i < n; i++)

@@ -64,6 +64,7 @@ static const struct {
     {&ew_op_qlinear_global_average_pool, ew_cuda_offer_qpool},
     {&ew_op_quantize_linear, ew_cuda_offer_quantize},
     {&ew_op_dequantize_linear, ew_cuda_offer_quantize},
+    {&ew_op_fake_quant, ew_cuda_offer_fake_quant},
     {&ew_op_lookup, ew_cuda_offer_lookup},
     {&ew_op_softmax_cross_entropy, ew_cuda_offer_loss},
     {&ew_op_softmax, ew_cuda_offer_softmax},
@@ -132,6 +133,12 @@ bool ew_cuda_task(const struct ew_backend *be, enum ew_task task, const struct e
         return true;
     case EW_TASK_UPDATE:
         *out = (struct ew_kernel){.name = ew_optimizer_names[o->kind], .run = ew_cuda_run_update};
+        return true;
+    case EW_TASK_ROUND:
+        *out = (struct ew_kernel){.name = "round weights", .run = ew_cuda_run_round};
+        return true;
+    case EW_TASK_RESTORE:
+        *out = (struct ew_kernel){.name = "restore weights", .run = ew_cuda_run_restore};
         return true;
     }
     return false;

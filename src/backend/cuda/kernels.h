@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EW_CUDA_MODULE_VERSION 8 /* of this file: the library and its module must agree */
+#define EW_CUDA_MODULE_VERSION 9 /* of this file: the library and its module must agree */
 
 /* How activations are stored. */
 enum ew_cuda_type { EW_CUDA_F32, EW_CUDA_F16, EW_CUDA_BF16 };
@@ -488,7 +488,7 @@ struct ew_cuda_scale {
 #define EW_CUDA_SCALE_FIRST 65536.f
 #define EW_CUDA_SCALE_STEPS 2000
 
-#define EW_CUDA_UPDATE_CHUNK 4096 /* elements of a parameter that a block takes */
+#define EW_CUDA_UPDATE_CHUNK 1024 /* elements of a parameter that a block takes */
 
 struct ew_cuda_update {
     int kind;
@@ -565,6 +565,9 @@ enum ew_cuda_copy_kind { EW_CUDA_TO_DEVICE, EW_CUDA_TO_HOST, EW_CUDA_ON_DEVICE }
     X(conv_back, (struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p))                     \
     X(wide_conv, (struct ew_cuda_queue *q, const struct ew_cuda_conv *p)) /* half types */         \
     X(wide_dw, (struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p))                       \
+    X(im2col_conv, (struct ew_cuda_queue *q, const struct ew_cuda_conv *p)) /* float32, one group */\
+    X(im2col_dx, (struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p))                     \
+    X(im2col_dw, (struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p))                     \
     X(widen, (struct ew_cuda_queue *q, const void *x, int c, void *y, int64_t rows))               \
               /* [rows, c] of a half type to [rows, EW_CUDA_WIDE], with zeros */                   \
     X(conv_find, (struct ew_cuda_queue *q, int pass, const struct ew_cuda_conv *p, int measure,    \
@@ -589,6 +592,10 @@ enum ew_cuda_copy_kind { EW_CUDA_TO_DEVICE, EW_CUDA_TO_HOST, EW_CUDA_ON_DEVICE }
     X(qbinary, (struct ew_cuda_queue *q, const struct ew_cuda_qbinary *p))                         \
     X(qpool, (struct ew_cuda_queue *q, const struct ew_cuda_qpool *p))                             \
     X(quantize, (struct ew_cuda_queue *q, const struct ew_cuda_quantize *p))                       \
+    X(fake_quant, (struct ew_cuda_queue *q, const struct ew_cuda_fake_quant *p))                   \
+    X(round_weights, (struct ew_cuda_queue *q, const struct ew_cuda_round *p))                     \
+    X(restore_weights, (struct ew_cuda_queue *q, float *w, const float *kept,                      \
+                        const float *rounded, int64_t n)) /* w = kept + (w - rounded) */           \
     X(lookup, (struct ew_cuda_queue *q, const uint8_t *x, const uint8_t *table, uint8_t *y,        \
                int64_t n))                                                                         \
     X(update, (struct ew_cuda_queue *q, const struct ew_cuda_update *p))
@@ -649,6 +656,38 @@ static inline size_t ew_cuda_wide_bytes(const struct ew_cuda_window *g, size_t a
     at[1] = at[0] + (w * 2 + 255) / 256 * 256;
     at[2] = at[1] + w * sizeof(float);
     return at[2];
+}
+
+/* Unrolled windows of a float32 convolution: elements of a row, a multiple of 16 bytes; images of
+ * one launch, so that rows of all of them are EW_CUDA_IM2COL_BYTES at most; their bytes. */
+#define EW_CUDA_IM2COL_BYTES ((size_t)32 << 20)
+
+static inline int ew_cuda_im2col_pitch(const struct ew_cuda_window *g)
+{
+    return (g->kh * g->kw * g->c + 3) / 4 * 4;
+}
+
+static inline int ew_cuda_im2col_images(const struct ew_cuda_window *g)
+{
+    const size_t one =
+        (size_t)g->oh * (size_t)g->ow * (size_t)ew_cuda_im2col_pitch(g) * sizeof(float);
+    const size_t n = EW_CUDA_IM2COL_BYTES / one;
+    return n < 1 ? 1 : n < (size_t)g->n ? (int)n : g->n;
+}
+
+static inline size_t ew_cuda_im2col_bytes(const struct ew_cuda_window *g)
+{
+    const size_t rows = (size_t)ew_cuda_im2col_images(g) * (size_t)g->oh * (size_t)g->ow;
+    return (rows * (size_t)ew_cuda_im2col_pitch(g) * sizeof(float) + 255) / 256 * 256;
+}
+
+/* With filters, or their gradient in float32, behind them that have the same pitch. */
+static inline size_t ew_cuda_im2col_scratch(const struct ew_cuda_window *g)
+{
+    const int pitch = ew_cuda_im2col_pitch(g);
+    const size_t filters = (size_t)g->k * (size_t)pitch * sizeof(float);
+    return ew_cuda_im2col_bytes(g) +
+           (pitch == g->kh * g->kw * g->c ? 0 : (filters + 255) / 256 * 256);
 }
 
 #ifdef __cplusplus

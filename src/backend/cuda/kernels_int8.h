@@ -68,6 +68,30 @@ struct ew_cuda_quantize {
     void *y;
 };
 
+/* fake_quant: y = (saturate(round(x / scale) + zero) - zero) * scale; back: y (+)= dy where x is
+ * within what the integers stand for. */
+struct ew_cuda_fake_quant {
+    int type;
+    int back, add;
+    int64_t n;
+    struct ew_cuda_quant q;
+    const void *x, *dy;
+    void *y;
+};
+
+/* Weights of [outer, channels, inner] as op/quant_weights.h rounds them: kept = w, w = rounded =
+ * what the integers stand for. */
+struct ew_cuda_round {
+    int64_t outer, inner;
+    int channels;
+    const float *bias; /* [channels], or NULL */
+    double x_scale;
+    int pow2, position;
+    float *w, *kept, *rounded;
+    void *copy; /* w once more in `copy_type`; NULL: none */
+    int copy_type;
+};
+
 #define EW_CUDA_QDEPTH 64 /* filters are padded to a multiple of it */
 
 static inline int ew_cuda_is_depthwise(const struct ew_cuda_window *g)

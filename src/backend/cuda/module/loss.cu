@@ -195,51 +195,71 @@ extern "C" int ew_cu_loss(ew_cuda_queue *q, const ew_cuda_loss *p)
 
 /* ---- Optimiser ---- */
 
-__device__ static void step_sgd(const ew_cuda_rates &r, bool nesterov, const ew_cuda_param &p,
-                                int64_t i, float g)
+#define PER_THREAD (EW_CUDA_UPDATE_CHUNK / THREADS)
+
+/* An element of a parameter with its optimiser's numbers. */
+struct element {
+    float w, g, m, v;
+};
+
+__device__ static void step_sgd(const ew_cuda_rates &r, bool nesterov, bool momentum, element &e)
 {
-    const float w = p.w[i];
-    g += (float)r.weight_decay * w;
-    float step = g;
-    if (p.state[0]) {
-        const float m = (float)r.momentum * p.state[0][i] + g;
-        p.state[0][i] = m;
-        step = nesterov ? g + (float)r.momentum * m : m;
+    e.g += (float)r.weight_decay * e.w;
+    float step = e.g;
+    if (momentum) {
+        e.m = (float)r.momentum * e.m + e.g;
+        step = nesterov ? e.g + (float)r.momentum * e.m : e.m;
     }
-    p.w[i] = w - (float)r.lr * step;
+    e.w -= (float)r.lr * step;
 }
 
-__device__ static void step_adam(const ew_cuda_rates &r, bool decoupled, const ew_cuda_param &p,
-                                 int64_t i, float g)
+__device__ static void step_adam(const ew_cuda_rates &r, bool decoupled, element &e)
 {
-    float w = p.w[i];
     if (decoupled)
-        w -= (float)(r.lr * r.weight_decay) * w;
+        e.w -= (float)(r.lr * r.weight_decay) * e.w;
     else
-        g += (float)r.weight_decay * w;
-    const float m = (float)r.beta1 * p.state[0][i] + (float)(1 - r.beta1) * g;
-    const float v = (float)r.beta2 * p.state[1][i] + (float)(1 - r.beta2) * g * g;
-    p.state[0][i] = m;
-    p.state[1][i] = v;
-    p.w[i] = w - (float)(r.lr / r.bias1) * m / (sqrtf(v * (float)(1 / r.bias2)) + (float)r.eps);
+        e.g += (float)r.weight_decay * e.w;
+    e.m = (float)r.beta1 * e.m + (float)(1 - r.beta1) * e.g;
+    e.v = (float)r.beta2 * e.v + (float)(1 - r.beta2) * e.g * e.g;
+    e.w -= (float)(r.lr / r.bias1) * e.m / (sqrtf(e.v * (float)(1 / r.bias2)) + (float)r.eps);
 }
 
-/* Elements [first, first + EW_CUDA_UPDATE_CHUNK) of a parameter. */
+__device__ static void store_element(const ew_cuda_param &p, int64_t i, const element &e)
+{
+    p.w[i] = e.w;
+    if (p.state[0])
+        p.state[0][i] = e.m;
+    if (p.state[1])
+        p.state[1][i] = e.v;
+    if (p.copy && p.copy_type == EW_CUDA_F16)
+        static_cast<__half *>(p.copy)[i] = from_float<__half>(e.w);
+    else if (p.copy)
+        static_cast<bf16 *>(p.copy)[i] = from_float<bf16>(e.w);
+}
+
+/* Elements [first, first + EW_CUDA_UPDATE_CHUNK) of a parameter: all loads of a thread are under
+ * way before the first is used. */
 __device__ static void update_chunk(int kind, const ew_cuda_param &p, const ew_cuda_rates &r,
                                     float inverse, int64_t first)
 {
-    const int64_t end = first + EW_CUDA_UPDATE_CHUNK < p.n ? first + EW_CUDA_UPDATE_CHUNK : p.n;
-#pragma unroll 4
-    for (int64_t i = first + threadIdx.x; i < end; i += THREADS) {
-        const float g = p.g[i] * inverse;
+    element e[PER_THREAD] = {};
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; k++) {
+        const int64_t i = first + k * THREADS + threadIdx.x;
+        if (i < p.n)
+            e[k] = {p.w[i], p.g[i] * inverse, p.state[0] ? p.state[0][i] : 0,
+                    p.state[1] ? p.state[1][i] : 0};
+    }
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; k++) {
+        const int64_t i = first + k * THREADS + threadIdx.x;
+        if (i >= p.n)
+            return;
         if (kind == EW_CUDA_ADAM || kind == EW_CUDA_ADAMW)
-            step_adam(r, kind == EW_CUDA_ADAMW, p, i, g);
+            step_adam(r, kind == EW_CUDA_ADAMW, e[k]);
         else
-            step_sgd(r, kind == EW_CUDA_NESTEROV, p, i, g);
-        if (p.copy && p.copy_type == EW_CUDA_F16)
-            static_cast<__half *>(p.copy)[i] = from_float<__half>(p.w[i]);
-        else if (p.copy)
-            static_cast<bf16 *>(p.copy)[i] = from_float<bf16>(p.w[i]);
+            step_sgd(r, kind == EW_CUDA_NESTEROV, p.state[0] != NULL, e[k]);
+        store_element(p, i, e[k]);
     }
 }
 

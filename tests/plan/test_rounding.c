@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training with rounded weights.  On a device with memory of its own steps once saw the weights as
+ * they were: only the host's were rounded. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "edgewise.h"
+#include "ew_test.h"
+#include "model/objective.h"
+#include "plan/plan.h"
+#include "poison_backend.h"
+
+#define BATCH 4
+#define STEPS 3
+
+static const char *const names[] = {"conv1.weight", "conv2.weight", "fc1.weight"};
+#define LAYERS 3
+
+struct result {
+    float loss[STEPS];
+    float *w[LAYERS]; /* in the end */
+    int64_t n[LAYERS];
+};
+
+static struct ew_graph *network(void)
+{
+    const struct ew_model_opts o = {.size = sizeof(o), .batch = BATCH};
+    struct ew_graph *g = NULL;
+    EW_EXPECT_OK(ew_model_build("lenet5", &o, &g));
+    EW_EXPECT_OK(ew_model_init("lenet5", 1, g));
+    EW_EXPECT_OK(ew_objective_add(g));
+    return g;
+}
+
+/* At so coarse a grid that the loss tells. */
+static void list_layers(const struct ew_graph *g, struct ew_rounded_layer *out)
+{
+    for (int i = 0; i < LAYERS; i++)
+        out[i] = (struct ew_rounded_layer){.weights = ew_graph_find(g, names[i]),
+                                           .bias = -1,
+                                           .how = {.pow2 = true, .position = 2}};
+    out[1].how = (struct ew_weight_rounding){.axis = 0, .x_scale = 0.01};
+    out[1].bias = ew_graph_find(g, "conv2.bias");
+}
+
+static struct result run(const char *device, double lr, bool rounds, size_t limit)
+{
+    struct ew_graph *g = network();
+    struct ew_rounded_layer layers[LAYERS];
+    struct result r = {{0}};
+    struct ew_plan *p = NULL;
+    list_layers(g, layers);
+    const struct ew_plan_opts o = {
+        .mode = EW_PLAN_TRAIN,
+        .update = true,
+        .optimizer = {.kind = EW_OPTIMIZER_SGD, .lr = lr, .momentum = 0.9},
+        .rounded = layers,
+        .n_rounded = rounds ? LAYERS : 0,
+        .memory_limit = limit,
+        .backend = {.device = device, .threads = 1, .reference = strcmp(device, "cpu") == 0}};
+    if (!EW_EXPECT_OK(ew_plan_compile(g, &o, &p)))
+        return r;
+    float *x = ew_plan_input(p, 0)->data;
+    for (int64_t i = 0; i < ew_tensor_count(ew_plan_input(p, 0)); i++)
+        x[i] = (float)(i * 31 % 97) / 48 - 1;
+    for (int i = 0; i < BATCH; i++)
+        ((int64_t *)ew_plan_input(p, 1)->data)[i] = i * 3 % 10;
+    for (int i = 0; i < STEPS; i++) {
+        EW_EXPECT_OK(ew_plan_run(p));
+        r.loss[i] = ((const float *)ew_plan_output(p, 0)->data)[0];
+    }
+    EW_EXPECT_OK(ew_plan_pull(p));
+    for (int i = 0; i < LAYERS; i++) {
+        const struct ew_tensor *t = &g->values[layers[i].weights].t;
+        r.n[i] = ew_tensor_count(t);
+        r.w[i] = malloc(ew_tensor_bytes(t));
+        memcpy(r.w[i], t->data, ew_tensor_bytes(t));
+    }
+    ew_plan_free(p);
+    ew_graph_free(g);
+    return r;
+}
+
+static void fini(struct result *r)
+{
+    for (int i = 0; i < LAYERS; i++)
+        free(r->w[i]);
+}
+
+static double distance(const struct result *a, const struct result *b)
+{
+    double worst = 0;
+    for (int i = 0; i < LAYERS; i++)
+        for (int64_t k = 0; k < a->n[i]; k++)
+            worst = fmax(worst, fabs((double)a->w[i][k] - (double)b->w[i][k]));
+    return worst;
+}
+
+/* The same losses and weights as on the CPU, within the tolerance of sums in another order. */
+static void check(const char *device, double tolerance)
+{
+    struct result want = run("cpu", 0.02, true, 0), got = run(device, 0.02, true, 0);
+    for (int i = 0; i < STEPS; i++)
+        EW_EXPECT_NEAR(got.loss[i], want.loss[i], tolerance * fabs((double)want.loss[i]));
+    EW_EXPECT_NEAR(distance(&got, &want), 0, tolerance);
+    fini(&want);
+    fini(&got);
+}
+
+static void steps_see_rounded_weights(void)
+{
+    struct result plain = run("cpu", 0.02, false, 0), rounded = run("cpu", 0.02, true, 0);
+    EW_EXPECT(fabsf(plain.loss[0] - rounded.loss[0]) > 1e-4f);
+    EW_EXPECT(rounded.loss[STEPS - 1] < rounded.loss[0]);
+    fini(&plain);
+    fini(&rounded);
+}
+
+static void without_a_change_all_bits_come_back(void)
+{
+    struct result trained = run("cpu", 0, true, 0), same = run("cpu", 0, false, 0);
+    EW_EXPECT_NEAR(distance(&trained, &same), 0, 0);
+    EW_EXPECT_NEAR(trained.loss[2], trained.loss[0], 0);
+    fini(&trained);
+    fini(&same);
+}
+
+static void on_devices_with_memory_of_their_own(void)
+{
+    struct ew_device_found found;
+    EW_EXPECT_OK(ew_poison_register());
+    check("poison", 1e-6); /* by fast kernels of the host */
+    check("poison:some", 1e-6);
+    check("poison:late", 0);
+    if (ew_backend_probe("cuda", &found) == EW_OK)
+        check("cuda", 1e-4);
+}
+
+EW_TEST_MAIN(EW_TEST(steps_see_rounded_weights), EW_TEST(without_a_change_all_bits_come_back),
+             EW_TEST(on_devices_with_memory_of_their_own))
