@@ -8,6 +8,7 @@
 
 #include "base/num.h"
 #include "cli/data_cmd.h"
+#include "cli/device_opt.h"
 #include "cli/prune_cmd.h"
 #include "cli/recorded.h"
 #include "measure/classifier.h"
@@ -42,6 +43,8 @@ static const struct ew_field fields[] = {
     {.name = "output", .type = EW_FIELD_STR, .offset = FIELD_OF(output), .metavar = "FILE.onnx",
      .help = "the file to write", .letter = 'o'},
     EW_TRAIN_FIELDS(struct ew_prune_opts, train),
+    EW_DEVICE_FIELD(struct ew_prune_opts),
+    EW_PRECISION_FIELD(struct ew_prune_opts),
     EW_RECORDING_FIELD(struct ew_prune_opts),
     EW_FIELD_END};
 /* clang-format on */

@@ -13,7 +13,8 @@ struct ew_prune_opts {
     int importance; /* enum ew_importance */
     bool global;
     int64_t align, steps, score_batches;
-    const char *output, *db;
+    const char *output, *db, *device;
+    int precision; /* one of ew_precision_names */
 };
 
 /* What came of it, for printing. */
