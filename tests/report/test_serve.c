@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "ew_test.h"
 #include "results_store.h"
@@ -237,6 +236,35 @@ static void no_store_yet(void)
     end();
 }
 
+/* Connections that send no whole request, or do not read on; each report takes a while. */
+static void stall(int *fds, size_t n)
+{
+    static const char slow[] = "GET /report.html HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    for (size_t i = 0; i < n; i++) {
+        fds[i] = dial();
+        say(fds[i], slow, i % 6 == 1 ? sizeof(slow) - 1 : 5);
+    }
+}
+
+/* Whether the server has not given up on this one yet, as it does after ten seconds of silence. */
+static bool is_open(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+static void ask_and_write(const char *path)
+{
+    struct ew_store *s;
+    struct ew_epoch_row row;
+    expect(GET("/state.json", ""), "HTTP/1.1 200", NULL);
+    ew_record_clear(EW_RECORD_EPOCH, &row);
+    EW_EXPECT_OK(ew_store_open(path, NULL, &s));
+    for (row.epoch = 100; row.epoch < 120; row.epoch++)
+        EW_EXPECT_OK(ew_store_put(s, EW_RECORD_EPOCH, 1, &row));
+    ew_store_close(s);
+}
+
 /* A head that never ends is cut off; one that never comes takes a place and nothing else; a report
  * that nobody reads on is nobody else's trouble. */
 static void bad_clients(void)
@@ -255,26 +283,18 @@ static void bad_clients(void)
     free(answer);
     free(text);
 
-    int idle[18];
-    for (size_t i = 0; i < EW_COUNT(idle); i++) {
-        static const char slow[] = "GET /report.html HTTP/1.1\r\nHost: localhost\r\n\r\n";
-        idle[i] = dial();
-        say(idle[i], slow, i % 6 == 1 ? sizeof(slow) - 1 : 5); /* each report takes a while */
+    /* Who waits for them is done only when they are closed.  A machine that is busy for those ten
+     * seconds gets another try. */
+    bool waited = true;
+    for (int tries = 0; waited && tries < 5; tries++) {
+        int idle[18];
+        stall(idle, EW_COUNT(idle));
+        ask_and_write(path);
+        waited = !is_open(idle[0]);
+        for (size_t i = 0; i < EW_COUNT(idle); i++)
+            close(idle[i]);
     }
-    const int64_t from = ew_clock_ns();
-    expect(GET("/state.json", ""), "HTTP/1.1 200", NULL);
-    struct ew_store *s;
-    struct ew_epoch_row row;
-    ew_record_clear(EW_RECORD_EPOCH, &row);
-    EW_EXPECT_OK(ew_store_open(path, NULL, &s));
-    for (row.epoch = 100; row.epoch < 120; row.epoch++)
-        EW_EXPECT_OK(ew_store_put(s, EW_RECORD_EPOCH, 1, &row));
-    ew_store_close(s);
-    /* Not a figure of speed: those connections are closed after ten seconds of silence, and the
-     * store would wait for that if it waited at all. */
-    EW_EXPECT(ew_clock_ns() - from < 8 * EW_NS_PER_S);
-    for (size_t i = 0; i < EW_COUNT(idle); i++)
-        close(idle[i]);
+    EW_EXPECT(!waited);
     expect(GET("/state.json", ""), "HTTP/1.1 200", NULL);
     end();
 }
