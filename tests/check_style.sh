@@ -38,7 +38,7 @@ verdict "processes are started in base/ alone" "$(
     grep -rnE --include='*.[ch]' '\b(fork|vfork|posix_spawnp?|exec[vl]p?e?|popen|system)\(' src | grep -vE '^src/base/(spawn|server|starter)\.' || true
 )"
 verdict "operators are known by &ew_op_x, not by name" "$(
-    grep -rnE --include='*.c' 'strn?cmp\([^)]*op->name|op->name\[|ew_op_find\("' src | grep -v '^src/op/' || true
+    grep -rnE --include='*.c' 'strn?cmp\([^)]*op->name|op->name\[|strn?cmp\(op, |ew_op_find\("' src | grep -v '^src/op/' || true
 )"
 # They are called by a table of one type (tests/programs.c).
 verdict "mains of tests take argc and argv" "$(grep -n 'int main(void)' tests/*/test_*.c || true)"

@@ -20,13 +20,10 @@ static int64_t groups_of(const struct ew_call *c)
     return attr->groups;
 }
 
-static bool is_product(const char *op)
+static bool is_product(const struct ew_op *op)
 {
-    static const char *const names[] = {"conv", "conv_transpose", "gemm", "matmul"};
-    for (size_t i = 0; i < EW_COUNT(names); i++)
-        if (strcmp(op, names[i]) == 0)
-            return true;
-    return false;
+    return op == &ew_op_conv || op == &ew_op_conv_transpose || op == &ew_op_gemm ||
+           op == &ew_op_matmul;
 }
 
 static ew_err take_step(struct ew_arena *a, const struct ew_plan *p, int k, struct ew_sim_load *l)
@@ -45,10 +42,10 @@ static ew_err take_step(struct ew_arena *a, const struct ew_plan *p, int k, stru
     if (ew_plan_step_query(p, k, &q) && q.c) {
         s->bytes = ew_call_bytes(q.c, q.c->n_in);
         s->groups = groups_of(q.c);
+        l->products += is_product(q.op);
     }
     l->flops += s->flops;
     l->bytes += s->bytes;
-    l->products += is_product(s->op);
     if (s->groups > 1) {
         l->root_groups += sqrt((double)s->groups);
         l->grouped_flops += s->flops;

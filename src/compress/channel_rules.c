@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How channels go through each operator, and what a node must change when some have left. */
+/* How channels go through each operator.  What a node must change when some have left is
+ * channel_resize.c's. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,12 +21,6 @@ typedef ew_err rule(struct ew_channel_search *s, int node);
 static const struct ew_shape *shape_of(const struct ew_channel_search *s, int value)
 {
     return &s->g->values[value].t.shape;
-}
-
-static bool is_const(const struct ew_graph *g, int value)
-{
-    const enum ew_value_kind k = g->values[value].kind;
-    return k == EW_VALUE_CONST || k == EW_VALUE_PARAM || k == EW_VALUE_STATE;
 }
 
 /* The value's channels are these, of this axis; NULL: nothing can go. */
@@ -122,7 +117,7 @@ static ew_err conv(struct ew_channel_search *s, int node)
 {
     const struct ew_node *n = &s->g->nodes[node];
     const struct ew_conv_attr *a = n->attr;
-    if (n->n_in > 3 || !is_const(s->g, n->in[1]) || n->channels_first)
+    if (n->n_in > 3 || !ew_value_is_weight(&s->g->values[n->in[1]]) || n->channels_first)
         return keep_all(s, node);
     const struct ew_shape *w = shape_of(s, n->in[1]);
     if (a->groups > 1 && w->dim[w->rank - 1] == 1)
@@ -155,8 +150,8 @@ static ew_err gemm(struct ew_channel_search *s, int node)
     const struct ew_node *n = &s->g->nodes[node];
     const struct ew_gemm_attr *a = n->attr;
     const int bias = n->n_in > 2 ? n->in[2] : -1;
-    if (a->trans_a || !is_const(s->g, n->in[1]) || (bias >= 0 && !is_const(s->g, bias)) ||
-        n->n_in > 3)
+    if (a->trans_a || !ew_value_is_weight(&s->g->values[n->in[1]]) ||
+        (bias >= 0 && !ew_value_is_weight(&s->g->values[bias])) || n->n_in > 3)
         return keep_all(s, node);
     return dense(s, node, a->trans_b ? 1 : 0, bias);
 }
@@ -164,7 +159,8 @@ static ew_err gemm(struct ew_channel_search *s, int node)
 static ew_err matmul(struct ew_channel_search *s, int node)
 {
     const struct ew_node *n = &s->g->nodes[node];
-    if (n->n_in != 2 || !is_const(s->g, n->in[1]) || shape_of(s, n->in[1])->rank != 2)
+    if (n->n_in != 2 || !ew_value_is_weight(&s->g->values[n->in[1]]) ||
+        shape_of(s, n->in[1])->rank != 2)
         return keep_all(s, node);
     return dense(s, node, 0, -1);
 }
@@ -174,7 +170,8 @@ static ew_err conv_transpose(struct ew_channel_search *s, int node)
     const struct ew_node *n = &s->g->nodes[node];
     const struct ew_conv_transpose_attr *a = n->attr;
     int *made;
-    if (a->groups > 1 || n->n_in > 3 || !is_const(s->g, n->in[1]) || n->channels_first)
+    if (a->groups > 1 || n->n_in > 3 || !ew_value_is_weight(&s->g->values[n->in[1]]) ||
+        n->channels_first)
         return keep_all(s, node);
     const int last = shape_of(s, n->in[1])->rank - 1;
     EW_TRY(ew_unit_fresh(s, shape_of(s, n->in[1])->dim[last], &made));
@@ -199,7 +196,7 @@ static ew_err batch_norm(struct ew_channel_search *s, int node)
     for (int i = 1; i < n->n_in; i++) {
         if (n->in[i] < 0)
             continue;
-        if (!is_const(s->g, n->in[i]))
+        if (!ew_value_is_weight(&s->g->values[n->in[i]]))
             return keep_all(s, node);
         EW_TRY(ew_unit_set(s, n->in[i], 0, x));
     }
@@ -235,7 +232,7 @@ static ew_err meet(struct ew_channel_search *s, int node, int v, int axis, int *
     const int64_t d = dim_at(shape_of(s, v), axis, out->rank, &own);
     if (d != out->dim[axis])
         ew_unit_fix(s, v, node); /* one channel for all: it cannot go */
-    else if (is_const(s->g, v))
+    else if (ew_value_is_weight(&s->g->values[v]))
         return ew_unit_set(s, v, own, units);
     else if (ew_unit_of(s, v) && s->axis[v] == own)
         return ew_unit_set(s, v, own, units);
@@ -361,7 +358,7 @@ static ew_err split(struct ew_channel_search *s, int node)
     const int axis = units ? s->axis[n->in[0]] : -1;
     if (!units)
         return EW_OK;
-    if (n->n_in > 1 && n->in[1] >= 0 && !is_const(s->g, n->in[1]))
+    if (n->n_in > 1 && n->in[1] >= 0 && !ew_value_is_weight(&s->g->values[n->in[1]]))
         return keep_all(s, node);
     const bool cuts = ew_axis_of(a->axis, shape_of(s, n->in[0])->rank) == axis;
     for (int i = 0; i < n->n_out; i++) {
@@ -374,35 +371,6 @@ static ew_err split(struct ew_channel_search *s, int node)
     return EW_OK;
 }
 
-enum { SLICE_STARTS = 1, SLICE_ENDS, SLICE_AXES, SLICE_STEPS };
-
-/* Where the bounds of the channels stand among the slice's lists; -1: it does not cut them, -2: not
- * known. */
-static int slice_entry(const struct ew_graph *g, const struct ew_node *n, int axis, int rank)
-{
-    struct ew_ints axes = {0}, steps = {0};
-    for (int i = SLICE_STARTS; i < n->n_in; i++)
-        if (n->in[i] >= 0 && !is_const(g, n->in[i]))
-            return -2;
-    if (n->n_in <= SLICE_AXES || n->in[SLICE_AXES] < 0 ||
-        ew_tensor_ints(&g->values[n->in[SLICE_AXES]].t, "axes", &axes) != EW_OK)
-        return -2;
-    if (n->n_in > SLICE_STEPS && n->in[SLICE_STEPS] >= 0 &&
-        ew_tensor_ints(&g->values[n->in[SLICE_STEPS]].t, "steps", &steps) != EW_OK)
-        return -2;
-    for (int i = 0; i < axes.n; i++)
-        if ((axes.v[i] < 0 ? axes.v[i] + rank : axes.v[i]) == axis)
-            return steps.n == 0 || steps.v[i] == 1 ? i : -2;
-    return -1;
-}
-
-/* The first channel that it takes. */
-static int64_t slice_first(const struct ew_graph *g, const struct ew_node *n, int entry, int64_t d)
-{
-    const int64_t at = ew_tensor_get_int(&g->values[n->in[SLICE_STARTS]].t, entry);
-    return ew_max_i64(0, ew_min_i64(at < 0 ? at + d : at, d));
-}
-
 static ew_err slice(struct ew_channel_search *s, int node)
 {
     const struct ew_node *n = &s->g->nodes[node];
@@ -410,11 +378,11 @@ static ew_err slice(struct ew_channel_search *s, int node)
     if (!units)
         return EW_OK;
     const int axis = s->axis[n->in[0]];
-    const int entry = slice_entry(s->g, n, axis, shape_of(s, n->in[0])->rank);
+    const int entry = ew_channel_slice_entry(s->g, n, axis, shape_of(s, n->in[0])->rank);
     if (entry == -2)
         return keep_all(s, node);
     if (entry >= 0)
-        units += slice_first(s->g, n, entry, shape_of(s, n->in[0])->dim[axis]);
+        units += ew_channel_slice_first(s->g, n, entry, shape_of(s, n->in[0])->dim[axis]);
     return give(s, n->out[0], axis, units);
 }
 
@@ -528,133 +496,4 @@ ew_err ew_channel_rule(struct ew_channel_search *s, int node)
     if (n->op->flags & EW_OP_ELEMENTWISE)
         return elementwise(s, node);
     return n->op->flags & EW_OP_VIEW ? view(s, node) : keep_all(s, node);
-}
-
-/* ---- Sizes that nodes carry ---- */
-
-static int64_t kept(const struct ew_channels *c, int value, int axis, int64_t d, const bool *gone)
-{
-    int64_t n = 0;
-    for (int64_t i = 0; i < d; i++)
-        n += !c->of[value][axis] || !gone[c->of[value][axis][i]];
-    return n;
-}
-
-/* Axis of the value that units are known of; -1: none. */
-static int known_axis(const struct ew_graph *g, const struct ew_channels *c, int value)
-{
-    for (int a = 0; value >= 0 && a < g->values[value].t.shape.rank; a++)
-        if (c->of[value][a])
-            return a;
-    return -1;
-}
-
-/* Gives the node a list of its own in place of input `slot`. */
-static ew_err set_list(struct ew_graph *g, int node, int slot, const struct ew_ints *list)
-{
-    struct ew_node *n = &g->nodes[node];
-    int value;
-    EW_TRY(ew_graph_const_ints(g, NULL, list->v, list->n, &value));
-    n = &g->nodes[node];
-    if (slot < n->n_in) {
-        n->in[slot] = value;
-        return EW_OK;
-    }
-    int *in = ew_arena_array(&g->arena, (size_t)slot + 1, sizeof(*in));
-    EW_CHECK(in, EW_ERR_MEMORY, "no memory");
-    memcpy(in, n->in, (size_t)n->n_in * sizeof(*in));
-    in[slot] = value;
-    n->in = in;
-    n->n_in = slot + 1;
-    return EW_OK;
-}
-
-static ew_err resize_split(struct ew_graph *g, const struct ew_channels *c, int node,
-                           const bool *gone)
-{
-    const struct ew_node *n = &g->nodes[node];
-    const struct ew_split_attr *a = n->attr;
-    struct ew_ints sizes = {.n = n->n_out};
-    const int axis = known_axis(g, c, n->in[0]);
-    if (axis < 0 || ew_axis_of(a->axis, g->values[n->in[0]].t.shape.rank) != axis)
-        return EW_OK;
-    EW_CHECK(n->n_out <= EW_MAX_INTS, EW_ERR_LIMIT, "%s: has %d parts", n->name, n->n_out);
-    for (int i = 0; i < n->n_out; i++) {
-        const int64_t d = g->values[n->out[i]].t.shape.dim[axis];
-        sizes.v[i] = kept(c, n->out[i], axis, d, gone);
-        EW_CHECK(sizes.v[i] > 0, EW_ERR_ARG, "%s: nothing would be left of part %d", n->name, i);
-    }
-    return set_list(g, node, 1, &sizes);
-}
-
-static ew_err resize_slice(struct ew_graph *g, const struct ew_channels *c, int node,
-                           const bool *gone)
-{
-    const struct ew_node *n = &g->nodes[node];
-    const struct ew_shape in = g->values[n->in[0]].t.shape;
-    const int axis = known_axis(g, c, n->in[0]);
-    const int entry = axis < 0 ? -1 : slice_entry(g, n, axis, in.rank);
-    struct ew_ints starts, ends;
-    if (entry < 0)
-        return EW_OK;
-    const int64_t first = slice_first(g, n, entry, in.dim[axis]);
-    const int64_t d = g->values[n->out[0]].t.shape.dim[axis];
-    EW_TRY(ew_tensor_ints(&g->values[n->in[SLICE_STARTS]].t, "starts", &starts));
-    EW_TRY(ew_tensor_ints(&g->values[n->in[SLICE_ENDS]].t, "ends", &ends));
-    starts.v[entry] = kept(c, n->in[0], axis, first, gone);
-    ends.v[entry] = starts.v[entry] + kept(c, n->out[0], axis, d, gone);
-    EW_TRY(set_list(g, node, SLICE_STARTS, &starts));
-    return set_list(g, node, SLICE_ENDS, &ends);
-}
-
-static ew_err resize_reshape(struct ew_graph *g, const struct ew_channels *c, int node,
-                             const bool *gone)
-{
-    const struct ew_node *n = &g->nodes[node];
-    const int axis = known_axis(g, c, n->out[0]);
-    struct ew_ints shape;
-    if (axis < 0 || n->in[1] < 0 || !is_const(g, n->in[1]))
-        return EW_OK;
-    EW_TRY(ew_tensor_ints(&g->values[n->in[1]].t, "shape", &shape));
-    if (shape.v[axis] <= 0)
-        return EW_OK;
-    shape.v[axis] = kept(c, n->out[0], axis, g->values[n->out[0]].t.shape.dim[axis], gone);
-    return set_list(g, node, 1, &shape);
-}
-
-static void resize_conv(struct ew_graph *g, const struct ew_channels *c, int node, const bool *gone)
-{
-    const struct ew_node *n = &g->nodes[node];
-    struct ew_conv_attr *a = n->attr;
-    const struct ew_shape *x = &g->values[n->in[0]].t.shape, *w = &g->values[n->in[1]].t.shape;
-    const int last = x->rank - 1;
-    if (a->groups > 1 && w->dim[w->rank - 1] == 1 && c->of[n->in[0]][last] && c->of[n->in[1]][0])
-        a->groups = kept(c, n->in[0], last, x->dim[last], gone);
-}
-
-static void resize_norm(struct ew_graph *g, const struct ew_channels *c, int node, const bool *gone)
-{
-    const struct ew_node *n = &g->nodes[node];
-    struct ew_group_norm_attr *a = n->attr;
-    const struct ew_shape *x = &g->values[n->in[0]].t.shape;
-    const int last = x->rank - 1;
-    if (a->groups == x->dim[last] && c->of[n->in[0]][last])
-        a->groups = kept(c, n->in[0], last, x->dim[last], gone);
-}
-
-ew_err ew_channel_resize(struct ew_graph *g, const struct ew_channels *c, int node,
-                         const bool *gone)
-{
-    const char *op = g->nodes[node].op->name;
-    if (strcmp(op, "split") == 0)
-        return resize_split(g, c, node, gone);
-    if (strcmp(op, "slice") == 0)
-        return resize_slice(g, c, node, gone);
-    if (strcmp(op, "reshape") == 0)
-        return resize_reshape(g, c, node, gone);
-    if (strcmp(op, "group_norm") == 0)
-        resize_norm(g, c, node, gone);
-    if (strcmp(op, "conv") == 0)
-        resize_conv(g, c, node, gone);
-    return EW_OK;
 }

@@ -83,5 +83,10 @@ ew_err ew_channel_rule(struct ew_channel_search *s, int node);
 /* Sizes that a node carries, once channels have gone: groups, parts, bounds, shapes. */
 ew_err ew_channel_resize(struct ew_graph *g, const struct ew_channels *c, int node,
                          const bool *gone);
+/* Where the bounds of the channels stand among a slice's lists; -1: it does not cut them, -2: not
+ * known.  And the first channel that it takes of d. */
+int ew_channel_slice_entry(const struct ew_graph *g, const struct ew_node *n, int axis, int rank);
+int64_t ew_channel_slice_first(const struct ew_graph *g, const struct ew_node *n, int entry,
+                               int64_t d);
 
 #endif

@@ -16,9 +16,9 @@
 bool ew_quant_is_layer(const struct ew_graph *g, int node)
 {
     const struct ew_node *n = &g->nodes[node];
-    const char *op = n->op->name;
-    return (strcmp(op, "conv") == 0 || strcmp(op, "gemm") == 0 || strcmp(op, "matmul") == 0) &&
-           n->n_in > 1 && ew_pass_is_constant(g, n->in[1]);
+    const struct ew_op *op = n->op;
+    return (op == &ew_op_conv || op == &ew_op_gemm || op == &ew_op_matmul) && n->n_in > 1 &&
+           ew_pass_is_constant(g, n->in[1]);
 }
 
 int ew_quant_node_of(const struct ew_graph *g, const char *name)

@@ -5,6 +5,7 @@
 
 #include "compress/pass.h"
 #include "edgewise.h"
+#include "graph/ops.h"
 #include "graph/readers.h"
 #include "quant/quant_impl.h"
 
@@ -20,10 +21,8 @@ void ew_quant_variant_fini(struct ew_quant_variant *v)
 static bool is_inner(const struct ew_graph *g, const struct ew_readers *r, int value)
 {
     const int reader = ew_readers_only(r, value);
-    if (reader < 0)
-        return false;
-    const char *op = g->nodes[reader].op->name;
-    return strcmp(op, "relu") == 0 || strcmp(op, "clip") == 0 || strcmp(op, "relu6") == 0;
+    const struct ew_op *op = reader < 0 ? NULL : g->nodes[reader].op;
+    return op == &ew_op_relu || op == &ew_op_clip;
 }
 
 static ew_err choose_values(struct ew_graph *g, int *values, int *n)
