@@ -55,6 +55,11 @@ static ew_err open_descent(struct descent *d)
     lo.shuffle = lo.drop_last = true;
     lo.seed = o->seed + (uint64_t)d->iteration;
     EW_TRY(ew_learner_open(d->g, &l, &d->learner));
+    const struct ew_device_info *device = ew_backend_info(ew_plan_backend(d->learner.train));
+    EW_CHECK(device->shares_host, EW_ERR_UNSUPPORTED,
+             "the search runs on the CPU, not on %s: its gates are opened and closed in the host's "
+             "memory between steps",
+             device->device);
     EW_TRY(ew_loader_open(&lo, &d->loader));
     EW_TRY(ew_pruner_open(d->widths, d->job->net->n, &o->prune, &d->pruner));
     d->gradients = calloc((size_t)d->pruner.units + 1, sizeof(*d->gradients));

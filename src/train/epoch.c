@@ -350,8 +350,9 @@ ew_err ew_trainer_end_epoch(struct ew_trainer *t, const struct ew_scores *s)
     ew_rundir_epoch(&t->dir, &t->row);
     if (t->exchange)
         EW_TRY(ew_trainer_rank_rows(t));
-    if (best)
-        ew_trainer_write(t, "best.ckpt");
-    ew_trainer_write(t, "last.ckpt");
+    const bool written = best && ew_trainer_write(t, "best.ckpt");
+    /* One file with two names: only ranks have more to go on from. */
+    if (!written || t->exchange || !ew_rundir_same(&t->dir, "best.ckpt", "last.ckpt"))
+        ew_trainer_write(t, "last.ckpt");
     return EW_OK;
 }

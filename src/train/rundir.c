@@ -289,3 +289,18 @@ void ew_rundir_checkpoint(struct ew_rundir *r, const char *name, const struct ew
     else
         r->warned = false; /* there is room again: the next failure is news */
 }
+
+bool ew_rundir_same(const struct ew_rundir *r, const char *of, const char *name)
+{
+    char from[EW_RUNDIR_PATH], to[EW_RUNDIR_PATH], temp[EW_RUNDIR_PATH], rest[48];
+    if (!*r->path)
+        return false;
+    snprintf(rest, sizeof(rest), "%.24s.%d-0.tmp", name, (int)getpid()); /* swept if it is left */
+    ew_rundir_file(r, of, from);
+    ew_rundir_file(r, rest, temp);
+    if (link(from, temp) != 0) /* not every file system has second names */
+        return false;
+    const bool renamed = rename(temp, ew_rundir_file(r, name, to)) == 0;
+    unlink(temp); /* rename leaves it where both are one file already */
+    return renamed;
+}

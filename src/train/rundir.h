@@ -64,6 +64,8 @@ void ew_rundir_batch(struct ew_rundir *r, const struct ew_batch_row *row);
 /* Brings rows to disk, so that `good` counts them. */
 void ew_rundir_flush(struct ew_rundir *r);
 
+/* Makes `name` another name of the checkpoint `of`; false: it is not. */
+bool ew_rundir_same(const struct ew_rundir *r, const char *of, const char *name);
 /* Writes a checkpoint; a failure is said and noted, and the file of before stays. */
 void ew_rundir_checkpoint(struct ew_rundir *r, const char *name, const struct ew_checkpoint *c);
 

@@ -105,7 +105,7 @@ static ew_err all_states(struct ew_trainer *t, bool goes_on, struct ew_checkpoin
     return EW_OK;
 }
 
-void ew_trainer_write(struct ew_trainer *t, const char *name)
+bool ew_trainer_write(struct ew_trainer *t, const char *name)
 {
     EW_CLEANUP(ew_free_ptr) struct ew_checkpoint_state *list = NULL;
     struct ew_checkpoint c = {.graph = t->net,
@@ -116,21 +116,22 @@ void ew_trainer_write(struct ew_trainer *t, const char *name)
     t->saved_ns = ew_clock_ns();
     if (all_states(t, strcmp(name, "best.ckpt") != 0, &c, &list) != EW_OK) {
         EW_WARN("checkpoint: %s", ew_error_message());
-        return;
+        return false;
     }
     if (!*t->dir.path)
-        return;
+        return false;
     ew_rundir_flush(&t->dir);
     for (int i = 0; i < EW_ROWS_COUNT; i++)
         t->at.rows_bytes[i] = t->dir.rows[i].good;
     EW_CLEANUP(ew_free_ptr) char *progress = NULL;
     if (pull(t) != EW_OK || ew_fields_text(ew_train_position_fields, &t->at, &progress) != EW_OK) {
         EW_WARN("checkpoint: %s", ew_error_message());
-        return;
+        return false;
     }
     c.progress = progress;
     ew_rundir_checkpoint(&t->dir, name, &c);
     t->saved_ns = ew_clock_ns();
+    return !t->dir.checkpoint_failed;
 }
 
 void ew_trainer_save(struct ew_trainer *t)

@@ -88,6 +88,7 @@ ew_err ew_trainer_open_sources(struct ew_trainer *t);
 /* save.c */
 ew_err ew_trainer_collect_states(struct ew_trainer *t);
 ew_err ew_trainer_restore(struct ew_trainer *t, const struct ew_checkpoint *c);
-void ew_trainer_write(struct ew_trainer *t, const char *name);
+/* True where the folder has it now. */
+bool ew_trainer_write(struct ew_trainer *t, const char *name);
 
 #endif

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/data.h"
 #include "ew_test.h"
-#include "scale/gates.h"
+#include "poison_backend.h"
+#include "scale/search.h"
 
 /* Gradient of unit u of gate l in minibatch s: whole-number arithmetic, the same everywhere. */
 static double gradient(int s, int l, int u)
@@ -92,4 +94,39 @@ static void networks_have_their_gates(void)
     ew_graph_free(g);
 }
 
-EW_TEST_MAIN(EW_TEST(records_are_its), EW_TEST(networks_have_their_gates))
+/* On a card no filter was ever closed: its steps did not see the host's gates. */
+static void devices_with_memory_of_their_own_are_refused(void)
+{
+    const struct ew_model_opts o = {.size = sizeof(o), .scale = 0.1};
+    const char *before = getenv("EW_DEVICE");
+    struct ew_scaling s;
+    struct ew_dataset *data = NULL;
+    struct ew_search_result r;
+    int64_t *subset = NULL;
+    EW_EXPECT_OK(ew_poison_register());
+    EW_EXPECT_OK(ew_scaling_open("vgg11_cifar", &o, &s));
+    EW_EXPECT_OK(ew_dataset_open("synthetic:kind=shapes,train=16,test=16", &data));
+    struct ew_search_job job = {.net = &s,
+                                .opts = {.iterations = 1,
+                                         .max_epochs = 1,
+                                         .prune = {.fraction = 0.5, .per_step = 10, .every = 1},
+                                         .lr = 0.1,
+                                         .momentum = 0.5,
+                                         .threads = 1},
+                                .folder = ew_test_path("search")};
+    const struct ew_search_images images = {.data = data, .batch = 8, .augment = "none"};
+    EW_EXPECT_OK(ew_search_images(&images, &job, &subset));
+    char *kept = before ? strdup(before) : NULL;
+    setenv("EW_DEVICE", "poison", 1);
+    EW_EXPECT_ERR(ew_search_run(&job, &r), EW_ERR_UNSUPPORTED, "runs on the CPU, not on poison");
+    if (kept)
+        setenv("EW_DEVICE", kept, 1);
+    else
+        unsetenv("EW_DEVICE");
+    free(kept);
+    free(subset);
+    ew_dataset_close(data);
+}
+
+EW_TEST_MAIN(EW_TEST(records_are_its), EW_TEST(networks_have_their_gates),
+             EW_TEST(devices_with_memory_of_their_own_are_refused))
