@@ -127,16 +127,6 @@ static ew_err own_units(struct state *s)
     return EW_OK;
 }
 
-static ew_err covariance(const struct state *s)
-{
-    const int k = s->f->prior.n;
-    double h[EW_LAW_PARAMS * EW_LAW_PARAMS], g[EW_LAW_PARAMS];
-    normal_equations(s, s->f->theta, h, g);
-    EW_CHECK(ew_chol(h, k), EW_ERR_ARG, "the measurements do not determine a model");
-    ew_chol_inverse(h, k, s->f->cov);
-    return EW_OK;
-}
-
 static void descend_rounds(struct state *s)
 {
     struct ew_fit *f = s->f;
@@ -204,9 +194,6 @@ static ew_err fit(struct ew_arena *a, struct state *s)
         EW_TRY(own_units(s));
     EW_TRY(search_part(s));
     descend_rounds(s);
-    EW_TRY(covariance(s));
-    for (int i = 0; i < n; i++)
-        f->off[i] = s->data->y[i] - s->points[i].y;
     return ew_rest_fit(a, f, s->data, s->points);
 }
 
@@ -231,10 +218,6 @@ ew_err ew_fit(struct ew_arena *a, ew_law *law, const void *ctx, const struct ew_
 void ew_fit_at(const struct ew_fit *f, const struct ew_mode *m, const struct ew_law_point *p,
                double *scratch, double *mean, double *var)
 {
-    *mean = p->y;
-    double jac[EW_LAW_PARAMS]; /* the first n of p->jac, dense */
-    memcpy(jac, p->jac, sizeof(jac));
-    *var = ew_quad_form(f->cov, f->prior.n, jac, jac);
-    if (f->rest.amplitude > 0)
-        ew_rest_at(&f->rest, m, scratch, mean, var);
+    ew_rest_at(f, m, p, scratch, mean, var);
+    *var = fmax(*var, 0);
 }

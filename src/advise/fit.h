@@ -11,14 +11,19 @@
 #define EW_FIT_ROWS   128 /* that the process for the rest and the checks use */
 #define EW_FIT_STARTS 6   /* the prior's mean and draws of the prior: there are several minima */
 
-/* What the law leaves over: Matern 5/2 over the logarithms of cores and clocks. */
+/* The law, linear around its fit, and what it leaves over (Matern 5/2 over the logarithms of cores
+ * and clocks), together as one Gaussian process that the measurements have taught. */
 struct ew_rest {
-    double amplitude; /* standard deviation of ln; 0: the law suffices */
+    double amplitude; /* standard deviation of ln of what is left over; 0: the law suffices */
     double length;    /* in logarithms */
+    double noise;     /* of measurements, over what the law says of it */
     int n;
-    struct ew_mode *logs; /* of the measurements */
-    double *alpha;        /* (K + Sigma)^-1 r */
-    double *chol;         /* of K + Sigma */
+    struct ew_mode *logs;                      /* of the measurements */
+    double *cov_jac;                           /* S0 times the law's derivatives there; n x k */
+    double *alpha;                             /* C^-1 r0, C = J S0 J' + K + Sigma */
+    double *chol;                              /* of C */
+    double cov[EW_LAW_PARAMS * EW_LAW_PARAMS]; /* S0, of the parameters before these rows */
+    double shift[EW_LAW_PARAMS];               /* their mean before these rows, from theta */
 };
 
 struct ew_fit {
@@ -26,13 +31,11 @@ struct ew_fit {
     const void *ctx;
     struct ew_prior prior; /* moved to the units of the measurements */
     double theta[EW_LAW_PARAMS];
-    double cov[EW_LAW_PARAMS * EW_LAW_PARAMS]; /* of theta */
     struct ew_rest rest;
     int n;           /* measurements */
     double *z;       /* each against what the others say, in standard deviations; n */
     double *odd;     /* the same as if every measurement were as good as the others; n */
-    double *off;     /* each against the law fitted to all, in ln; n */
-    double scale;    /* of standard deviations, by what z shows */
+    double *off;     /* each against what the others say, in ln; n */
     double evidence; /* ln of the probability of the measurements under this prior */
 };
 

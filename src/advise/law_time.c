@@ -44,55 +44,88 @@ static struct coeffs coeffs(const double *t)
                            .cpu_pow = t[EW_TIME_CPU_POW]};
 }
 
-/* (a^p + b^p)^(1/p); *share gets b^p / (a^p + b^p). */
-static double soft_max(double a, double b, double p, double *share)
+/* (a^p + b^p)^(1/p) and the derivatives of its logarithm. */
+struct soft_max {
+    double value;
+    double share;    /* by ln b; by ln a it is 1 - share */
+    double by_power; /* by p */
+};
+
+static struct soft_max soft_max(double a, double b, double p)
 {
     const double high = fmax(a, b), low = fmin(a, b);
-    const double r = pow(low / high, p);
-    *share = b >= a ? 1 / (1 + r) : r / (1 + r);
-    return high * pow(1 + r, 1 / p);
+    const double r = pow(low / high, p), low_share = r / (1 + r);
+    const double bend = r > 0 ? log(low / high) * low_share : 0;
+    return (struct soft_max){.value = high * pow(1 + r, 1 / p),
+                             .share = b >= a ? 1 - low_share : low_share,
+                             .by_power = (bend - log1p(r) / p) / p};
 }
 
-static struct ew_time_parts parts_at(const struct coeffs *k, const struct ew_mode *m)
+/* What a step consists of, and how the loader's time depends on its settings. */
+struct parts {
+    struct soft_max gpu, step;
+    double loader, total;
+    double x, x3;        /* cores that the loader gets; x^-3 */
+    double clock, cache; /* of a core, left by the system; share of memory time */
+    bool x_is_least, clock_is_least;
+};
+
+static struct parts parts_at(const struct coeffs *k, const struct ew_mode *m)
 {
-    struct ew_time_parts t;
-    double memory_share;
-    t.gpu = soft_max(k->gpu / m->gpu, k->mem / m->mem, k->p, &memory_share);
-    const double free_cores = fmax(m->cores - k->reserved, 0.1);
-    const double useful = 1 / cbrt(1 / (free_cores * free_cores * free_cores) + k->workers3);
-    const double clock = fmax(m->cpu - k->system / m->cores, 0.15 * m->cpu);
-    t.loader =
-        k->loader / useful * pow(clock, -k->cpu_pow) * (1 + k->cache * sqrt(m->cpu) / m->mem);
-    const double step = soft_max(t.gpu, t.loader, k->q, &t.share);
-    t.total = step + k->launch / m->cpu + k->fixed;
+    struct parts t;
+    t.gpu = soft_max(k->gpu / m->gpu, k->mem / m->mem, k->p);
+    t.x_is_least = m->cores - k->reserved < 0.1;
+    t.x = t.x_is_least ? 0.1 : m->cores - k->reserved;
+    t.x3 = 1 / (t.x * t.x * t.x);
+    t.clock_is_least = m->cpu - k->system / m->cores < 0.15 * m->cpu;
+    t.clock = t.clock_is_least ? 0.15 * m->cpu : m->cpu - k->system / m->cores;
+    t.cache = k->cache * sqrt(m->cpu) / m->mem;
+    t.loader = k->loader * cbrt(t.x3 + k->workers3) * pow(t.clock, -k->cpu_pow) * (1 + t.cache);
+    t.step = soft_max(t.gpu.value, t.loader, k->q);
+    t.total = t.step.value + k->launch / m->cpu + k->fixed;
     return t;
+}
+
+/* Derivatives of ln of the total by the parameters. */
+static void derivatives(const struct coeffs *k, const struct ew_mode *m, const struct parts *t,
+                        double *jac)
+{
+    const double step = t->step.value / t->total; /* share of the total */
+    const double gpu = step * (1 - t->step.share), loader = step * t->step.share;
+    jac[EW_TIME_GPU] = gpu * (1 - t->gpu.share);
+    jac[EW_TIME_MEM] = gpu * t->gpu.share;
+    jac[EW_TIME_ROOFLINE] = gpu * t->gpu.by_power * (k->p - 1);
+    jac[EW_TIME_OVERLAP] = step * t->step.by_power * (k->q - 1);
+    jac[EW_TIME_LAUNCH] = k->launch / m->cpu / t->total;
+    jac[EW_TIME_FIXED] = k->fixed / t->total;
+    jac[EW_TIME_LOADER] = loader;
+    jac[EW_TIME_WORKERS] = -loader * k->workers3 / (t->x3 + k->workers3);
+    jac[EW_TIME_RESERVED] = t->x_is_least ? 0 : loader * t->x3 / t->x / (t->x3 + k->workers3);
+    jac[EW_TIME_CACHE] = loader * t->cache / (1 + t->cache);
+    jac[EW_TIME_SYSTEM] =
+        t->clock_is_least ? 0 : loader * k->cpu_pow / t->clock * k->system / m->cores;
+    jac[EW_TIME_CPU_POW] = -loader * log(t->clock);
 }
 
 void ew_time_parts(const double *theta, const struct ew_mode *modes, int n,
                    struct ew_time_parts *out)
 {
     const struct coeffs k = coeffs(theta);
-    for (int i = 0; i < n; i++)
-        out[i] = parts_at(&k, &modes[i]);
+    for (int i = 0; i < n; i++) {
+        const struct parts t = parts_at(&k, &modes[i]);
+        out[i] = (struct ew_time_parts){t.gpu.value, t.loader, t.total, t.step.share};
+    }
 }
 
 void ew_time_law(const void *ctx, const double *theta, const struct ew_mode *modes, int n,
                  struct ew_law_point *out)
 {
-    const double step = 1e-6; /* of differences: rounding gives 1e-10, curvature 1e-6 */
-    struct coeffs k = coeffs(theta), beside[EW_TIME_PARAMS];
-    for (int j = 0; j < EW_TIME_PARAMS; j++) {
-        double moved[EW_TIME_PARAMS];
-        for (int i = 0; i < EW_TIME_PARAMS; i++)
-            moved[i] = theta[i] + (i == j ? step : 0);
-        beside[j] = coeffs(moved);
-    }
+    const struct coeffs k = coeffs(theta);
     (void)ctx;
     for (int i = 0; i < n; i++) {
-        const struct ew_time_parts t = parts_at(&k, &modes[i]);
+        const struct parts t = parts_at(&k, &modes[i]);
         out[i].y = log(t.total);
-        out[i].sigma = NOISE_GPU * (1 - t.share) + NOISE_LOADER * t.share;
-        for (int j = 0; j < EW_TIME_PARAMS; j++)
-            out[i].jac[j] = (parts_at(&beside[j], &modes[i]).total / t.total - 1) / step;
+        out[i].sigma = NOISE_GPU * (1 - t.step.share) + NOISE_LOADER * t.step.share;
+        derivatives(&k, &modes[i], &t, out[i].jac);
     }
 }

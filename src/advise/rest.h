@@ -12,12 +12,12 @@ struct ew_mode ew_mode_logs(const struct ew_mode *m);
 double ew_rest_kernel(double amplitude, double length, const struct ew_mode *a,
                       const struct ew_mode *b);
 
-/* Sets rest, z and scale of a fitted law; `points` are the law at the measurements. */
+/* Sets rest, z, odd and evidence of a fitted law; `points` are the law at the measurements. */
 ew_err ew_rest_fit(struct ew_arena *a, struct ew_fit *f, const struct ew_fit_data *data,
-                   const struct ew_law_point *points);
+                   struct ew_law_point *points);
 
-/* Adds the process's mean and variance at a mode. */
-void ew_rest_at(const struct ew_rest *r, const struct ew_mode *m, double *scratch, double *mean,
-                double *var);
+/* Mean and variance of ln of the quantity at a mode where the law is `q`. */
+void ew_rest_at(const struct ew_fit *f, const struct ew_mode *m, const struct ew_law_point *q,
+                double *scratch, double *mean, double *var);
 
 #endif

@@ -12,7 +12,7 @@
 #include "store/store.h"
 
 #define FILE_LIMIT ((size_t)256 << 20)
-#define ODD        6.0 /* leave-one-out, in standard deviations; a corner of a law may reach 5 */
+#define ODD        4.0 /* leave-one-out, in standard deviations */
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
