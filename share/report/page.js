@@ -214,7 +214,7 @@ const edgewise = (() => {
     out[0].axisLabel.formatter = tick;
     if (f.log) {
       const least = Math.min(...f.series.flatMap((s) => s.points.map((p) => p.y)).filter((y) => y > 0));
-      const foot = 10 ** Math.floor(Math.log10(least));
+      const foot = 10 ** Math.floor(Math.log10(least) - 0.1); // the least bar has a height too
       Object.assign(out[0], {type: 'log', min: foot, startValue: foot}); // bars stand on it, not on 1
     }
     if (f.right) {
@@ -364,14 +364,15 @@ const edgewise = (() => {
 
   // The library and the figures are in the page, packed; an old browser that cannot unpack them keeps the still pictures.
   async function unpack(id) {
-    const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (ch) => ch.charCodeAt(0));
+    const text = atob(document.getElementById(id).textContent), bytes = new Uint8Array(text.length);
+    for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(i); // ten times as fast as Uint8Array.from
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
     return new Response(stream).text();
   }
 
-  async function library() {
+  function library(text) {
     const script = document.createElement('script');
-    script.textContent = await unpack('library');
+    script.textContent = text;
     document.head.append(script);
   }
 
@@ -391,8 +392,8 @@ const edgewise = (() => {
   async function start() {
     const there = (id) => document.getElementById(id);
     if (!there('library') || !(there('figures') || there('packed')) || typeof DecompressionStream !== 'function') return;
-    const figures = await read();
-    await library();
+    const [figures, text] = await Promise.all([read(), unpack('library')]);
+    library(text);
     watch();
     await drawPage(figures);
     document.documentElement.dataset.drawn = String(drawn.size);

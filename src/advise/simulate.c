@@ -188,8 +188,12 @@ ew_err ew_simulate(const struct ew_profile *board, const struct ew_sim_work *w,
                 out->compute_s;
     out->stall_s += waits;
     epoch += waits;
-    if (s->seed)
-        epoch *= exp(NOISE * ew_rng_normal(s->seed, 31, 0));
+    if (s->seed) {
+        const double slower = exp(NOISE * ew_rng_normal(s->seed, 31, 0));
+        out->compute_s *= slower;
+        out->stall_s *= slower;
+        epoch *= slower;
+    }
     const double xg = clock / top.gpu, xc = m->cpu / top.cpu;
     out->epoch_s = epoch;
     out->base_w = base_power(board, m, &top);

@@ -16,7 +16,7 @@
 #define TURNS  20
 #define ROBUST 3    /* rounds of Student weights */
 #define NOISE  0.05 /* of ln of a median: less would make much of what two runs differ by */
-#define ALIKE  0.6  /* correlation of parameters and of effects between machines */
+#define ALIKE  0.75 /* correlation of parameters and of effects between machines */
 #define KAPPA                                                                                      \
     1.8 /* half of a 90 % interval, in standard deviations: their scale is not quite known */
 

@@ -14,6 +14,12 @@
 #define DECODE_S     1.18e-2
 #define DECODE_BYTES (224.0 * 224 * 3)
 
+/* What the medium adds for a sample that is not cached: one request after the other. */
+static double medium_s(const struct ew_storage *m, double input_bytes)
+{
+    return m->mb_per_s > 0 ? m->latency_us * 1e-6 + input_bytes / (m->mb_per_s * 1e6) : 0;
+}
+
 static double fetch_s(const struct ew_dataset_info *d, double input_bytes)
 {
     return strcmp(d->format, "folder") == 0 ? READ_S + DECODE_S * input_bytes / DECODE_BYTES
@@ -52,6 +58,9 @@ ew_err ew_simulated_training_begin(struct ew_simulated *board, const struct ew_g
     ew_sim_work_times(&out->work, (double)batches);
     const double input = out->step.load.input_bytes / (4.0 * (double)o->batch); /* as bytes */
     out->work.fetch_s = (double)out->images * fetch_s(d, input);
+    struct ew_storage medium;
+    EW_TRY(ew_storage_parse(o->load.storage, &medium));
+    out->medium_s = (double)out->images * medium_s(&medium, input);
     ew_sim_heat_begin(board->board, &out->heat);
     return EW_OK;
 }
@@ -83,7 +92,10 @@ ew_err ew_simulated_training_epoch(struct ew_simulated_training *t, struct ew_si
     const struct ew_sim_setting setting = {.mode = t->board->mode,
                                            .workers = (int)t->opts->load.workers,
                                            .seed = (uint64_t)(t->opts->seed * 1000003 + t->epochs)};
-    EW_TRY(ew_simulate(t->board->board, &t->work, &setting, e));
+    struct ew_sim_work work = t->work;
+    if (t->epochs == 1 || t->opts->load.cold == EW_COLD_EVERY_EPOCH)
+        work.fetch_s += t->medium_s;
+    EW_TRY(ew_simulate(t->board->board, &work, &setting, e));
     ew_sim_heat_epoch(t->board->board, &t->heat, e);
     epoch_row(t, e, row);
     t->seconds += e->epoch_s;

@@ -14,6 +14,7 @@ struct ew_simulated_training {
     const struct ew_train_opts *opts;
     struct ew_simulated_run step; /* one batch */
     struct ew_sim_work work;      /* of an epoch */
+    double medium_s;              /* of an epoch that reads from its medium, beside that */
     struct ew_sim_heat heat;
     int64_t images; /* of an epoch */
     int64_t epochs; /* so far */

@@ -87,7 +87,7 @@ static bool by_category(const struct ew_figure *f)
     return f->desc->kind != EW_FIGURE_POINTS && f->desc->kind != EW_FIGURE_TRACE;
 }
 
-/* From a power of ten to another. */
+/* From a power of ten to another; what is least stands above the foot, so that its bar is seen. */
 static void exponents(struct scale *s, const struct ew_figure *f, bool of_x)
 {
     *s = (struct scale){INFINITY, -INFINITY, 1};
@@ -97,7 +97,7 @@ static void exponents(struct scale *s, const struct ew_figure *f, bool of_x)
             if ((of_x ? p->x : p->y) > 0)
                 widen(s, log10(of_x ? p->x : p->y));
         }
-    s->min = isfinite(s->min) ? floor(s->min) : 0;
+    s->min = isfinite(s->min) ? floor(s->min - (of_x ? 0 : 0.1)) : 0;
     s->max = isfinite(s->max) && s->max > s->min ? ceil(s->max) : s->min + 1;
 }
 

@@ -335,6 +335,13 @@ static bool advance(struct section *s)
     return false;
 }
 
+/* What cannot be simulated is left out: other commands, and clocks that follow the load. */
+static bool can_simulate(struct section *s, const struct ew_study_job *j)
+{
+    const char *dvfs = value_of(s, "dvfs");
+    return ew_field_find(j->fields, "simulate") && !(dvfs && strcmp(dvfs, "on") == 0);
+}
+
 static ew_err expand_section(struct section *s, struct ew_study_job **jobs, int *n, int *cap)
 {
     EW_TRY(read_keys(s));
@@ -346,8 +353,7 @@ static ew_err expand_section(struct section *s, struct ew_study_job **jobs, int 
         EW_CHECK(*n < MAX_JOBS, EW_ERR_LIMIT, "%s: more than %d jobs", s->file->name, MAX_JOBS);
         EW_TRY(ew_grow((void **)jobs, cap, *n + 1, sizeof(**jobs)));
         EW_TRY(make_job(s, &(*jobs)[*n]));
-        /* What cannot be simulated is left out. */
-        *n += !s->opts->simulate || ew_field_find((*jobs)[*n].fields, "simulate");
+        *n += !s->opts->simulate || can_simulate(s, &(*jobs)[*n]);
     } while (advance(s));
     return EW_OK;
 }

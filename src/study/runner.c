@@ -233,6 +233,13 @@ static void pause_for(double seconds)
         ;
 }
 
+/* A model's answer depends on neither heat nor who else computes. */
+static bool is_simulated(const struct ew_study_job *j)
+{
+    char board[EW_STUDY_VALUE] = "";
+    return ew_study_value(j, "simulate", board) && *board;
+}
+
 /* "edgewise power set MAXN -- edgewise train lenet5 --batch=16 --db=FILE". */
 static ew_err command_line(struct ew_runner *r, const struct ew_study_job *j,
                            const char *const *power, int n_power, const char *folder,
@@ -249,6 +256,10 @@ static ew_err command_line(struct ew_runner *r, const struct ew_study_job *j,
         argv[n++] = r->opts.program;
     for (int i = 0; i < j->n_argv; i++)
         argv[n++] = j->argv[i];
+    if (is_simulated(j) && j->repeat > 0 && ew_field_find(j->fields, "seed")) /* other noise */
+        argv[n++] =
+            ew_arena_printf(&r->arena, "--seed=%lld",
+                            (long long)ew_study_number(j, "seed", 0) + 1000 * (long long)j->repeat);
     argv[n++] = ew_arena_printf(&r->arena, "--db=%s", r->opts.db);
     if (*folder)
         argv[n++] = ew_arena_printf(&r->arena, "--output=%s", folder);
@@ -372,13 +383,6 @@ static ew_err watch_child(struct ew_runner *r, const struct ew_study_job *j, con
     const ew_err ended = ew_run_watch_end(&w);
     ew_watch_free(w.watch);
     return err == EW_OK ? ended : err;
-}
-
-/* A model's answer depends on neither heat nor who else computes. */
-static bool is_simulated(const struct ew_study_job *j)
-{
-    char board[EW_STUDY_VALUE] = "";
-    return ew_study_value(j, "simulate", board) && *board;
 }
 
 static ew_err run_child(struct ew_runner *r, const struct ew_study_job *j, const char **argv,

@@ -5,6 +5,14 @@ edgewise bench resnet50 --simulate agx-xavier:2/2100/900/1600 --json | grep -c '
 edgewise bench mobilenet_v2 --simulate rpi4 --db s.db >/dev/null
 edgewise train lenet5 --data synthetic --batch 16 --workers 1 --epochs 2 --dry --simulate agx-xavier:g --db s.db | sed 's/[0-9]*\.[0-9]*/N/g' | head -2
 edgewise results --db s.db --where "quality = 'simulated'" | wc -l
+# The first epoch reads from the medium; repetitions have noise of their own; clocks that follow the load are left out.
+for medium in hdd ssd; do
+    edgewise train lenet5 --data synthetic --batch 16 --epochs 2 --storage $medium --simulate agx-xavier --db m.db >/dev/null
+done
+edgewise results --db m.db --columns storage,stall_s_first | tail -n +2 | sort -g -k 2 | cut -d ' ' -f 1
+printf '[study]\ntitle = r\nrepeat = 3\n[lenet]\ncommand = train\nnetwork = lenet5\ndata = synthetic\nbatch = 16\nepochs = 2\ndvfs = on off\n' >r.study
+edgewise study r.study --simulate agx-xavier --db r.db >/dev/null 2>&1
+edgewise results --db r.db --columns epoch_s | tail -n +2 | sort -u | wc -l
 cat >modes.study <<X
 [study]
 title = modes

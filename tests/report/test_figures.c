@@ -3,12 +3,14 @@
 #include "report/figure.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ew_test.h"
 #include "report/figure_grid.h"
 #include "report/figure_key.h"
+#include "report/figure_svg.h"
 #include "results_case.h"
 
 static struct ew_results results;
@@ -377,11 +379,41 @@ static void values_as_text(void)
     EW_EXPECT_STR(ew_text_value(1.234e-9, buf), "1.234e-09");
 }
 
-EW_TEST_MAIN(EW_TEST(statistics_of_repetitions), EW_TEST(settings_are_kept_apart),
-             EW_TEST(qualities_never_share_a_series), EW_TEST(front_is_what_nothing_beats),
-             EW_TEST(jobs_are_joined_by_network), EW_TEST(published_stand_beside),
-             EW_TEST(one_run_gives_both_variants), EW_TEST(ratios_are_derived),
-             EW_TEST(lines_go_through_dots), EW_TEST(published_lines_stand_beside),
-             EW_TEST(traces_and_matrices), EW_TEST(traces_of_bytes_are_in_mebibytes),
-             EW_TEST(what_is_missing_says_why), EW_TEST(options_are_walked),
-             EW_TEST(fewest_names_tell_apart), EW_TEST(values_as_text))
+/* A bar of exactly 1 ms stood on the foot of a logarithmic axis and had no height. */
+static void least_bar_of_a_logarithmic_axis(void)
+{
+    static const struct ew_figure_desc desc = {.id = "log", .kind = EW_FIGURE_BARS, .log = true};
+    static const char *categories[] = {"a", "b"};
+    struct ew_group groups[2] = {{0}};
+    struct ew_point points[2] = {{.x = 0, .y = 1, .low = NAN, .high = NAN, .group = &groups[0]},
+                                 {.x = 1, .y = 250, .low = NAN, .high = NAN, .group = &groups[1]}};
+    struct ew_series series = {.name = "ms", .points = points, .n_points = 2};
+    const struct ew_figure f = {.desc = &desc,
+                                .id = "log",
+                                .title = "log",
+                                .facet = "",
+                                .x = {.label = "x", .unit = ""},
+                                .y = {{.label = "time", .unit = "ms"}},
+                                .categories = categories,
+                                .n_categories = 2,
+                                .series = &series,
+                                .n_series = 1};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    EW_EXPECT_OK(ew_figure_svg(&f, false, out));
+    fclose(out);
+    const char *bar = strstr(text, "class=\"mark bar"),
+               *height = bar ? strstr(bar, "height=\"") : "";
+    EW_EXPECT(height && strlen(height) > 8 && atof(height + 8) > 10);
+    free(text);
+}
+
+EW_TEST_MAIN(EW_TEST(least_bar_of_a_logarithmic_axis), EW_TEST(statistics_of_repetitions),
+             EW_TEST(settings_are_kept_apart), EW_TEST(qualities_never_share_a_series),
+             EW_TEST(front_is_what_nothing_beats), EW_TEST(jobs_are_joined_by_network),
+             EW_TEST(published_stand_beside), EW_TEST(one_run_gives_both_variants),
+             EW_TEST(ratios_are_derived), EW_TEST(lines_go_through_dots),
+             EW_TEST(published_lines_stand_beside), EW_TEST(traces_and_matrices),
+             EW_TEST(traces_of_bytes_are_in_mebibytes), EW_TEST(what_is_missing_says_why),
+             EW_TEST(options_are_walked), EW_TEST(fewest_names_tell_apart), EW_TEST(values_as_text))
