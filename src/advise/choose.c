@@ -331,7 +331,8 @@ ew_err ew_choose(const struct ew_choose_data *d, struct ew_choice *out)
     int known = 0;
     for (int i = 0; i < d->n; i++)
         known += isfinite(d->options[i].v[d->goal].mid);
-    EW_CHECK(known, EW_ERR_NOT_FOUND, "goal %s: nothing here says what %s it has",
+    EW_CHECK(known, EW_ERR_NOT_FOUND,
+             "goal %s: nothing here says what %s it has; measure it, or choose another goal",
              ew_criteria[d->goal].name, ew_criteria[d->goal].name);
     find_front(d, d->limits, false, &out->n_good);
     out->best = find_best(d, d->limits, -1, false);

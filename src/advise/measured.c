@@ -10,6 +10,8 @@
 #include "base/num.h"
 #include "base/order_stats.h"
 
+#define MOST_MHZ 20000.0 /* twice the fastest memory's */
+
 enum column {
     CORES,
     CPU,
@@ -38,6 +40,8 @@ static ew_err heading(const struct ew_csv *csv, int *column)
 {
     for (int i = 0; i < COLUMNS; i++)
         column[i] = ew_csv_column(csv, titles[i]);
+    EW_CHECK(csv->n > 1 || !strchr(csv->cells[0], ';'), EW_ERR_FORMAT,
+             "%s:%d: cells are separated by ';': write it with commas", csv->name, csv->line);
     EW_CHECK(column[CPU] >= 0 || column[GPU] >= 0 || column[CORES] >= 0, EW_ERR_FORMAT,
              "%s:%d: no column cores, cpu_mhz or gpu_mhz: the heading names the columns", csv->name,
              csv->line);
@@ -59,6 +63,16 @@ static ew_err number(const struct ew_csv *csv, const int *column, enum column c,
     return EW_OK;
 }
 
+/* As number(), at most what any clock has. */
+static ew_err megahertz(const struct ew_csv *csv, const int *column, enum column c, double *out)
+{
+    EW_TRY(number(csv, column, c, 1000, out));
+    EW_CHECK(*out <= MOST_MHZ, EW_ERR_FORMAT,
+             "%s:%d: %s is %g, more than any clock has: is that kHz or Hz?", csv->name, csv->line,
+             titles[c], *out);
+    return EW_OK;
+}
+
 static const char *word(const struct ew_csv *csv, const int *column, enum column c)
 {
     return column[c] >= 0 && column[c] < csv->n ? csv->cells[column[c]] : "";
@@ -70,9 +84,9 @@ static ew_err read_row(const struct ew_csv *csv, const int *column, struct ew_me
                                   .workload = word(csv, column, WORKLOAD),
                                   .name = word(csv, column, MODE)};
     EW_TRY(number(csv, column, CORES, 1, &r->mode.cores));
-    EW_TRY(number(csv, column, CPU, 1000, &r->mode.cpu));
-    EW_TRY(number(csv, column, GPU, 1000, &r->mode.gpu));
-    EW_TRY(number(csv, column, MEM, 1000, &r->mode.mem));
+    EW_TRY(megahertz(csv, column, CPU, &r->mode.cpu));
+    EW_TRY(megahertz(csv, column, GPU, &r->mode.gpu));
+    EW_TRY(megahertz(csv, column, MEM, &r->mode.mem));
     EW_TRY(number(csv, column, TIME, NAN, &r->time));
     EW_TRY(number(csv, column, POWER, NAN, &r->power));
     EW_TRY(number(csv, column, ACCURACY, NAN, &r->accuracy));

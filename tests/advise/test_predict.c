@@ -492,6 +492,9 @@ static void bad_files_are_named(void)
     bad("cores,time_s\n-4,1\n", EW_ERR_FORMAT, "m.csv:2: cores is '-4'");
     bad("cores,cpu_mhz,time_s\n4,1000\n", EW_ERR_FORMAT, "m.csv:2: 2 cells, the heading has 3");
     bad("cores,time_s\n4,0\n", EW_ERR_FORMAT, "not a positive number");
+    bad("cores;cpu_mhz;time_s\n4;1000;1\n", EW_ERR_FORMAT, "m.csv:1: cells are separated by ';'");
+    bad("cores,cpu_mhz,time_s\n4,1000000,1\n", EW_ERR_FORMAT,
+        "m.csv:2: cpu_mhz is 1e+06, more than any clock has");
 }
 
 static void too_few_modes(void)

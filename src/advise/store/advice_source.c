@@ -161,16 +161,28 @@ static void say_constant(const struct ew_series_of_modes *m, const char *file)
     }
 }
 
+static void say_odd_run(const char *file, const struct ew_mode *m, const char *took,
+                        const char *more, double off)
+{
+    EW_WARN("%s: %.0f/%.0f/%.0f/%.0f took %.0f %% %s %s: measure it again or leave it out", file,
+            m->cores, 1000 * m->cpu, 1000 * m->gpu, 1000 * m->mem, 100 * fabs(expm1(off)), took,
+            more);
+}
+
+/* Runs that are far from what all others say. */
 static void say_odd(const struct ew_series_of_modes *m, const struct ew_predictor *p,
                     const char *file)
 {
     for (int i = 0; i < m->n; i++)
         if (fabs(p->time.odd[i]) > ODD)
-            EW_WARN("%s: %.0f/%.0f/%.0f/%.0f took %.0f %% %s: measure it again or leave it out",
-                    file, m->modes[i].cores, 1000 * m->modes[i].cpu, 1000 * m->modes[i].gpu,
-                    1000 * m->modes[i].mem, 100 * fabs(expm1(p->time.off[i])),
-                    p->time.off[i] > 0 ? "longer than the other modes say (throttled?)"
-                                       : "less than the other modes say");
+            say_odd_run(file, &m->modes[i], p->time.off[i] > 0 ? "longer" : "less time",
+                        p->time.off[i] > 0 ? "than the other modes say (throttled?)"
+                                           : "than the other modes say",
+                        p->time.off[i]);
+    for (int i = 0, k = 0; i < m->n && p->has_power; i++)
+        if (isfinite(m->power[i]) && fabs(p->power.odd[k++]) > ODD)
+            say_odd_run(file, &m->modes[i], p->power.off[k - 1] > 0 ? "more power" : "less power",
+                        "than the other modes say", p->power.off[k - 1]);
 }
 
 ew_err ew_advice_fit(struct ew_advice_source *s, const struct ew_series_of_modes *m,
