@@ -302,7 +302,7 @@ static void a_full_disk_stops_the_study(void)
     struct ew_runner_opts o = options(make_program("room.sh", "", log), db);
     o.least_disk_bytes = INT64_MAX;
     EW_EXPECT_OK(kit_parse(&a, HEAD "[a]\nnetwork = n\nworkers = 0 1\n", false, NULL, &s));
-    EW_EXPECT_ERR(run_all(&s, &o, &c), EW_ERR_IO, "free on the disk");
+    EW_EXPECT_ERR(run_all(&s, &o, &c), EW_ERR_IO, "are free in");
     EW_EXPECT_INT(count(db, "SELECT count(*) FROM run"), 0);
     o.least_disk_bytes = 1;
     EW_EXPECT_OK(run_all(&s, &o, &c));
