@@ -3,7 +3,6 @@
 #include "advise/sim_load.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "advise/call_bytes.h"
 #include "backend/backend.h"
