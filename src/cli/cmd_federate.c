@@ -176,11 +176,31 @@ static ew_err open_network(struct run *r)
     return EW_OK;
 }
 
+/* Rows in a folder without a checkpoint are of a run that was killed in its first round, or
+ * somebody's. */
+static ew_err check_rows(const struct run *r)
+{
+    EW_CLEANUP(ew_free_ptr) char *text = NULL;
+    char path[PATH_CHARS];
+    size_t size = 0;
+    snprintf(path, sizeof(path), "%s/rounds.csv", r->o.output);
+    const ew_err e = ew_file_read(path, ROWS_MOST, &text, &size);
+    if (e == EW_ERR_NOT_FOUND)
+        return EW_OK;
+    EW_TRY(e);
+    const bool ours = strncmp(text, header, strlen(header)) == 0;
+    const char *row = ours ? strchr(text + strlen(header), '\n') : NULL;
+    EW_CHECK(!*text || (ours && (!row || !row[1])), EW_ERR_IO,
+             "%s: exists, and a new run replaces nothing; choose another folder", path);
+    return EW_OK;
+}
+
 static ew_err make_folder(struct ew_cmd_call *c, const struct run *r)
 {
     if (!r->o.output || !first_rank(r))
         return EW_OK;
     EW_TRY(ew_cmd_folder_is_new(c, r->o.output));
+    EW_TRY(check_rows(r));
     return ew_folder_make(r->o.output);
 }
 

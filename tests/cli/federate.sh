@@ -26,3 +26,9 @@ edgewise federate lenet5 --data $data --deadline 5 || true
 edgewise federate lenet5 || true
 # Data and folder of the same name: the folder is not taken for the data, nor left behind.
 edgewise federate lenet5 --data nowhere -o nowhere >/dev/null 2>&1 || [ -e nowhere ] || echo "no folder"
+# Rows that somebody keeps in a folder without a checkpoint stay; those of a run killed in its first round do not.
+mkdir kept begun
+cp whole/rounds.csv kept/
+edgewise federate lenet5 --data $data $quick --rounds 1 -o kept || cmp kept/rounds.csv whole/rounds.csv && echo "kept"
+head -n 2 whole/rounds.csv >begun/rounds.csv
+edgewise federate lenet5 --data $data $quick --rounds 1 -o begun >/dev/null 2>&1 && wc -l <begun/rounds.csv
