@@ -21,6 +21,7 @@
 #define MOST_VALUES   48
 #define MOST_ELEMENTS 6000 /* of one value: the references are slow */
 #define MOST_RANK     5
+#define CLASSES       5
 
 static const struct ew_pair absent = {-1, -1};
 
@@ -80,7 +81,7 @@ static int64_t written_axis(struct maker *m, const struct ew_shape *s, int axis)
 
 static bool quantises(const struct maker *m)
 {
-    return m->o->seed % 8 > 5;
+    return m->o->seed % 8 > 5 && !m->o->trainable;
 }
 
 /* ---- Both graphs at once ---- */
@@ -630,10 +631,28 @@ static ew_err output(struct maker *m, struct ew_pair v)
     return ew_graph_output(m->t.plain, v.plain);
 }
 
+/* Scores of the last value that is not empty. */
+static ew_err add_scores(struct maker *m)
+{
+    struct ew_pair in[2];
+    const struct ew_flatten_attr flat = {.axis = 1};
+    int last = m->n_values - 1;
+    while (ew_shape_count(shape_of(m, m->values[last])) == 0)
+        last--;
+    EW_TRY(ew_twin_node(&m->t, "flatten", &flat, &m->values[last], 1, &in[0], 1));
+    const int64_t k = shape_of(m, in[0])->dim[1];
+    EW_TRY(numbers(m, EW_VALUE_PARAM, (struct ew_shape){2, {k, CLASSES}}, 1 / sqrt((double)k + 1),
+                   0, &in[1]));
+    EW_TRY(ew_twin_node(&m->t, "matmul", NULL, in, 2, &in[0], 1));
+    return output(m, in[0]);
+}
+
 /* The last value, and others: inner ones, inputs, constants. */
 static ew_err add_outputs(struct maker *m)
 {
     struct ew_pair extra;
+    if (m->o->trainable)
+        return add_scores(m);
     EW_TRY(output(m, m->values[m->n_values - 1]));
     for (int i = (int)draw(m, 0, 3); i > 0; i--)
         EW_TRY(output(m, pick(m)));

@@ -15,6 +15,7 @@ struct ew_random_layout {
     uint64_t seed;
     int nodes;      /* at most about so many; 0: 1 to 24 by the seed */
     bool any_batch; /* nothing that fixes the batch: both graphs run with any */
+    bool trainable; /* nothing but what has a gradient, and one output [N, classes]; any_batch */
 };
 
 ew_err ew_random_layout(const struct ew_random_layout *o, struct ew_graph **file,

@@ -13,11 +13,13 @@
 #include "model/objective.h"
 #include "plan/plan.h"
 #include "random_graph.h"
+#include "random_layout.h"
 #include "run_graph.h"
 
 #define GRAPHS     300
 #define GRADIENTS  120
 #define NODES      30 /* at most */
+#define FILES      ((uint64_t)1 << 40)
 #define MOST_BATCH 5
 
 /* Sums in another order; the references add up in double.  Quantisers may be a step apart, which
@@ -136,10 +138,15 @@ static ew_err same_gradients(const struct trained *t, struct ew_plan *got)
     return EW_OK;
 }
 
+/* Seeds of FILES: channels first, as files are, and laid out as the importer does it. */
 static ew_err trainable(uint64_t seed, int nodes, bool wide, struct ew_graph **out)
 {
     const struct ew_random_graph o = {.seed = seed, .nodes = nodes, .trainable = true};
-    EW_TRY(ew_random_graph(&o, out));
+    const struct ew_random_layout file = {
+        .seed = seed, .nodes = nodes, .any_batch = true, .trainable = true};
+    struct ew_graph *plain = NULL;
+    EW_TRY(seed & FILES ? ew_random_layout(&file, out, &plain) : ew_random_graph(&o, out));
+    ew_graph_free(plain);
     EW_TRY(ew_objective_add(*out));
     return wide ? ew_graph_widen(*out) : ew_graph_infer(*out);
 }
@@ -194,21 +201,26 @@ static void check_seed(check_fn *check, uint64_t seed)
             e == EW_OK ? "fails now and then" : ew_error_message());
 }
 
-static void check_all(check_fn *check, uint64_t n)
+static void check_all(check_fn *check, uint64_t n, uint64_t kind)
 {
-    const uint64_t first = number("EW_SEED", 1);
+    const uint64_t first = number("EW_SEED", 1) | kind;
     for (uint64_t seed = first; seed < first + n; seed++)
         check_seed(check, seed);
 }
 
 static void results_agree(void)
 {
-    check_all(check_forward, runs(GRAPHS));
+    check_all(check_forward, runs(GRAPHS), 0);
 }
 
 static void gradients_agree(void)
 {
-    check_all(check_gradients, runs(GRADIENTS));
+    check_all(check_gradients, runs(GRADIENTS), 0);
+}
+
+static void gradients_of_files_agree(void)
+{
+    check_all(check_gradients, runs(GRADIENTS), FILES);
 }
 
 /* A batch norm on the input before a convolution that makes both gradients was refused (9120); sums
@@ -220,4 +232,5 @@ static void what_failed_once_agrees(void)
         check_seed(check_gradients, seeds[i]);
 }
 
-EW_TEST_MAIN(EW_TEST(results_agree), EW_TEST(gradients_agree), EW_TEST(what_failed_once_agrees))
+EW_TEST_MAIN(EW_TEST(results_agree), EW_TEST(gradients_agree), EW_TEST(gradients_of_files_agree),
+             EW_TEST(what_failed_once_agrees))
