@@ -53,9 +53,10 @@ static struct ew_pair pick(struct maker *m)
     return m->values[m->n_values - 1 - (int)back];
 }
 
-static const struct ew_shape *shape_of(const struct maker *m, struct ew_pair v)
+/* A copy: values move when others are added. */
+static struct ew_shape shape_of(const struct maker *m, struct ew_pair v)
 {
-    return &m->t.plain->values[v.plain].t.shape;
+    return m->t.plain->values[v.plain].t.shape;
 }
 
 /* The first axis that a node may do anything to. */
@@ -88,7 +89,8 @@ static bool quantises(const struct maker *m)
 
 static ew_err keep(struct maker *m, struct ew_pair v)
 {
-    if (ew_shape_count(shape_of(m, v)) > MOST_ELEMENTS || shape_of(m, v)->rank > MOST_RANK)
+    const struct ew_shape s = shape_of(m, v);
+    if (ew_shape_count(&s) > MOST_ELEMENTS || s.rank > MOST_RANK)
         return EW_OK;
     if (m->n_values == MOST_VALUES) {
         m->n_values--;
@@ -177,7 +179,7 @@ static bool is_image(const struct ew_shape *s)
 static ew_err add_conv(struct maker *m)
 {
     struct ew_pair in[3] = {pick(m), absent, absent};
-    const struct ew_shape *s = shape_of(m, in[0]);
+    const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
     if (!is_image(s))
         return EW_OK;
     const int dims = s->rank - 2;
@@ -207,7 +209,7 @@ static ew_err add_conv(struct maker *m)
 static ew_err add_conv_transpose(struct maker *m)
 {
     struct ew_pair in[3] = {pick(m), absent, absent};
-    const struct ew_shape *s = shape_of(m, in[0]);
+    const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
     if (!is_image(s))
         return EW_OK;
     const int dims = s->rank - 2;
@@ -231,7 +233,7 @@ static ew_err add_conv_transpose(struct maker *m)
 static ew_err add_norm(struct maker *m)
 {
     struct ew_pair in[5] = {pick(m)};
-    const struct ew_shape *s = shape_of(m, in[0]), each = {1, {s->dim[1]}};
+    const struct ew_shape shape = shape_of(m, in[0]), *s = &shape, each = {1, {s->dim[1]}};
     if (!is_image(s))
         return EW_OK;
     for (int i = 1; i < 5; i++)
@@ -243,7 +245,7 @@ static ew_err add_norm(struct maker *m)
 static ew_err add_instance_norm(struct maker *m)
 {
     struct ew_pair in[3] = {pick(m), absent, absent};
-    const struct ew_shape *s = shape_of(m, in[0]), each = {1, {s->dim[1]}};
+    const struct ew_shape shape = shape_of(m, in[0]), *s = &shape, each = {1, {s->dim[1]}};
     /* A channel of one element, or of equal ones, is nothing but its rounding. */
     if (!is_image(s) || ew_shape_span(s, 2, s->rank) < 4)
         return EW_OK;
@@ -257,7 +259,7 @@ static ew_err add_pool(struct maker *m)
 {
     static const char *const global[] = {"global_average_pool", "global_max_pool"};
     const struct ew_pair x = pick(m);
-    const struct ew_shape *s = shape_of(m, x);
+    const struct ew_shape shape = shape_of(m, x), *s = &shape;
     if (!is_image(s))
         return EW_OK;
     if (chance(m, 4))
@@ -276,7 +278,7 @@ static ew_err add_pool(struct maker *m)
 static ew_err add_blocks(struct maker *m)
 {
     const struct ew_pair x = pick(m);
-    const struct ew_shape *s = shape_of(m, x);
+    const struct ew_shape shape = shape_of(m, x), *s = &shape;
     const struct ew_blocks_attr a = {.size = 2, .mode = (int)draw(m, 0, 1)}, down = {.size = 2};
     if (!is_image(s) || s->rank != 4)
         return EW_OK;
@@ -298,8 +300,9 @@ static ew_err add_unary(struct maker *m)
 }
 
 /* Numbers that can be combined with a value: fewer axes, or ones. */
-static ew_err partner(struct maker *m, const struct ew_shape *s, struct ew_pair *out)
+static ew_err partner(struct maker *m, struct ew_pair to, struct ew_pair *out)
 {
+    const struct ew_shape shape = shape_of(m, to), *s = &shape;
     struct ew_shape t = *s;
     const int gone = (int)draw(m, 0, s->rank);
     t.rank -= gone;
@@ -313,7 +316,7 @@ static ew_err partner(struct maker *m, const struct ew_shape *s, struct ew_pair 
 
 static bool combine(const struct maker *m, struct ew_pair a, struct ew_pair b)
 {
-    const struct ew_shape *s = shape_of(m, a), *t = shape_of(m, b);
+    const struct ew_shape shape = shape_of(m, a), *s = &shape, other = shape_of(m, b), *t = &other;
     for (int i = 1; i <= s->rank && i <= t->rank; i++) {
         const int64_t x = s->dim[s->rank - i], y = t->dim[t->rank - i];
         if (x != y && x != 1 && y != 1)
@@ -333,7 +336,7 @@ static ew_err add_pair(struct maker *m)
             in[1] = y;
     }
     if (in[1].file < 0 || chance(m, 3))
-        EW_TRY(partner(m, shape_of(m, in[0]), &in[1]));
+        EW_TRY(partner(m, in[0], &in[1]));
     if (chance(m, 2)) {
         const struct ew_pair other = in[0];
         in[0] = in[1];
@@ -345,9 +348,9 @@ static ew_err add_pair(struct maker *m)
 static ew_err add_where(struct maker *m)
 {
     struct ew_pair in[3] = {absent, pick(m), absent}, less[2];
-    EW_TRY(partner(m, shape_of(m, in[1]), &in[2]));
-    EW_TRY(partner(m, shape_of(m, in[1]), &less[0]));
-    EW_TRY(partner(m, shape_of(m, in[1]), &less[1]));
+    EW_TRY(partner(m, in[1], &in[2]));
+    EW_TRY(partner(m, in[1], &less[0]));
+    EW_TRY(partner(m, in[1], &less[1]));
     EW_TRY(ew_twin_node(&m->t, "less", NULL, less, 2, &in[0], 1));
     return add(m, "where", NULL, in, 3);
 }
@@ -358,7 +361,7 @@ static ew_err add_softmax(struct maker *m)
 {
     int axis;
     const struct ew_pair x = pick(m);
-    const struct ew_shape *s = shape_of(m, x);
+    const struct ew_shape shape = shape_of(m, x), *s = &shape;
     if (draw_axis(m, s, &axis) <= 0)
         return EW_OK;
     const struct ew_softmax_attr a = {.axis = written_axis(m, s, axis)};
@@ -369,7 +372,7 @@ static ew_err add_reduce(struct maker *m)
 {
     static const char *const names[] = {"reduce_mean", "reduce_sum", "reduce_max", "reduce_l2"};
     struct ew_pair in[2] = {pick(m), absent};
-    const struct ew_shape *s = shape_of(m, in[0]);
+    const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
     int64_t axes[EW_MAX_RANK];
     int n = 0;
     for (int i = first_axis(m); i < s->rank; i++)
@@ -386,12 +389,12 @@ static ew_err add_concat(struct maker *m)
 {
     int axis, n = 1;
     struct ew_pair in[4] = {pick(m)};
-    const struct ew_shape *s = shape_of(m, in[0]);
+    const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
     if (draw_axis(m, s, &axis) < 0)
         return EW_OK;
     for (int tries = 0; tries < 12 && n < 4; tries++) {
         const struct ew_pair y = m->values[draw(m, 0, m->n_values - 1)];
-        struct ew_shape t = *shape_of(m, y);
+        struct ew_shape t = shape_of(m, y);
         if (t.rank == s->rank)
             t.dim[axis] = s->dim[axis];
         if (ew_shape_equal(s, &t) && chance(m, 2))
@@ -405,7 +408,7 @@ static ew_err add_split(struct maker *m)
 {
     int axis;
     struct ew_pair in[2] = {pick(m), absent}, out[3];
-    const struct ew_shape *s = shape_of(m, in[0]);
+    const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
     const int64_t size = draw_axis(m, s, &axis);
     if (size < 2)
         return EW_OK;
@@ -426,7 +429,7 @@ static ew_err add_slice(struct maker *m)
 {
     int axis;
     struct ew_pair in[5] = {pick(m)};
-    const struct ew_shape *s = shape_of(m, in[0]);
+    const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
     const int64_t size = draw_axis(m, s, &axis);
     if (size < 1)
         return EW_OK;
@@ -447,7 +450,7 @@ static ew_err add_gather(struct maker *m)
 {
     int axis;
     struct ew_pair in[2] = {pick(m), absent};
-    const struct ew_shape *s = shape_of(m, in[0]);
+    const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
     const int64_t size = draw_axis(m, s, &axis);
     int64_t list[4] = {0};
     if (size < 1)
@@ -467,7 +470,7 @@ static ew_err add_gather(struct maker *m)
 static ew_err add_transpose(struct maker *m)
 {
     const struct ew_pair x = pick(m);
-    const int rank = shape_of(m, x)->rank, first = first_axis(m);
+    const int rank = shape_of(m, x).rank, first = first_axis(m);
     struct ew_transpose_attr a = {.perm = {.n = rank}};
     for (int i = 0; i < rank; i++)
         a.perm.v[i] = i;
@@ -484,7 +487,7 @@ static ew_err add_transpose(struct maker *m)
 static ew_err add_reshape(struct maker *m)
 {
     struct ew_pair in[2] = {pick(m), absent};
-    const struct ew_shape *s = shape_of(m, in[0]);
+    const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
     int axis, n = 0;
     int64_t to[EW_MAX_RANK + 1];
     const int64_t size = draw_axis(m, s, &axis);
@@ -512,7 +515,7 @@ static ew_err add_reshape(struct maker *m)
 static ew_err add_axis_of_one(struct maker *m)
 {
     struct ew_pair in[2] = {pick(m), absent};
-    const struct ew_shape *s = shape_of(m, in[0]);
+    const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
     for (int64_t i = first_axis(m); i < s->rank; i++)
         if (s->dim[i] == 1 && chance(m, 2)) {
             EW_TRY(ew_twin_ints(&m->t, &i, 1, &in[1]));
@@ -525,7 +528,7 @@ static ew_err add_axis_of_one(struct maker *m)
 static ew_err add_pad(struct maker *m)
 {
     struct ew_pair in[2] = {pick(m), absent};
-    const struct ew_shape *s = shape_of(m, in[0]);
+    const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
     int64_t pads[2 * EW_MAX_RANK] = {0};
     for (int i = first_axis(m); i < s->rank; i++) {
         pads[i] = chance(m, 3) ? draw(m, 0, 2) : 0;
@@ -540,7 +543,7 @@ static ew_err add_pad(struct maker *m)
 static ew_err add_tile(struct maker *m)
 {
     struct ew_pair in[2] = {pick(m), absent};
-    const struct ew_shape *s = shape_of(m, in[0]);
+    const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
     int64_t times[EW_MAX_RANK];
     for (int i = 0; i < s->rank; i++)
         times[i] = i >= first_axis(m) && chance(m, 3) ? 2 : 1;
@@ -551,7 +554,7 @@ static ew_err add_tile(struct maker *m)
 static ew_err add_expand(struct maker *m)
 {
     struct ew_pair in[2] = {pick(m), absent};
-    const struct ew_shape *s = shape_of(m, in[0]);
+    const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
     int64_t to[EW_MAX_RANK];
     for (int i = 0; i < s->rank; i++)
         to[i] = s->dim[i] == 1 && i >= first_axis(m) && chance(m, 2) ? draw(m, 1, 3) : 1;
@@ -564,7 +567,7 @@ static ew_err add_expand(struct maker *m)
 static ew_err add_matmul(struct maker *m)
 {
     struct ew_pair in[2] = {pick(m), absent};
-    const struct ew_shape *s = shape_of(m, in[0]);
+    const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
     if (s->rank < 1 + first_axis(m) || ew_shape_count(s) == 0)
         return EW_OK;
     const int64_t k = s->dim[s->rank - 1];
@@ -579,7 +582,7 @@ static ew_err add_matmul(struct maker *m)
 static ew_err add_quantised(struct maker *m)
 {
     struct ew_pair in[3] = {pick(m), absent, absent}, one;
-    const struct ew_shape *s = shape_of(m, in[0]);
+    const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
     const bool bytes = chance(m, 2);
     const int64_t zero = bytes ? draw(m, 96, 160) : draw(m, -32, 32);
     float scale = 0.03f;
@@ -636,11 +639,13 @@ static ew_err add_scores(struct maker *m)
 {
     struct ew_pair in[2];
     const struct ew_flatten_attr flat = {.axis = 1};
-    int last = m->n_values - 1;
-    while (ew_shape_count(shape_of(m, m->values[last])) == 0)
-        last--;
+    int last = m->n_values;
+    struct ew_shape s;
+    do
+        s = shape_of(m, m->values[--last]);
+    while (ew_shape_count(&s) == 0);
     EW_TRY(ew_twin_node(&m->t, "flatten", &flat, &m->values[last], 1, &in[0], 1));
-    const int64_t k = shape_of(m, in[0])->dim[1];
+    const int64_t k = shape_of(m, in[0]).dim[1];
     EW_TRY(numbers(m, EW_VALUE_PARAM, (struct ew_shape){2, {k, CLASSES}}, 1 / sqrt((double)k + 1),
                    0, &in[1]));
     EW_TRY(ew_twin_node(&m->t, "matmul", NULL, in, 2, &in[0], 1));
