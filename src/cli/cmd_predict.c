@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* edgewise predict: time, power and energy of power modes that were never tried. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "advise/mode_grid.h"
 #include "advise/simulate.h"
 #include "advise/store/advice_source.h"
 #include "advise/store/measured_store.h"
@@ -278,18 +280,14 @@ static ew_err simulate_work(struct job *b, FILE *out, const struct ew_sim_work *
     return EW_OK;
 }
 
-static ew_err simulate(struct job *b)
+static ew_err simulate_to(struct job *b, FILE *out, const struct ew_mode *modes, int n)
 {
-    struct ew_mode *modes;
-    int n;
     const struct ew_sim_work *w = NULL;
     if (b->o->workload)
         w = ew_sim_work_find(b->o->workload);
     EW_CHECK(w || !b->o->workload, EW_ERR_NOT_FOUND,
              "no simulated workload '%s': lenet5, resnet18 and mobilenet_v3_large are known",
              b->o->workload);
-    EW_TRY(ew_advice_modes(&b->s, "", b->o->modes, &modes, &n));
-    FILE *out = b->csv.f ? b->csv.f : stdout;
     fputs("workload,cores,cpu_mhz,gpu_mhz,mem_mhz,time_s,power_w,compute_s,stall_s,quality\n", out);
     for (int i = 0; ew_sim_work_at(i); i++)
         if (!w || w == ew_sim_work_at(i))
@@ -297,16 +295,64 @@ static ew_err simulate(struct job *b)
     return EW_OK;
 }
 
+static ew_err simulate(struct job *b)
+{
+    struct ew_mode *modes;
+    int n;
+    EW_TRY(ew_advice_modes(&b->s, "", b->o->modes, &modes, &n));
+    return simulate_to(b, b->csv.f ? b->csv.f : stdout, modes, n);
+}
+
+/* The modes that the board's profile names: few, as studies have them. */
+static ew_err named_modes(struct job *b, struct ew_mode **out, int *n)
+{
+    const struct ew_profile *p = b->s.board;
+    if (b->o->modes || !p->n_modes)
+        return ew_advice_modes(&b->s, "", b->o->modes, out, n);
+    *n = p->n_modes;
+    *out = ew_arena_array(&b->s.arena, (size_t)*n, sizeof(**out));
+    EW_CHECK(*out, EW_ERR_MEMORY, "no memory for %d modes", *n);
+    for (int i = 0; i < *n; i++) {
+        (*out)[i] = ew_sim_top(p);
+        EW_TRY(ew_grid_mode(p, p->modes[i].name, &(*out)[i]));
+    }
+    return EW_OK;
+}
+
+/* What predictions from some of a simulated board's modes say of the others. */
+static ew_err check_simulated(struct job *b)
+{
+    struct ew_mode *modes;
+    char *text = NULL;
+    size_t size;
+    int n;
+    EW_TRY(named_modes(b, &modes, &n));
+    FILE *out = open_memstream(&text, &size);
+    EW_CHECK(out, EW_ERR_MEMORY, "no memory for a simulation");
+    ew_err err = simulate_to(b, out, modes, n);
+    if (fclose(out) != 0 && err == EW_OK)
+        err = ew_fail(EW_ERR_MEMORY, "no memory for a simulation");
+    char *rows = err == EW_OK ? ew_arena_strdup(&b->s.arena, text) : NULL;
+    free(text);
+    EW_TRY(err);
+    EW_CHECK(rows, EW_ERR_MEMORY, "no memory for a simulation");
+    EW_TRY(ew_measured_parse(&b->s.arena, b->o->simulate, rows, &b->s.measured));
+    if (!b->c->json)
+        printf("%d modes of %s, simulated:\n", n, b->o->simulate);
+    return check(b);
+}
+
 static ew_err work(struct job *b)
 {
     const struct opts *o = b->o;
-    EW_CHECK(!o->simulate || (!o->from && !o->plan && !o->board && !b->c->json), EW_ERR_USAGE,
+    const bool checks = o->check || o->compare;
+    EW_CHECK(!o->simulate || (!o->from && !o->plan && !o->board && (checks || !b->c->json)),
+             EW_ERR_USAGE,
              "predict: --simulate names its board and writes CSV; without --from, --plan, --json");
     EW_CHECK(o->from || o->plan || o->simulate, EW_ERR_USAGE,
              "predict: needs --from FILE.csv or STORE, or --plan, or --network");
-    EW_CHECK(o->plan + (o->check || o->compare) < 2, EW_ERR_USAGE,
-             "predict: --plan and --check exclude each other");
-    EW_CHECK(!o->html || !(o->plan || o->check || o->compare || o->simulate), EW_ERR_USAGE,
+    EW_CHECK(o->plan + checks < 2, EW_ERR_USAGE, "predict: --plan and --check exclude each other");
+    EW_CHECK(!o->html || !(o->plan || checks || o->simulate), EW_ERR_USAGE,
              "predict: --html draws predictions; without --plan, --check, --compare, --simulate");
     EW_CHECK(!o->until || o->plan, EW_ERR_USAGE, "predict: --until goes with --plan");
     EW_CHECK(!o->from || !strchr(o->from, ','), EW_ERR_USAGE,
@@ -324,10 +370,10 @@ static ew_err work(struct job *b)
     if (o->csv && !b->to_stdout)
         EW_TRY(ew_file_out_open(o->csv, &b->csv));
     if (o->simulate)
-        return simulate(b);
+        return checks ? check_simulated(b) : simulate(b);
     if (o->plan)
         return plan(b);
-    return o->check || o->compare ? check(b) : predict(b);
+    return checks ? check(b) : predict(b);
 }
 
 /* A store whose runs are in no power modes can be checked by network, batch and threads; several
@@ -394,6 +440,7 @@ const struct ew_cmd ew_cmd_predict = {
         "predict --from modes.csv\n"
         "predict --from modes.csv --modes all --csv predicted.csv\n"
         "predict --simulate agx-xavier --workload resnet18 --csv simulated.csv\n"
+        "predict --simulate agx-xavier --compare\n"
         "predict --from edgewise.db --network resnet18 --batch 8 --threads 2\n"
         "predict --from pi.db --from nano.db --network resnet18 --on nano\n"
         "predict --from edgewise.db --network lenet5 --train --batch 16 --data mnist --workers 2\n"

@@ -126,6 +126,8 @@ static const char *series_name(struct ew_arena *a, const struct ew_figure *f,
         return label;
     if (f->desc->kind == EW_FIGURE_POINTS || f->n_measures == 1)
         return group_name(a, g, label);
+    if (!*g->series && !*g->options && !*g->machine)
+        return group_name(a, g, label);
     const char *group = group_name(a, g, "");
     return group && *group ? ew_arena_printf(a, "%s, %s", label, group) : label;
 }

@@ -20,4 +20,5 @@ edgewise predict --simulate agx-xavier --workload resnet18 --modes 8/2265/1377/2
 cat sim.csv
 edgewise predict --from sim.csv --modes 8/1200/900/2133 | head -1
 edgewise predict --simulate zcu104 --workload resnet18 2>&1 || echo "exit $?"
+edgewise predict --simulate agx-xavier --workload resnet18 --compare | cut -c 1-38 | sed 's, *$,,' | head -6
 edgewise predict --simulate agx-xavier --workload vgg11 2>&1 || echo "exit $?"
