@@ -311,6 +311,20 @@ static ew_err lost(struct ew_cmd_call *c, struct ew_train_run *r, struct ew_trai
     return ew_fail(e, "epoch %lld, batch %lld: %s", (long long)s.epoch, (long long)s.batch, why);
 }
 
+/* Where the disk is full too, only what went wrong first is said, and nothing of samples. */
+static void failed(struct ew_cmd_call *c, const struct ew_train_run *r, struct ew_trainer *t,
+                   ew_err e)
+{
+    char why[512];
+    snprintf(why, sizeof(why), "%s", ew_error_message());
+    ew_trainer_save(t);
+    ew_fail(e, "%s", why);
+    ew_cmd_hint(c, "edgewise train --resume %.120s goes on%s", r->o.output,
+                ew_trainer_result(t).checkpoint_failed
+                    ? " once there is room"
+                    : "; --on-bad-sample skip leaves out what cannot be read");
+}
+
 static ew_err train(struct ew_cmd_call *c, struct ew_train_run *r)
 {
     struct ew_trainer *t;
@@ -339,13 +353,8 @@ static ew_err train(struct ew_cmd_call *c, struct ew_train_run *r)
         return lost(c, r, t, e);
     if (e == EW_OK)
         e = stopped ? stopped_early(c, r, t) : first_rank(r) ? finish(r, t) : EW_OK;
-    else if (e != EW_ERR_ARG) { /* not diverged: a bad sample, a disk; what was learnt is good */
-        ew_trainer_save(t);
-        ew_cmd_hint(c,
-                    "edgewise train --resume %.120s goes on; --on-bad-sample skip leaves out what "
-                    "cannot be read",
-                    r->o.output);
-    }
+    else if (e != EW_ERR_ARG) /* not diverged: a bad sample, a disk; what was learnt is good */
+        failed(c, r, t, e);
     sigaction(SIGINT, &before[0], NULL);
     sigaction(SIGTERM, &before[1], NULL);
     ew_trainer_close(t);
