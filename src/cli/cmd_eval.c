@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "cli/data_cmd.h"
 #include "cli/device_opt.h"
 #include "cli/eval_anomaly.h"
@@ -150,6 +151,9 @@ static ew_err check_classes(const struct opts *o, const struct ew_eval_target *t
              "--anomaly is for networks that give back their input; %s does not", t->name);
     EW_CHECK(classes >= info->classes, EW_ERR_ARG, "%s has %lld classes, data set %s has %lld",
              t->name, (long long)classes, info->name, (long long)info->classes);
+    if (classes > info->classes)
+        EW_WARN("%s has %lld classes, data set %s has %lld: right only where these are its first",
+                t->name, (long long)classes, info->name, (long long)info->classes);
     return EW_OK;
 }
 
