@@ -55,15 +55,17 @@ static void fold_weights(const struct ew_graph *g, const struct ew_node *conv,
     }
 }
 
-static ew_err fold(struct ew_graph *g, struct ew_readers *r, int node)
+/* `own`: the filters are scaled where they lie. */
+static ew_err fold(struct ew_graph *g, struct ew_readers *r, int node, bool own)
 {
     const struct ew_node *bn = &g->nodes[node];
     const int at = g->values[bn->in[X]].producer;
     const struct ew_node *conv = &g->nodes[at];
     const struct ew_shape ws = g->values[conv->in[1]].t.shape;
     const struct ew_shape bs = {1, {ws.dim[0]}};
-    int w, b;
-    EW_TRY(ew_pass_new_param(g, g->values[conv->in[1]].name, &ws, &w));
+    int w = conv->in[1], b;
+    if (!own)
+        EW_TRY(ew_pass_new_param(g, g->values[conv->in[1]].name, &ws, &w));
     EW_TRY(ew_pass_new_param(g, g->values[bn->in[SHIFT]].name, &bs, &b));
     fold_weights(g, conv, bn, g->values[w].t.data, g->values[b].t.data);
     EW_TRY(ew_readers_set_all(r, at, (const int[]){conv->in[0], w, b}, 3));
@@ -71,17 +73,34 @@ static ew_err fold(struct ew_graph *g, struct ew_readers *r, int node)
     return ew_readers_replace(r, bn->out[0], conv->out[0]);
 }
 
-ew_err ew_pass_fold_batch_norm(struct ew_graph *g)
+static bool owns_filters(struct ew_graph *g, const struct ew_readers *r, const struct ew_node *bn)
+{
+    const int from = ew_readers_sole_maker(r, bn->in[X]);
+    return from >= 0 && ew_pass_owns(g, r, g->nodes[from].in[1]);
+}
+
+static ew_err fold_all(struct ew_graph *g, bool own)
 {
     const struct ew_op *bn_op = &ew_op_batch_norm;
     struct ew_readers *r;
     EW_TRY(ew_readers_new(g, &r));
     ew_err e = EW_OK;
     for (int k = 0; k < g->n_nodes && e == EW_OK; k++)
-        if (g->nodes[k].op == bn_op && can_fold(g, r, &g->nodes[k]))
-            e = fold(g, r, k);
+        if (g->nodes[k].op == bn_op && can_fold(g, r, &g->nodes[k]) &&
+            (!own || owns_filters(g, r, &g->nodes[k])))
+            e = fold(g, r, k, own);
     ew_readers_free(r);
     EW_TRY(e);
     EW_TRY(ew_graph_sweep(g));
     return ew_graph_infer(g);
+}
+
+ew_err ew_pass_fold_batch_norm(struct ew_graph *g)
+{
+    return fold_all(g, false);
+}
+
+ew_err ew_pass_fold_batch_norm_own(struct ew_graph *g)
+{
+    return fold_all(g, true);
 }

@@ -54,24 +54,6 @@ static bool find(const struct ew_graph *g, const struct ew_readers *r, int node,
     return t->perm.n == s->rank && t->perm.v[0] == 0 && f->rank == 2 && f->dim[0] == s->dim[0];
 }
 
-/* True where the graph owns the data, alone in memory, and nobody but the gemm knows it. */
-static bool owns(struct ew_graph *g, const struct ew_readers *r, int value)
-{
-    const struct ew_tensor *t = &g->values[value].t;
-    struct ew_arena probe;
-    int holders = 0;
-    for (int i = 0; i < g->n_values; i++)
-        holders += g->values[i].t.data == t->data;
-    if (holders != 1 || ew_readers_count(r, value) != 1)
-        return false;
-    ew_arena_init(&probe);
-    const bool alone = ew_arena_alloc(&probe, 1) &&
-                       ew_arena_move(&probe, &g->arena, t->data, ew_tensor_bytes(t)) &&
-                       ew_arena_move(&g->arena, &probe, t->data, ew_tensor_bytes(t));
-    ew_arena_fini(&probe);
-    return alone;
-}
-
 /* Row by row where they lie: of the largest weights that a network has there are never two. */
 static ew_err permute_rows(const struct ew_tensor *wide, const int *perm)
 {
@@ -105,7 +87,7 @@ static ew_err fold(struct ew_graph *g, struct ew_readers *r, const struct match 
         wide.shape.dim[i] = image->dim[i];
     for (int i = 1; i < image->rank; i++)
         perm[t->perm.v[i]] = i; /* the way back */
-    if (in_place && !owns(g, r, m->gemm->in[m->weights]))
+    if (in_place && !ew_pass_owns(g, r, m->gemm->in[m->weights]))
         return EW_OK;
     if (in_place) {
         EW_TRY(permute_rows(&wide, perm));

@@ -4,7 +4,9 @@
 
 #include <stdlib.h>
 
+#include "base/arena_move.h"
 #include "graph/ops.h"
+#include "graph/readers.h"
 #include "op/axis.h"
 
 bool ew_pass_is_constant(const struct ew_graph *g, int value)
@@ -62,4 +64,21 @@ ew_err ew_pass_all(struct ew_graph *g)
     EW_TRY(ew_pass_fold_flatten(g));
     EW_TRY(ew_pass_trim_taps(g));
     return ew_pass_fuse_epilogue(g);
+}
+
+bool ew_pass_owns(struct ew_graph *g, const struct ew_readers *r, int value)
+{
+    const struct ew_tensor *t = &g->values[value].t;
+    struct ew_arena probe;
+    int holders = 0;
+    for (int i = 0; i < g->n_values; i++)
+        holders += g->values[i].t.data == t->data;
+    if (holders != 1 || ew_readers_count(r, value) != 1)
+        return false;
+    ew_arena_init(&probe);
+    const bool alone = ew_arena_alloc(&probe, 1) &&
+                       ew_arena_move(&probe, &g->arena, t->data, ew_tensor_bytes(t)) &&
+                       ew_arena_move(&g->arena, &probe, t->data, ew_tensor_bytes(t));
+    ew_arena_fini(&probe);
+    return alone;
 }

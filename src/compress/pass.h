@@ -30,6 +30,8 @@ ew_err ew_pass_drop_identity(struct ew_graph *g);
 ew_err ew_pass_fold_pad(struct ew_graph *g);
 /* Batch norm after a convolution goes into its filters and bias. */
 ew_err ew_pass_fold_batch_norm(struct ew_graph *g);
+/* The same where they lie, of filters that are the graph's and in no other one. */
+ew_err ew_pass_fold_batch_norm_own(struct ew_graph *g);
 /* A transpose before flatten and a dense layer goes into the order of the dense layer's weights. */
 ew_err ew_pass_fold_flatten(struct ew_graph *g);
 /* The same where they lie, of weights that are the graph's and in no other one: large ones are then
@@ -85,6 +87,11 @@ bool ew_pass_is_spatial_mean(const struct ew_graph *g, int node);
 /* A float32 parameter of the graph's own, contents undefined. */
 ew_err ew_pass_new_param(struct ew_graph *g, const char *name, const struct ew_shape *shape,
                          int *out);
+/* True where the graph owns the value's data, alone in memory, and one node reads it: it may be
+ * changed where it lies. */
+struct ew_readers;
+bool ew_pass_owns(struct ew_graph *g, const struct ew_readers *r, int value);
+
 /* The same of the type, shape and kind of another weight, whose place it takes. */
 ew_err ew_pass_new_weights(struct ew_graph *g, int like, int *out);
 

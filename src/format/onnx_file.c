@@ -107,6 +107,18 @@ static struct ew_onnx_span *find_span(struct ew_onnx_file *f, const char *p)
     return s && p < s->start + s->bytes ? s : NULL;
 }
 
+void ew_onnx_file_hand_over(struct ew_onnx_file *f, struct ew_graph *g)
+{
+    if (f->n_spans)
+        qsort(f->spans, (size_t)f->n_spans, sizeof(*f->spans), by_start);
+    for (int i = 0; i < g->n_values; i++) {
+        const void *data = g->values[i].t.data;
+        struct ew_onnx_span *s = data ? find_span(f, data) : NULL;
+        if (s && !s->copy && ew_arena_move(&g->arena, &f->arena, s->start, s->bytes))
+            s->copy = s->start;
+    }
+}
+
 ew_err ew_onnx_file_keep(struct ew_onnx_file *f, struct ew_graph *g)
 {
     if (f->n_spans)

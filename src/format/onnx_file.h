@@ -50,6 +50,8 @@ ew_err ew_onnx_tensor(struct ew_onnx_file *f, const Ew__OnnxTensor *t, const cha
 /* Hands over to the graph what its constants still have in the file's arena: weights that were laid
  * out anew have left it already, so that in the end there is one copy of each. */
 ew_err ew_onnx_file_keep(struct ew_onnx_file *f, struct ew_graph *g);
+/* The same, before that, of data that lies by itself: what lays weights out anew may release it. */
+void ew_onnx_file_hand_over(struct ew_onnx_file *f, struct ew_graph *g);
 
 /* The message of a tensor, its elements as raw bytes, which are borrowed; the rest is in `a`. */
 ew_err ew_onnx_put_tensor(struct ew_arena *a, const struct ew_tensor *t, const char *name,

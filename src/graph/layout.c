@@ -37,7 +37,9 @@ struct sweep {
     int *first_made; /* by value of the new graph */
     int cap_first;
     const struct ew_op *transpose;
-    bool late; /* permute_late has left nodes behind */
+    bool late;  /* permute_late has left nodes behind */
+    int *reads; /* by value that the old graph had at first: by nodes, and as outputs */
+    int n_reads;
 };
 
 static bool is_identity(const int *perm, int rank)
@@ -276,6 +278,22 @@ static ew_err copy_plain(struct sweep *s, const struct ew_node *n, int *in)
     return emit(s, n, in, NULL, 0);
 }
 
+/* Data of a weight that nobody but the node in hand reads, and that is there permuted as `made`: it
+ * goes, so that weights are not in memory twice. */
+static void release_original(struct sweep *s, int old, int made)
+{
+    struct ew_value *v = &s->old->values[old];
+    const int first = s->lazy[old].value;
+    if (!v->t.data || v->kind == EW_VALUE_ACT || v->kind == EW_VALUE_INPUT || made == first ||
+        !is_constant(s, made) || old >= s->n_reads || s->reads[old] != 1)
+        return;
+    for (int i = 0; i < s->old->n_values; i++)
+        if (i != old && s->old->values[i].t.data == v->t.data)
+            return;
+    if (ew_arena_release(&s->old->arena, v->t.data, ew_tensor_bytes(&v->t)))
+        v->t.data = s->new->values[first].t.data = NULL;
+}
+
 static ew_err copy_spatial(struct sweep *s, const struct ew_node *n, int *in)
 {
     const int rank = s->old->values[n->in[0]].t.shape.rank;
@@ -287,6 +305,8 @@ static ew_err copy_spatial(struct sweep *s, const struct ew_node *n, int *in)
         const bool moves = i == 0 || (i < 32 && ((n->op->spatial_in | n->op->filter_in) >> i & 1));
         channel_perm(s->old->values[n->in[i]].t.shape.rank, s->to_last, perm);
         EW_TRY(get(s, n->in[i], moves ? perm : NULL, &in[i]));
+        if (i > 0 && moves && s->to_last)
+            release_original(s, n->in[i], in[i]);
     }
     struct ew_node moved = *n;
     moved.channels_first = !s->to_last;
@@ -491,13 +511,31 @@ static ew_err copy_graph(struct sweep *s)
     return EW_OK;
 }
 
+static ew_err count_reads(struct sweep *s)
+{
+    const struct ew_graph *g = s->old;
+    s->reads = calloc((size_t)g->n_values + 1, sizeof(*s->reads));
+    EW_CHECK(s->reads, EW_ERR_MEMORY, "no memory for the layout of graph %s", g->name);
+    s->n_reads = g->n_values;
+    for (int k = 0; k < g->n_nodes; k++)
+        for (int i = 0; i < g->nodes[k].n_in; i++)
+            if (g->nodes[k].in[i] >= 0)
+                s->reads[g->nodes[k].in[i]]++;
+    for (int i = 0; i < g->n_outputs; i++)
+        s->reads[g->outputs[i]]++;
+    return EW_OK;
+}
+
 static ew_err relayout(struct ew_graph *g, bool to_last)
 {
     struct sweep s = {.old = g, .to_last = to_last, .transpose = &ew_op_transpose};
     EW_TRY(ew_graph_new(g->name, &s.new));
     ew_err e = ew_graph_infer(g);
     if (e == EW_OK)
+        e = count_reads(&s);
+    if (e == EW_OK)
         e = copy_graph(&s);
+    free(s.reads);
     free(s.lazy);
     free(s.made);
     free(s.first_made);

@@ -14,6 +14,7 @@
 #include "plan/plan_impl.h"
 
 #define LARGE ((size_t)16 << 20) /* bytes: such weights are given back as they are packed */
+#define TAKEN ((size_t)1 << 20)  /* such change over to the plan, and passes fold into them */
 
 /* Data of a graph's values. */
 struct held {
@@ -104,7 +105,7 @@ ew_err ew_plan_take_weights(struct ew_plan *p)
         const struct held *h = &r.theirs.held[i], *own = find(&r.mine, h->data);
         struct ew_tensor *t = &p->source->values[h->value].t;
         const size_t bytes = ew_tensor_bytes(t);
-        if (h->count != 1 || !own || own->count != 1 || bytes < LARGE ||
+        if (h->count != 1 || !own || own->count != 1 || bytes < TAKEN ||
             !ew_arena_move(&p->clone->arena, &p->source->arena, t->data, bytes))
             continue;
         p->moved[p->n_moved++] = (struct ew_plan_moved){t->data, bytes};

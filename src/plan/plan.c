@@ -210,6 +210,7 @@ static ew_err copy_graph(struct ew_plan *p, struct ew_graph *g)
             EW_TRY(ew_plan_take_weights(p));
             EW_TRY(ew_pass_drop_identity(p->clone));
             EW_TRY(ew_pass_fold_flatten_own(p->clone));
+            EW_TRY(ew_pass_fold_batch_norm_own(p->clone));
         }
         if (ew_backend_info(p->be)->lowers_pow2)
             EW_TRY(ew_pass_lower_dpu(p->clone));

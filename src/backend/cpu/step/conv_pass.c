@@ -207,13 +207,13 @@ void ew_conv_pack(const struct ew_backend *be, struct ew_conv_pass *p, const flo
                 &a);
 }
 
-#define PIECE_BYTES (8 << 20)
+#define PIECE_BYTES (1 << 20)
 #define TILE_ROWS   64 /* more than any instruction set's tile of packing has outputs */
 
-/* Tiles of a matrix product are blocks of outputs, which follow each other in the filter. */
+/* Tiles of packing are blocks of outputs, which follow each other in the filter. */
 bool ew_conv_packs_pieces(enum ew_conv_method m, const struct ew_conv_shape *s)
 {
-    return m == EW_CONV_GEMM && s->groups == 1;
+    return (m == EW_CONV_GEMM || m == EW_CONV_WINOGRAD) && s->groups == 1;
 }
 
 size_t ew_conv_pack_piece(const struct ew_backend *be, struct ew_conv_pass *p, const float *w,
@@ -222,7 +222,7 @@ size_t ew_conv_pack_piece(const struct ew_backend *be, struct ew_conv_pass *p, c
     const struct ew_conv_shape *s = &p->conv.shape;
     const struct ew_conv_axis *a = s->axis;
     const int64_t row = (int64_t)a[0].taps * a[1].taps * a[2].taps * s->cin * (int64_t)sizeof(*w);
-    const int64_t tiles = ew_cpu(be)->isa->conv_pack_tiles(s);
+    const int64_t tiles = pack_tile_count(ew_cpu(be)->isa, p);
     const int64_t step = ew_max_i64(PIECE_BYTES / ew_max_i64(row, 1) * tiles / s->cout, 1);
     struct packing part = {ew_cpu(be)->isa, p, w, *next};
     const int64_t end = ew_min_i64(*next + step, tiles);
