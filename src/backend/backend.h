@@ -124,7 +124,8 @@ struct ew_kernel {
     unsigned packs; /* bit i: `run` knows in[i] only by what is packed of it */
     unsigned roles; /* that it can play in fused groups: the backend's own bits (group.h) */
     bool fresh;     /* backward: it heeds c->fresh, so gradients need not be cleared before it */
-    bool in_place;  /* backward: din[0] may be dout[0] where it is fresh */
+    bool in_place;  /* backward: din[0] may be dout[0] where it is fresh; forward: out[0] may be the
+                       residual in[3] */
     /* Batch norms in training: `run` in two halves, between which others may change what the first
      * has left in c->aux.  Forward that is mean and 1 / std, a number a channel each; backward,
      * after those, two numbers a channel that are means over the rows of this call and sums over

@@ -45,6 +45,20 @@ static void share_buffer(struct ew_plan *p, const struct ew_step *s, int step)
                   flags & EW_OP_VIEW ? -1 : step);
 }
 
+/* out[0] in place of a residual that nobody reads afterwards, nor the step as anything else. */
+static void share_residual(struct ew_plan *p, const struct ew_step *s, int step)
+{
+    const struct ew_call *c = &s->call;
+    if (!s->kernel.in_place || c->n_in < 4 || !c->in[3] || !c->out[0] || c->out_step ||
+        p->joined[p->g->nodes[s->node].in[3]] >= 0)
+        return;
+    const struct ew_slot *residual = slot_of(c->in[3]);
+    for (int i = 0; i < 3; i++)
+        if (c->in[i] && slot_of(c->in[i])->buffer == residual->buffer)
+            return;
+    take_over(p, residual, slot_of(c->out[0]), step);
+}
+
 /* The gradient of in[0] in place of that of out[0], where the kernel can write it there. */
 static void share_gradient(struct ew_plan *p, const struct ew_step *s, int step)
 {
@@ -95,6 +109,7 @@ ew_err ew_plan_make_buffers(struct ew_plan *p)
         if (s->node < 0 || s->phase != EW_PHASE_FORWARD)
             continue;
         share_buffer(p, s, k);
+        share_residual(p, s, k);
         if (s->call.out_step) {
             const int v = g->nodes[s->node].out[0], whole = g->nodes[p->joined[v]].out[0];
             EW_TRY(ew_plan_place_part(p, v, &p->values[v], &p->values[whole]));

@@ -133,6 +133,7 @@ struct way {
     size_t (*scratch)(const struct ew_conv_shape *);
     void (*run)(const struct ew_conv *, int64_t, int64_t, void *);
     double tolerance; /* 0: that of a sum */
+    bool late;        /* shape.late_transform */
 };
 
 typedef void pack_fn(const struct ew_conv_shape *, const float *, float *, int64_t, int64_t);
@@ -380,8 +381,10 @@ static void winograd_pack_twice(const struct ew_kernels *k, const struct ew_conv
 static void walk_forward(const struct ew_kernels *k, const struct way *way)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const struct ew_conv_shape *s = &cases[i].s;
-        if (way->fits && !way->fits(s))
+        struct ew_conv_shape shape = cases[i].s;
+        const struct ew_conv_shape *s = &shape;
+        shape.late_transform = way->late;
+        if ((way->fits && !way->fits(s)) || (way->late && s->axis[1].stride > 1))
             continue;
         ew_test_begin("%s %s: %s", way->name, k->isa, cases[i].name);
         struct conv_data d = {0};
@@ -469,6 +472,8 @@ int main(int argc, char **argv)
             {"conv", NULL, k->conv_pack_size, k->conv_tiles, k->conv_scratch, k->conv_run, 0},
             {"winograd", k->winograd_fits, k->winograd_pack_size, k->winograd_tiles,
              k->winograd_scratch, k->winograd_run, WINOGRAD_TOLERANCE},
+            {"winograd plain filters", k->winograd_fits, k->winograd_pack_size, k->winograd_tiles,
+             k->winograd_scratch, k->winograd_run, WINOGRAD_TOLERANCE, true},
             {"depthwise", k->depthwise_fits, k->depthwise_pack_size, k->depthwise_tiles,
              k->depthwise_scratch, k->depthwise_run, 0},
             {"grouped", k->grouped_fits, k->grouped_pack_size, k->grouped_tiles,

@@ -67,7 +67,9 @@ struct ew_conv_shape {
      * channels.
      */
     int32_t x_step, y_step;
-    bool unpacked; /* winograd only, where winograd_unpacked says so: w is not packed */
+    /* winograd only: w is packed as it is, and each work tile transforms what it multiplies */
+    bool late_transform;
+    bool unpacked; /* winograd only, where winograd_unpacked says so: the same of a w not packed */
 };
 
 /* What is done to a convolution's sums before they are stored:

@@ -4,7 +4,8 @@
  * The fastest kernel of a layer may keep several times the bytes of its weights: Winograd's
  * transformed filters take up to 36 numbers for 9.  A dry plan says what the rules would take.
  * Where that is too much, layers change to the kernel that packs least, those first that lose the
- * fewest estimated cycles for a byte, until it fits. */
+ * fewest estimated cycles for a byte, until it fits; where that does not suffice, all to the one
+ * that takes least with its scratch. */
 #include "plan/limit/pack_limit.h"
 
 #include <stdlib.h>
@@ -22,8 +23,10 @@
 struct swap {
     int node;
     const char *kernel;
-    size_t saved;  /* bytes */
-    double slower; /* cycles, estimated */
+    size_t saved;         /* bytes */
+    double slower;        /* cycles, estimated */
+    const char *smallest; /* with its scratch */
+    double smallest_slower;
 };
 
 struct search {
@@ -35,6 +38,7 @@ struct search {
     int n_swaps, used;
     double cycles; /* of all layers by rules, estimated */
     bool once;     /* what is packed is in memory in that form alone */
+    bool smallest; /* all swaps are taken, each to its `smallest` */
 };
 
 /* ---- What a plan takes ---- */
@@ -97,20 +101,30 @@ static ew_err find_swap(struct search *s, struct ew_plan *p, int step)
         now == 0)
         return EW_OK;
     EW_TRY(ew_backend_offer(&query, offers, &n));
-    const struct ew_kernel *least = NULL;
-    for (int i = 0; i < n; i++)
-        if (offers[i].packed && offers[i].packed < (least ? least->packed : now))
+    const struct ew_kernel *least = NULL, *smallest = NULL;
+    for (int i = 0; i < n; i++) {
+        if (!offers[i].packed || offers[i].packed >= now)
+            continue;
+        if (!least || offers[i].packed < least->packed)
             least = &offers[i];
+        if (!smallest ||
+            offers[i].packed + offers[i].scratch < smallest->packed + smallest->scratch)
+            smallest = &offers[i];
+    }
     const int n_known = ew_backend_candidates(&query, known, CANDIDATES);
     const double before = cycles_of(known, n_known, info.kernel);
     s->cycles += before;
     if (!least)
         return EW_OK;
     const double after = cycles_of(known, n_known, least->name);
-    s->swaps[s->n_swaps++] = (struct swap){.node = info.node,
-                                           .kernel = least->name,
-                                           .saved = now - least->packed,
-                                           .slower = after > before ? after - before : 0};
+    const double at_last = cycles_of(known, n_known, smallest->name);
+    s->swaps[s->n_swaps++] =
+        (struct swap){.node = info.node,
+                      .kernel = least->name,
+                      .saved = now - least->packed,
+                      .slower = after > before ? after - before : 0,
+                      .smallest = smallest->name,
+                      .smallest_slower = at_last > before ? at_last - before : 0};
     return EW_OK;
 }
 
@@ -130,6 +144,15 @@ static void take_swaps(struct search *s, size_t bytes)
         s->kernels[s->swaps[s->used].node] = s->swaps[s->used].kernel;
         saved += s->swaps[s->used].saved;
     }
+}
+
+static void take_smallest(struct search *s)
+{
+    for (int i = 0; i < s->n_swaps; i++) {
+        s->kernels[s->swaps[i].node] = s->swaps[i].smallest;
+        s->swaps[i].slower = s->swaps[i].smallest_slower;
+    }
+    s->smallest = true;
 }
 
 /* ---- The search ---- */
@@ -162,10 +185,13 @@ static ew_err search(struct search *s)
         EW_TRY(e);
         if (bytes <= limit)
             return EW_OK;
-        EW_CHECK(s->used < s->n_swaps, EW_ERR_LIMIT,
+        EW_CHECK(!s->smallest, EW_ERR_LIMIT,
                  "%s needs at least %zu bytes, %zu more than the limit of %zu", s->g->name, bytes,
                  bytes - limit, limit);
-        take_swaps(s, bytes - limit);
+        if (s->used < s->n_swaps)
+            take_swaps(s, bytes - limit);
+        else
+            take_smallest(s);
     }
 }
 

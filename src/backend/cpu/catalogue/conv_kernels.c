@@ -55,12 +55,20 @@ static ew_err prepare_method(const struct ew_call *c, enum ew_conv_method m)
     return EW_OK;
 }
 
+/* The residual is read where the sum is written, and before it is (ew_epilogue.add). */
+static bool adds_in_place(const struct ew_call *c, enum ew_conv_method m)
+{
+    return c->n_in > 3 && !((const struct ew_conv_attr *)c->attr)->end.add_after &&
+           (m == EW_CONV_GEMM || m == EW_CONV_WINOGRAD);
+}
+
 /* Statistics are taken of the sums, to which nothing more may be done. */
 static struct ew_kernel forward_by(const struct ew_kernel_case *c, enum ew_conv_method m,
                                    ew_err (*prepare)(const struct ew_call *))
 {
     struct ew_kernel k = ew_conv_forward_kernel(c->c, m, &c->shape);
     k.prepare = prepare;
+    k.in_place = adds_in_place(c->c, m);
     if (act_of(c->c) != EW_ACT_NONE || c->c->n_in > 3)
         k.roles &= ~(unsigned)EW_ROLE_OUTPUT_NORM_STATS;
     return k;
@@ -82,6 +90,24 @@ EW_FORWARD_BY(depthwise, EW_CONV_DEPTHWISE)
 EW_FORWARD_BY(grouped, EW_CONV_GROUPED)
 EW_FORWARD_BY(batch_lanes, EW_CONV_BATCH_LANES)
 EW_FORWARD_BY(pixel_lanes, EW_CONV_PIXEL_LANES)
+
+static ew_err prepare_winograd_plain(const struct ew_call *c)
+{
+    struct ew_conv_shape s;
+    EW_TRY(shape_of(c, &s));
+    s.late_transform = true;
+    ew_conv_forward_prepare(c, EW_CONV_WINOGRAD, &s, &((const struct ew_conv_attr *)c->attr)->end);
+    return EW_OK;
+}
+
+static struct ew_kernel make_winograd_plain(const struct ew_kernel_case *c)
+{
+    struct ew_kernel_case plain = *c;
+    plain.shape.late_transform = true;
+    struct ew_kernel k = forward_by(&plain, EW_CONV_WINOGRAD, prepare_winograd_plain);
+    k.name = "winograd, plain filters";
+    return k;
+}
 
 /* The others, whose prepare functions know forward from backward. */
 #define EW_PREPARE_BY(name, call)                                                                  \
@@ -190,10 +216,19 @@ static const struct ew_kernel_entry forward[] = {
      .folder = "winograd",
      .fuses = EPILOGUE,
      .test = "backend/test_kernel_conv.c",
-     .rules = {EW_IF_NO_INPUT_NORM, EW_IF_WINOGRAD, EW_IF_WINOGRAD_WIDE, EW_IF_WINOGRAD_WINS},
+     .rules = {EW_IF_NO_INPUT_NORM, EW_IF_WINOGRAD, EW_IF_WINOGRAD_WIDE, EW_IF_WINOGRAD_WINS,
+               EW_IF_WORTH_THE_BYTES},
      .cycles = ew_conv_winograd_cycles,
      .detail = ew_conv_winograd_form,
      .make = make_winograd},
+    {.name = "winograd, plain filters",
+     .folder = "winograd",
+     .fuses = EPILOGUE,
+     .test = "backend/test_kernel_conv.c",
+     .rules = {EW_IF_NO_INPUT_NORM, EW_IF_WINOGRAD, EW_IF_WINOGRAD_WIDE, EW_IF_WINOGRAD_WINS,
+               EW_IF_PLAIN_FILTERS},
+     .cycles = ew_conv_winograd_plain_cycles,
+     .make = make_winograd_plain},
     {.name = "implicit gemm",
      .folder = "gemm",
      .fuses = EPILOGUE "; batch norm before a 1x1; statistics of the batch norm after it",

@@ -71,6 +71,33 @@ bool ew_if_winograd_wins(const struct ew_kernel_case *c)
     return c->k->winograd_pays(&c->shape, c->c->train);
 }
 
+bool ew_if_plain_filters(const struct ew_kernel_case *c)
+{
+    return !c->c->train && c->shape.axis[1].stride == 1;
+}
+
+#define WORTH_BYTES ((size_t)3 << 20) /* that plain filters save */
+#define WORTH_TILES 64                /* that share a filter's transforms: a few per cent of them */
+#define FAR_BYTES   ((size_t)16 << 20) /* of filters that come from memory: reading fewer pays */
+
+/* Winograd's filters take up to four times the bytes of plain ones, which are transformed at each
+ * run: 10 to 25 % of a layer's time where many image tiles meet each of them, more where few do.
+ * Batches do not count, so that plans of several have the same kernels. */
+bool ew_if_worth_the_bytes(const struct ew_kernel_case *c)
+{
+    struct ew_conv_shape plain = c->shape;
+    const int64_t samples = c->c->in[0]->shape.rank ? c->c->in[0]->shape.dim[0] : 1;
+    if (!ew_if_plain_filters(c) || !ew_if_winograd(c))
+        return true;
+    plain.late_transform = true;
+    const size_t transformed = ew_conv_packed_bytes(c->k, EW_CONV_WINOGRAD, &c->shape);
+    const size_t bytes = ew_conv_packed_bytes(c->k, EW_CONV_WINOGRAD, &plain);
+    const struct ew_conv_axis *a = c->shape.axis;
+    const int64_t images = (int64_t)c->shape.batch * a[0].out / ew_max_i64(samples, 1);
+    const int64_t tiles = images * ((a[1].out + 3) / 4) * ((a[2].out + 3) / 4); /* of 4x4 */
+    return transformed < bytes + WORTH_BYTES || (tiles < WORTH_TILES && bytes < FAR_BYTES);
+}
+
 bool ew_if_winograd_5x5(const struct ew_kernel_case *c)
 {
     return c->k->winograd_5x5_pays(&c->shape);
@@ -144,6 +171,13 @@ double ew_conv_gemm_cycles(const struct ew_kernel_case *c)
 double ew_conv_winograd_cycles(const struct ew_kernel_case *c)
 {
     return c->k->winograd_cycles(&c->shape, c->c->train);
+}
+
+double ew_conv_winograd_plain_cycles(const struct ew_kernel_case *c)
+{
+    struct ew_conv_shape plain = c->shape;
+    plain.late_transform = true;
+    return c->k->winograd_cycles(&plain, c->c->train);
 }
 
 static bool wants(const struct ew_kernel_case *c, int gradient)

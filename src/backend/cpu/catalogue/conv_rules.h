@@ -19,6 +19,8 @@
 #define EW_IF_WINOGRAD        {"no groups or dilation, square filter: 3x3 or 5x5 with stride 1, or of 3 to 5 strides; any taps in time", ew_if_winograd}
 #define EW_IF_WINOGRAD_WIDE   {"16 channels or more on both sides", ew_if_winograd_wide}
 #define EW_IF_WINOGRAD_WINS   {"fewer estimated cycles than implicit gemm", ew_if_winograd_wins, true}
+#define EW_IF_WORTH_THE_BYTES {"training, a stride, or transformed filters take less than 3 MiB more than plain ones; else fewer than 64 image tiles a sample and plain filters below 16 MiB", ew_if_worth_the_bytes}
+#define EW_IF_PLAIN_FILTERS   {"inference, stride 1", ew_if_plain_filters}
 #define EW_IF_WINOGRAD_5X5    {"5x5 with stride 1, 3 to 32 inputs, 8 to 64 outputs, 1.5 times fewer operations than direct, transforms fit L2", ew_if_winograd_5x5}
 #define EW_IF_TAP_PAIRS       {"at most 3/4 of the (output, tap) pairs meet a pixel, or a strided 1x1 of few pixels", ew_if_tap_pairs}
 #define EW_IF_DENSE_PAIRS     {"at most 4 images per output and 1024 images", ew_if_tap_pairs}
@@ -45,6 +47,8 @@ bool ew_if_pixel_lanes(const struct ew_kernel_case *c);
 bool ew_if_winograd(const struct ew_kernel_case *c);
 bool ew_if_winograd_wide(const struct ew_kernel_case *c);
 bool ew_if_winograd_wins(const struct ew_kernel_case *c);
+bool ew_if_worth_the_bytes(const struct ew_kernel_case *c);
+bool ew_if_plain_filters(const struct ew_kernel_case *c);
 bool ew_if_winograd_5x5(const struct ew_kernel_case *c);
 bool ew_if_tap_pairs(const struct ew_kernel_case *c);
 bool ew_if_gemm_input(const struct ew_kernel_case *c);
@@ -60,6 +64,7 @@ bool ew_if_winograd_dgrad(const struct ew_kernel_case *c);
 /* Estimates: cycles of one core. */
 double ew_conv_gemm_cycles(const struct ew_kernel_case *c);
 double ew_conv_winograd_cycles(const struct ew_kernel_case *c);
+double ew_conv_winograd_plain_cycles(const struct ew_kernel_case *c);
 /* Of both gradients, where both are wanted: dgrad by this method, wgrad by the best. */
 double ew_conv_gemm_grads_cycles(const struct ew_kernel_case *c);
 double ew_conv_winograd_grads_cycles(const struct ew_kernel_case *c);

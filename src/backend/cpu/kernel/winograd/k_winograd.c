@@ -18,6 +18,8 @@
  * In training, weights change at each step, and packing all of them takes as long as a few images'
  * products: 36 lines are written for 9 that are read.  Where tiles are few (shape.unpacked), a work
  * tile transforms those of NR outputs itself, RAW_CHANNELS at a time, and multiplies them at once.
+ * In inference that saves memory (shape.late_transform): filters are packed as they are, 9 numbers
+ * instead of 36, in the order in which work tiles read them.
  */
 #include <math.h>
 
@@ -31,8 +33,7 @@
 #define SLICE    (2 * NR)
 #define MIN_WORK 8 /* work tiles to aim at */
 
-#define RAW_BLOCK      (div_up(42, MR) * MR) /* image tiles in a work tile of shape.unpacked */
-#define RAW_CHANNELS   64                    /* whose weights are transformed at a time */
+#define RAW_CHANNELS   64                             /* whose weights are transformed at a time */
 #define RAW_STEP       (RAW_CHANNELS * NR + 5 * LINE) /* products do not share cache sets */
 #define UNPACKED_BYTES (400 << 10)                    /* of V, at most */
 
@@ -57,13 +58,14 @@ static void init(struct wino *w, const struct ew_conv_shape *s)
     w->cin = cell_channels(s);
     w->cout = s->cout;
     grid_init(&w->grid, s, images_of(s), w->form.out);
-    w->blocks = div_up(w->grid.tiles, s->unpacked ? RAW_BLOCK : BLOCK);
+    const bool raw = transforms_filters(s);
+    w->blocks = div_up(w->grid.tiles, raw ? WINO_LATE_BLOCK : BLOCK);
     w->block = w->blocks ? div_up(w->grid.tiles, w->blocks) : 0;
-    w->slice = s->unpacked ? NR : SLICE;
-    w->m_step = s->unpacked ? RAW_BLOCK * NR : BLOCK * SLICE;
+    w->slice = raw ? NR : SLICE;
+    w->m_step = raw ? WINO_LATE_BLOCK * NR : BLOCK * SLICE;
     /* Few tiles: split over outputs instead, though each part transforms the input anew. */
     w->splits = w->blocks >= MIN_WORK ? 1 : div_up(MIN_WORK, max_i64(w->blocks, 1));
-    w->split = s->unpacked ? NR : div_up(div_up(w->cout, w->splits), SLICE) * SLICE;
+    w->split = raw ? NR : div_up(div_up(w->cout, w->splits), SLICE) * SLICE;
     w->splits = div_up(w->cout, w->split);
     w->column = min_i64(div_up(w->cin, LANES) * LANES, KC);
     w->side = KC / w->column;
@@ -114,7 +116,7 @@ static struct taps live_taps(const struct job *j, int64_t tile, int64_t count)
     const int64_t from = tile / tiles * mosaic / s->batch * t->stride;
     const int64_t to = last / s->batch * t->stride;
     const int64_t lo = max_i64(0, t->pad - to), hi = min_i64(t->taps, t->in + t->pad - from);
-    if (lo >= hi || s->unpacked) /* zeros are multiplied too */
+    if (lo >= hi) /* zeros are multiplied too */
         return (struct taps){0, t->taps};
     return (struct taps){(int)lo, (int)hi};
 }
@@ -296,40 +298,58 @@ static void multiply(const struct job *j, int64_t o, int64_t width)
                     multiply_panel(j, p, k, tile, o + b);
 }
 
-/* Weights in u, of `kc` channels from k on and `width` outputs, with all image tiles. */
+/* Weights in u, of `kc` channels from k on, a part of one tap, and `width` outputs, with all image
+ * tiles that see its frame. */
 static void multiply_raw(const struct job *j, int64_t k, int64_t kc, int64_t width,
                          struct fetch *next)
 {
-    const int64_t calls = j->w.products * div_up(j->count, j->rows) * div_up(j->w.cin, kc);
-    const int64_t share = div_up(next->pieces * next->lines, calls);
+    const int64_t each = tap_channels(&j->conv->shape), tap = k / each;
+    const int64_t calls = j->w.products * div_up(j->count, j->rows);
+    const int64_t chunks = j->conv->shape.unpacked ? div_up(j->w.cin, kc) : 1;
+    const int64_t share = div_up(next->pieces * next->lines, calls * chunks);
     int64_t row[MR];
     for (int64_t r = 0; r < MR; r++)
         row[r] = r * NR;
     for (int64_t p = 0; p < j->w.products; p++)
         for (int64_t tile = 0; tile < j->count; tile += j->rows) {
+            const struct taps live = j->live[tile / j->rows];
             float *m = j->m + p * j->w.m_step + tile * NR;
             const struct micro micro = {.a = j->v + j->point[p] + v_at(j, tile, k),
                                         .w = j->u + p * RAW_STEP,
                                         .kc = kc,
-                                        .from = k ? m : NULL,
+                                        .from = k > live.lo * each ? m : NULL,
                                         .c = m,
                                         .row = row,
                                         .width = width,
                                         .lo = -INFINITY,
                                         .hi = INFINITY};
             fetch_some(next, share);
-            EW_K(micro)(&micro, (int)min_i64(j->rows, j->count - tile));
+            if (tap >= live.lo && tap < live.hi)
+                EW_K(micro)(&micro, (int)min_i64(j->rows, j->count - tile));
         }
 }
 
-/* NR outputs from o on, weights as they lie. */
+/* The taps that any image tile of the work tile sees. */
+static struct taps any_live(const struct job *j)
+{
+    struct taps all = j->live[0];
+    for (int64_t i = 1; i < div_up(j->count, j->rows); i++) {
+        all.lo = j->live[i].lo < all.lo ? j->live[i].lo : all.lo;
+        all.hi = j->live[i].hi > all.hi ? j->live[i].hi : all.hi;
+    }
+    return all;
+}
+
+/* NR outputs from o on, weights as they are. */
 static void run_raw(const struct job *j, int64_t o)
 {
     const struct ew_conv_shape *s = &j->conv->shape;
     const int64_t width = min_i64(NR, packed_width(s->cout) - o);
+    const int64_t each = tap_channels(s), taps = j->w.form.taps * j->w.form.taps;
+    const struct taps live = any_live(j);
     struct fetch next = fetch_filters(j, o + NR);
-    for (int64_t k = 0; k < j->w.cin; k += RAW_CHANNELS) {
-        const int64_t kc = min_i64(RAW_CHANNELS, j->w.cin - k);
+    for (int64_t k = live.lo * each, kc; k < live.hi * each; k += kc) {
+        kc = min_i64(min_i64(RAW_CHANNELS, each - k % each), KC - k % KC); /* of one panel */
         const struct wino_some part = {.w = j->conv->w,
                                        .flip = j->conv->flip,
                                        .c = k,
@@ -338,7 +358,13 @@ static void run_raw(const struct job *j, int64_t o)
                                        .width = width,
                                        .out = j->u,
                                        .size = RAW_STEP};
-        EW_K(winograd_transform)(s, &part);
+        if (s->unpacked) {
+            EW_K(winograd_transform)(s, &part);
+        } else { /* the next lie behind them */
+            EW_K(winograd_transform_packed)(s, &part);
+            next = fetch_lines(j->conv->w + (o * j->w.cin + (k + kc) * width) * taps,
+                               RAW_CHANNELS * taps * width);
+        }
         multiply_raw(j, k, kc, width, &next);
     }
 }
@@ -416,7 +442,7 @@ static int64_t v_size(const struct wino *w)
 
 static int64_t u_size(const struct ew_conv_shape *s, const struct wino *w)
 {
-    return s->unpacked ? w->products * RAW_STEP : 0;
+    return transforms_filters(s) ? w->products * RAW_STEP : 0;
 }
 
 size_t EW_K(winograd_scratch)(const struct ew_conv_shape *s)
@@ -448,7 +474,7 @@ void EW_K(winograd_run)(const struct ew_conv *c, int64_t begin, int64_t end, voi
         }
         last = block;
         for (int64_t o = from; o < min_i64(from + j.w.split, j.w.cout); o += j.w.slice) {
-            if (c->shape.unpacked)
+            if (transforms_filters(&c->shape))
                 run_raw(&j, o);
             else
                 multiply(&j, o, min_i64(SLICE, j.w.cout - o));

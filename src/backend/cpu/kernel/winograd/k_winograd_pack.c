@@ -35,11 +35,27 @@ double EW_K(winograd_seen)(const struct ew_conv_shape *s)
     return (double)seen / ((double)time_taps(s) * s->axis[0].out);
 }
 
+/* Of a vector of weights, for each product: transformed in L2, then read. */
+#define LATE_CYCLES 10
+
+/* shape.late_transform: each work tile reads the filters and transforms them. */
+static double late_cost(const struct ew_conv_shape *s, struct wino_form f, double tiles)
+{
+    const double weights = (double)cell_channels(s) * s->cout,
+                 products = points_of(f) * points_of(f);
+    const double blocks = (double)div_up((int64_t)tiles, WINO_LATE_BLOCK);
+    return tiles * products * weights * EW_K(winograd_seen)(s) / A_CYCLE +
+           product_cost(0, weights * f.taps * f.taps, (int)blocks) +
+           blocks * weights / LANES * products * LATE_CYCLES;
+}
+
 static double form_cost(const struct ew_conv_shape *s, struct wino_form f, int packs)
 {
     const double tiles = (double)tiles_of(s, f.out), products = points_of(f) * points_of(f);
     const double cin = (double)cell_channels(s), seen = cin * EW_K(winograd_seen)(s);
     const double transforms = tiles * products * (seen + s->cout) / A_CYCLE * 3;
+    if (s->late_transform)
+        return late_cost(s, f, tiles) + transforms;
     return product_cost(tiles * seen / cin, products * cin * s->cout, packs) + transforms;
 }
 
@@ -95,8 +111,9 @@ bool EW_K(winograd_fits)(const struct ew_conv_shape *s)
 
 size_t EW_K(winograd_pack_size)(const struct ew_conv_shape *s)
 {
-    const int points = points_of(EW_K(winograd_form)(s));
-    return s->unpacked ? 0 : (size_t)(points * points * wino_product_size(s));
+    const struct wino_form f = EW_K(winograd_form)(s);
+    const int side = s->late_transform ? f.taps : points_of(f);
+    return s->unpacked ? 0 : (size_t)(side * side * wino_product_size(s));
 }
 
 /* Where the transforms of one vector of weights, inputs or outputs lie. */
@@ -237,12 +254,54 @@ void EW_K(winograd_transform)(const struct ew_conv_shape *s, const struct wino_s
         }
 }
 
+/* ---- shape.late_transform: as [block of NR outputs][C][taps][NR] ---- */
+
+static void pack_late(const struct ew_conv_shape *s, const float *w, bool flip, int64_t o,
+                      int64_t width, float *packed)
+{
+    const int64_t taps = s->axis[1].taps * s->axis[2].taps, cin = cell_channels(s);
+    for (int64_t b = 0; b < width; b += LANES)
+        for (int64_t c = 0; c < cin; c += LANES) {
+            float g[FILTER_FLOATS] = {0};
+            filter_square(s, w, flip, c, o + b, g);
+            for (int64_t i = 0; i < min_i64(LANES, cin - c); i++)
+                for (int64_t t = 0; t < taps; t++)
+                    store_n(packed + ((c + i) * taps + t) * width + b,
+                            load(g + (t * LANES + i) * LANES), width - b);
+        }
+}
+
+void EW_K(winograd_transform_packed)(const struct ew_conv_shape *s, const struct wino_some *a)
+{
+    const struct wino_form f = EW_K(winograd_form)(s);
+    const int64_t taps = f.taps * f.taps;
+    const float *filters = a->w + a->o * cell_channels(s) * taps;
+    for (int64_t c = a->c; c < a->c_end; c++)
+        for (int64_t o = 0; o < a->width; o += LANES) {
+            float part[WINO_TAPS * WINO_TAPS * LANES]; /* of fewer outputs than a vector has */
+            const float *g = filters + c * taps * a->width + o;
+            const bool whole = a->width - o >= LANES;
+            for (int64_t t = 0; t < taps && !whole; t++)
+                store(part + t * LANES, load_n(g + t * a->width, a->width - o));
+            const struct wino_filter p = {.g = whole ? g : part,
+                                          .step = whole ? a->width : LANES,
+                                          .out = a->out + (c - a->c) * a->width + o,
+                                          .size = a->size,
+                                          .width = a->width - o};
+            WINO_EACH(f, filter_points, &p);
+        }
+}
+
 void EW_K(winograd_pack)(const struct ew_conv_shape *s, const float *w, bool flip, float *packed,
                          int64_t begin, int64_t end)
 {
     const int64_t whole = packed_width(s->cout), last = min_i64(end * NR, whole);
-    const int64_t cin = cell_channels(s);
+    const int64_t cin = cell_channels(s), taps = s->axis[1].taps * s->axis[2].taps;
     for (int64_t o = begin * NR; o < last; o += NR) {
+        if (s->late_transform) {
+            pack_late(s, w, flip, o, min_i64(NR, whole - o), packed + o * cin * taps);
+            continue;
+        }
         const struct wino_some all = {.w = w,
                                       .flip = flip,
                                       .c_end = cin,

@@ -566,5 +566,16 @@ struct wino_some {
 };
 
 void EW_K(winograd_transform)(const struct ew_conv_shape *s, const struct wino_some *a);
+/* The same of filters that shape.late_transform has packed. */
+void EW_K(winograd_transform_packed)(const struct ew_conv_shape *s, const struct wino_some *a);
+
+/* Image tiles of work tiles that transform filters. */
+#define WINO_LATE_BLOCK (div_up(42, MR) * MR)
+
+/* Work tiles transform filters. */
+INLINE bool transforms_filters(const struct ew_conv_shape *s)
+{
+    return s->unpacked || s->late_transform;
+}
 
 #endif
