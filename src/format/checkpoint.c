@@ -14,7 +14,8 @@
 #define MAX_BYTES   ((size_t)1 << 36)
 #define MAX_CLASSES (1 << 24)
 #define MAX_STATES  (1 << 24)
-#define HEAD_BYTES  24 /* magic, version, reserved */
+#define MAX_NOTES   (1 << 13)
+#define HEAD_BYTES  24 /* magic, version, number of notes */
 #define SUM_BYTES   8
 
 /* A byte that is no text, and line ends of both kinds: a copy that was mangled on the way shows. */
@@ -30,11 +31,38 @@ static void put_double(struct ew_put *p, double v)
     ew_put_int(p, bits);
 }
 
+/* Of a graph that learns for integers: how its weights are rounded.  What is known of images is
+ * written apart. */
+static bool is_kept(const struct ew_note *n)
+{
+    return strncmp(n->key, "qat.", 4) == 0;
+}
+
+static int64_t count_notes(const struct ew_graph *g)
+{
+    int64_t n = 0;
+    for (const struct ew_note *at = g->notes; at; at = at->next)
+        n += is_kept(at);
+    return n;
+}
+
+static void put_notes(struct ew_put *p, const struct ew_graph *g)
+{
+    for (const struct ew_note *at = g->notes; at; at = at->next)
+        if (is_kept(at)) {
+            ew_put_text(p, at->key);
+            ew_put_text(p, at->value);
+        }
+}
+
 static ew_err put_all(struct ew_put *p, const struct ew_checkpoint *c)
 {
+    const int64_t notes = count_notes(c->graph);
+    EW_CHECK(notes <= MAX_NOTES, EW_ERR_LIMIT, "%s: has %lld rounded layers, over %d",
+             c->graph->name, (long long)notes, MAX_NOTES);
     ew_put_bytes(p, magic, sizeof(magic));
     ew_put_int(p, VERSION);
-    ew_put_int(p, 0);
+    ew_put_int(p, notes);
     ew_put_text(p, c->options);
     ew_put_text(p, c->progress);
     ew_put_int(p, c->n_classes);
@@ -51,6 +79,7 @@ static ew_err put_all(struct ew_put *p, const struct ew_checkpoint *c)
         ew_put_int(p, c->states[i].slot);
         ew_put_tensor(p, &c->states[i].t);
     }
+    put_notes(p, c->graph);
     ew_put_int(p, (int64_t)ew_hash_sum(&p->hash));
     return EW_OK;
 }
@@ -83,9 +112,9 @@ int64_t ew_checkpoint_size(const struct ew_checkpoint *c)
 
 /* ---- Reading ---- */
 
-static ew_err check_frame(struct ew_get *in)
+static ew_err check_frame(struct ew_get *in, int64_t *notes)
 {
-    int64_t version, reserved, sum;
+    int64_t version, sum;
     const void *head;
     EW_CHECK(in->size >= sizeof(magic) && memcmp(in->bytes, magic, sizeof(magic)) == 0,
              EW_ERR_FORMAT, "%s: not a checkpoint", in->what);
@@ -102,7 +131,7 @@ static ew_err check_frame(struct ew_get *in)
     EW_CHECK((uint64_t)sum == ew_hash_of(in->bytes, in->size), EW_ERR_FORMAT,
              "%s: is damaged or cut off: its checksum does not fit", in->what);
     EW_CHECK(version == VERSION, EW_ERR_FORMAT, "%s: has no version", in->what);
-    return ew_get_int(in, INT64_MIN, INT64_MAX, &reserved);
+    return ew_get_int(in, 0, MAX_NOTES, notes);
 }
 
 static ew_err get_double(struct ew_get *in, double *out)
@@ -148,9 +177,22 @@ static ew_err get_states(struct ew_get *in, struct ew_checkpoint *c)
     return EW_OK;
 }
 
+static ew_err get_notes(struct ew_get *in, int64_t n, struct ew_graph *g)
+{
+    for (int64_t i = 0; i < n; i++) {
+        struct ew_note note;
+        EW_TRY(ew_get_text(in, &note.key));
+        EW_TRY(ew_get_text(in, &note.value));
+        EW_CHECK(is_kept(&note), EW_ERR_FORMAT, "%s: has a note called %.60s", in->what, note.key);
+        EW_TRY(ew_graph_note_set(g, note.key, note.value));
+    }
+    return EW_OK;
+}
+
 static ew_err get_all(struct ew_get *in, struct ew_checkpoint *c)
 {
-    EW_TRY(check_frame(in));
+    int64_t notes;
+    EW_TRY(check_frame(in, &notes));
     EW_TRY(ew_get_text(in, &c->options));
     EW_TRY(ew_get_text(in, &c->progress));
     EW_TRY(get_classes(in, c));
@@ -160,6 +202,7 @@ static ew_err get_all(struct ew_get *in, struct ew_checkpoint *c)
         EW_TRY(get_double(in, &c->prep.std[i]));
     EW_TRY(ew_graph_get(in, &c->graph));
     EW_TRY(get_states(in, c));
+    EW_TRY(get_notes(in, notes, c->graph));
     EW_CHECK(in->at == in->size, EW_ERR_FORMAT, "%s: has %zu bytes too many", in->what,
              in->size - in->at);
     return EW_OK;
