@@ -161,7 +161,7 @@ INLINE void span_vector(const struct span *s, const struct form f, int64_t c, in
         for (int u = 0; u < taps; u++)
             w[u] = load(s->w + (t * taps + u) * s->wide + c);
         const float *at = s->at[t * s->columns] + c;
-        const int64_t step = s->at[t * s->columns + 1] - s->at[t * s->columns];
+        const int64_t step = f.even ? s->at[t * s->columns + 1] - s->at[t * s->columns] : 0;
         UNROLL
         for (int i = 0; i < reach; i++) {
             if (!f.even)
