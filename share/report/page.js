@@ -61,7 +61,7 @@ const edgewise = (() => {
     const ends = s.points.filter((p) => Number.isFinite(p.low) && p.high > p.low && (p.low > 0 || !f.log));
     if (!ends.length) return [];
     return [{
-      type: 'custom', name: s.name, silent: true, z: 5, yAxisIndex: s.right ? 1 : 0,
+      type: 'custom', name: s.name, silent: true, clip: true, z: 5, yAxisIndex: s.right ? 1 : 0,
       data: ends.map((p) => [p.x, p.low, p.high]), encode: {x: 0, y: [1, 2]}, tooltip: {show: false},
       renderItem(_, api) {
         const shift = bars ? api.barLayout({count: bars, barMaxWidth: 48, barCategoryGap: '24%'})[place].offsetCenter : 0;
