@@ -121,6 +121,7 @@ static void put_all(struct ew_json *j, const struct ew_video_page *p,
                     const struct ew_video_counts *c, int64_t number)
 {
     ew_json_object(j, NULL);
+    ew_json_int(j, "version", EW_VIDEO_PAGE_VERSION);
     ew_json_str(j, "network", p->name);
     ew_json_str(j, "source", p->source);
     ew_json_bool(j, "ended", number < 0);

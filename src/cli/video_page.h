@@ -10,6 +10,7 @@
 #include "cli/canvas.h"
 #include "cli/run_io.h"
 
+#define EW_VIDEO_PAGE_VERSION 1   /* of the file */
 #define EW_VIDEO_PAGE_ANSWERS 240 /* that the page shows */
 
 struct ew_video_answer {
