@@ -94,3 +94,25 @@ int ew_num_text(double x, char out[EW_NUM_CHARS])
     uselocale(before);
     return n;
 }
+
+bool ew_num_ms(const char *text, double *out)
+{
+    static const struct {
+        const char *unit;
+        double ms;
+    } units[] = {{"us", 1e-3}, {"ms", 1}, {"s", 1e3}};
+    const size_t n = strlen(text);
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        char number[32];
+        const size_t k = strlen(units[i].unit);
+        if (n <= k || n - k >= sizeof(number) || strcmp(text + n - k, units[i].unit) != 0)
+            continue;
+        memcpy(number, text, n - k);
+        number[n - k] = 0;
+        if (!ew_num_float(number, out) || !(*out > 0))
+            return false;
+        *out *= units[i].ms;
+        return true;
+    }
+    return false;
+}

@@ -15,6 +15,9 @@ bool ew_num_int(const char *text, int64_t *out);
  * large for a double is refused, what is too small becomes 0. */
 bool ew_num_float(const char *text, double *out);
 
+/* A time with its unit, "16.7ms", "20us" or "1s", in milliseconds; above 0. */
+bool ew_num_ms(const char *text, double *out);
+
 #define EW_NUM_CHARS 32 /* enough for what ew_num_text writes */
 
 /* A short decimal text that reads back as the same double; "inf", "-inf", "nan".  Returns its

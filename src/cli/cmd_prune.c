@@ -25,8 +25,8 @@ static const struct ew_field fields[] = {
      .help = "target: at most this many parameters"},
     {.name = "bytes", .type = EW_FIELD_STR, .offset = FIELD_OF(bytes), .metavar = "N|P%",
      .help = "target: memory of the inference plan, weights and activations"},
-    {.name = "latency", .type = EW_FIELD_STR, .offset = FIELD_OF(latency), .metavar = "MS|P%",
-     .help = "target: milliseconds of one image, measured here"},
+    {.name = "latency", .type = EW_FIELD_STR, .offset = FIELD_OF(latency), .metavar = "TIME|P%",
+     .help = "target: time of one image as 5ms, measured here; a bare number is milliseconds"},
     {.name = "importance", .type = EW_FIELD_ENUM, .offset = FIELD_OF(importance), .def = "l1",
      .choices = ew_importance_names, .help = "what stays: large filters, large batch norm scales, "
      "or what the loss needs (taylor, with --data); random is the control"},
@@ -62,10 +62,12 @@ struct work {
 
 /* ---- What is asked for ---- */
 
-/* "50%", or a number. */
+/* "50%", or a number; of a time also with its unit. */
 static ew_err parse_target(const char *option, const char *text, struct ew_prune_run_opts *out)
 {
     char number[32];
+    if (out->by == EW_PRUNE_LATENCY && ew_num_ms(text, &out->target))
+        return EW_OK;
     const size_t n = strlen(text);
     out->share = n > 1 && text[n - 1] == '%';
     snprintf(number, sizeof(number), "%.*s", (int)(n - out->share), text);
@@ -233,10 +235,11 @@ const struct ew_cmd ew_cmd_prune = {
         "so it is faster without any special kernel.\n"
         "With --data accuracy is measured; --epochs teaches the network again after each of "
         "--steps cuts.",
-    .examples = "prune best.ckpt --macs 50% --data cifar10 --epochs 5 --lr 0.01 -o half.onnx\n"
-                "prune mobilenet_v2.onnx --keep 0.7 --align 8 -o smaller.onnx\n"
-                "prune best.ckpt --latency 5 --global --importance taylor --data cifar10 --steps 4 "
-                "--epochs 2 -o fast.onnx",
+    .examples =
+        "prune best.ckpt --macs 50% --data cifar10 --epochs 5 --lr 0.01 -o half.onnx\n"
+        "prune mobilenet_v2.onnx --keep 0.7 --align 8 -o smaller.onnx\n"
+        "prune best.ckpt --latency 5ms --global --importance taylor --data cifar10 --steps 4 "
+        "--epochs 2 -o fast.onnx",
     .min_args = 1,
     .max_args = 1,
     .opts_size = sizeof(struct ew_prune_opts),

@@ -44,28 +44,6 @@ static ew_err add_point(struct points *p, double x, double y)
 
 /* ---- The limit ---- */
 
-/* "16.7ms", "20us", "1s" in milliseconds. */
-static ew_err parse_time(const char *text, double *out)
-{
-    static const struct {
-        const char *unit;
-        double ms;
-    } units[] = {{"us", 1e-3}, {"ms", 1}, {"s", 1e3}};
-    for (size_t i = 0; i < EW_COUNT(units); i++) {
-        char number[32];
-        const size_t n = strlen(text), k = strlen(units[i].unit);
-        if (n <= k || n - k >= sizeof(number) || strcmp(text + n - k, units[i].unit) != 0)
-            continue;
-        memcpy(number, text, n - k);
-        number[n - k] = 0;
-        if (!ew_num_float(number, out) || !(*out > 0))
-            break;
-        *out *= units[i].ms;
-        return EW_OK;
-    }
-    return ew_fail(EW_ERR_USAGE, "--latency: '%.40s' is not a time such as 16.7ms", text);
-}
-
 static ew_err find_limit(const struct ew_scale_opts *o, struct limit *out)
 {
     const int n = (o->latency != NULL) + (o->memory > 0) + (o->energy > 0) + (o->limit > 0);
@@ -74,7 +52,8 @@ static ew_err find_limit(const struct ew_scale_opts *o, struct limit *out)
     EW_CHECK(!(o->limit > 0) || o->metric, EW_ERR_USAGE, "--limit: of which --metric?");
     if (o->latency) {
         *out = (struct limit){.metric = "median_ms", .unit = "ms"};
-        EW_TRY(parse_time(o->latency, &out->value));
+        EW_CHECK(ew_num_ms(o->latency, &out->value), EW_ERR_USAGE,
+                 "--latency: '%.40s' is not a time such as 16.7ms", o->latency);
     } else if (o->memory > 0) {
         *out = (struct limit){"planned_bytes", "B", (double)o->memory};
     } else if (o->energy > 0) {

@@ -117,6 +117,10 @@ static void floats(void)
     EW_EXPECT_ERR(set(&o, "rate", "inf"), EW_ERR_USAGE, "not between -1 and 1");
     double v = 0;
     EW_EXPECT(ew_num_float("-inf", &v) && isinf(v) && v < 0);
+    EW_EXPECT(ew_num_ms("16.7ms", &v) && fabs(v - 16.7) < 1e-12);
+    EW_EXPECT(ew_num_ms("20us", &v) && fabs(v - 0.02) < 1e-12);
+    EW_EXPECT(ew_num_ms("1s", &v) && fabs(v - 1000) < 1e-12);
+    EW_EXPECT(!ew_num_ms("5", &v) && !ew_num_ms("ms", &v) && !ew_num_ms("-1s", &v));
 }
 
 static void bools_and_choices(void)

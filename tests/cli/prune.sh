@@ -22,6 +22,7 @@ try lenet5 --keep 0.5
 try lenet5 --macs 50% --epochs 3 -o x.onnx
 try lenet5 --macs 50% --importance taylor -o x.onnx
 try lenet5 --macs half -o x.onnx
+try lenet5 --latency 5h -o x.onnx
 try lenet5 --macs 10 -o x.onnx
 try lenet5 --macs 200% -o x.onnx
 try resnet9 --macs 200% -o x.onnx
