@@ -2,6 +2,7 @@
 /* Layers that learn for integers, and their integers in the end. */
 #include "compress/fake_quant.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,25 +28,27 @@ bool ew_fake_quant_any(const struct ew_graph *g)
     return false;
 }
 
-static void key_of(const char *weights, char key[KEY_CHARS])
+static void key_of(const char *value, char key[KEY_CHARS])
 {
-    snprintf(key, KEY_CHARS, "qat.position.%.240s", weights);
+    snprintf(key, KEY_CHARS, "qat.position.%.240s", value);
 }
 
-ew_err ew_fake_quant_note(struct ew_graph *g, const char *weights, int position)
+static ew_err note(struct ew_graph *g, int value, int position)
 {
     char key[KEY_CHARS], text[16];
-    key_of(weights, key);
+    key_of(g->values[value].name, key);
     snprintf(text, sizeof(text), "%d", position);
     return ew_graph_note_set(g, key, text);
 }
 
-/* The position of weights; false where there is none. */
-static bool noted(const struct ew_graph *g, int weights, int *position)
+/* The position of weights or a bias; false where there is none. */
+static bool noted(const struct ew_graph *g, int value, int *position)
 {
     char key[KEY_CHARS];
     int64_t v;
-    key_of(g->values[weights].name, key);
+    if (value < 0)
+        return false;
+    key_of(g->values[value].name, key);
     const char *text = ew_graph_note(g, key);
     if (!text || !ew_num_int(text, &v) || v < EW_POW2_LEAST || v > EW_POW2_MOST)
         return false;
@@ -69,6 +72,42 @@ static int source_of(const struct ew_graph *g, int value)
     return is(g, from, &ew_op_fake_quant) ? from : -1;
 }
 
+static bool is_zero(const struct ew_tensor *t)
+{
+    for (int64_t i = 0; i < ew_tensor_count(t); i++)
+        if (fpclassify(((const float *)t->data)[i]) != FP_ZERO)
+            return false;
+    return true;
+}
+
+/* Where quantising after training would have it, so that learning begins there.  Zeros are anywhere
+ * the same: to learn, such a bias gets the range of the weights instead of the least there is.
+ * One that two layers share has the coarser of both. */
+static ew_err note_bias(struct ew_graph *g, int bias, struct ew_pow2_layer *l)
+{
+    const struct ew_tensor *t = &g->values[bias].t;
+    int other;
+    l->has_bias = is_zero(t);
+    l->bias = l->weights;
+    const int position = ew_pow2_bias(t, l);
+    if (noted(g, bias, &other) && other < position)
+        return EW_OK;
+    return note(g, bias, position);
+}
+
+ew_err ew_fake_quant_note(struct ew_graph *g, const struct ew_node *layer, int weights)
+{
+    const int from = source_of(g, layer->in[0]), bias = layer->n_in > 2 ? layer->in[2] : -1;
+    struct ew_pow2_layer l = {.weights = weights};
+    EW_TRY(note(g, layer->in[1], weights));
+    if (from < 0 || bias < 0 || (layer->op->flags & EW_OP_BATCH_NORM))
+        return EW_OK;
+    const double scale = ew_tensor_get(&g->values[g->nodes[from].in[1]].t, 0);
+    EW_CHECK(ew_pow2_position(scale, &l.input), EW_ERR_INTERNAL,
+             "%s: its input has no power-of-two scale", layer->name);
+    return note_bias(g, bias, &l);
+}
+
 /* True where the node's weights are to be rounded. */
 static bool layer_of(const struct ew_graph *g, int node, struct ew_rounded_layer *out)
 {
@@ -84,12 +123,20 @@ static bool layer_of(const struct ew_graph *g, int node, struct ew_rounded_layer
     return true;
 }
 
-static bool is_known(const struct ew_rounded_layer *list, int n, int weights)
+/* The same of its bias. */
+static bool bias_of(const struct ew_graph *g, const struct ew_rounded_layer *layer,
+                    struct ew_rounded_layer *out)
 {
-    for (int i = 0; i < n; i++)
-        if (list[i].weights == weights)
-            return true;
-    return false;
+    *out = (struct ew_rounded_layer){.weights = layer->bias, .bias = -1, .how = {.pow2 = true}};
+    return layer->how.pow2 && noted(g, layer->bias, &out->how.position);
+}
+
+static void list_once(const struct ew_rounded_layer *l, struct ew_rounded_layer *list, int *n)
+{
+    for (int i = 0; i < *n; i++)
+        if (list[i].weights == l->weights)
+            return;
+    list[(*n)++] = *l;
 }
 
 ew_err ew_fake_quant_layers(const struct ew_graph *g, struct ew_rounded_layer **out, int *n)
@@ -98,12 +145,15 @@ ew_err ew_fake_quant_layers(const struct ew_graph *g, struct ew_rounded_layer **
     *n = 0;
     if (!ew_fake_quant_any(g))
         return EW_OK;
-    *out = calloc((size_t)g->n_nodes + 1, sizeof(**out));
+    *out = calloc(2 * (size_t)g->n_nodes + 1, sizeof(**out)); /* weights and biases */
     EW_CHECK(*out, EW_ERR_MEMORY, "no memory for %d layers", g->n_nodes);
     for (int k = 0; k < g->n_nodes; k++) {
-        struct ew_rounded_layer l;
-        if (layer_of(g, k, &l) && !is_known(*out, *n, l.weights))
-            (*out)[(*n)++] = l;
+        struct ew_rounded_layer l, bias;
+        if (!layer_of(g, k, &l))
+            continue;
+        list_once(&l, *out, n);
+        if (bias_of(g, &l, &bias))
+            list_once(&bias, *out, n);
     }
     return EW_OK;
 }
@@ -182,6 +232,7 @@ static ew_err settle_layer(struct ew_graph *g, int node)
     n.in = in;
     if (noted(g, in[1], &position)) {
         struct ew_pow2_layer l = {.weights = position};
+        l.has_bias = noted(g, in[2], &l.bias);
         EW_CHECK(ew_pow2_position(ew_qview_scale(g, &x), &l.input), EW_ERR_FORMAT,
                  "%s: its input has no power-of-two scale", n.name);
         EW_TRY(ew_pow2_weights(g, &l, n.n_in, in));

@@ -4,8 +4,9 @@
  * Activations go through fake_quant nodes, at the places and with the scales at which ew_quantize
  * puts quantisers.  Weights stay float32 parameters; a layer whose input comes from fake_quant is
  * trained with its weights rounded (plan/plan.h), and gets integer weights when the graph is
- * settled (ew_pass_settle_quant).  The position of a layer's weights in the power-of-two scheme is
- * a note of the graph. */
+ * settled (ew_pass_settle_quant).  In the power-of-two scheme biases are int8 too, and the
+ * positions of a layer's weights and bias are notes of the graph; otherwise biases stay float32,
+ * since their int32 are as good. */
 #ifndef EW_COMPRESS_FAKE_QUANT_H
 #define EW_COMPRESS_FAKE_QUANT_H
 
@@ -15,10 +16,11 @@
 
 /* True where the graph has fake_quant nodes. */
 bool ew_fake_quant_any(const struct ew_graph *g);
-/* The layers whose weights are to be rounded, for the caller to free; *n 0: there are none.
- * Weights that two layers share are there once. */
+/* The weights and biases that are to be rounded, for the caller to free; *n 0: there are none.
+ * Those that two layers share are there once. */
 ew_err ew_fake_quant_layers(const struct ew_graph *g, struct ew_rounded_layer **out, int *n);
-/* Notes the position of weights. */
-ew_err ew_fake_quant_note(struct ew_graph *g, const char *weights, int position);
+/* Notes the position of a layer's weights, and where its bias is then; the fake_quant of its input
+ * is there already. */
+ew_err ew_fake_quant_note(struct ew_graph *g, const struct ew_node *layer, int weights);
 
 #endif

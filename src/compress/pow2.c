@@ -101,11 +101,10 @@ static ew_err add_constant(struct ew_graph *g, int value, int position, int *out
     return ew_graph_add(g, &ew_op_dequantize_linear, NULL, NULL, in, 3, out, 1);
 }
 
-/* A bias is shifted left to the position of the sums, so its own may not be finer. */
-static int bias_position(const struct ew_tensor *t, const struct ew_pow2_layer *l)
+int ew_pow2_bias(const struct ew_tensor *bias, const struct ew_pow2_layer *l)
 {
-    const int sums = l->input + l->weights, best = ew_pow2_best(t->data, ew_tensor_count(t));
-    const int least = sums - EW_POW2_BIAS_SHIFT;
+    const int sums = l->input + l->weights, least = sums - EW_POW2_BIAS_SHIFT;
+    const int best = l->has_bias ? l->bias : ew_pow2_best(bias->data, ew_tensor_count(bias));
     return best > sums ? sums : (best < least ? least : best);
 }
 
@@ -115,5 +114,5 @@ ew_err ew_pow2_weights(struct ew_graph *g, const struct ew_pow2_layer *l, int n_
     EW_TRY(add_constant(g, in[1], l->weights, &in[1]));
     if (bias < 0)
         return EW_OK;
-    return add_constant(g, bias, bias_position(&g->values[bias].t, l), &in[2]);
+    return add_constant(g, bias, ew_pow2_bias(&g->values[bias].t, l), &in[2]);
 }

@@ -36,10 +36,16 @@ static inline float ew_pow2_scale(int position)
     return ldexpf(1, -position);
 }
 
-/* The positions round a layer: of its input and weights. */
+/* The positions round a layer: of its input, weights and bias. */
 struct ew_pow2_layer {
     int input, weights;
+    int bias; /* where has_bias; otherwise it is chosen by its values */
+    bool has_bias;
 };
+
+/* Where the layer's bias is an integer: a bias is shifted left to the position of the sums, so its
+ * own may not be finer, and shifts are limited. */
+int ew_pow2_bias(const struct ew_tensor *bias, const struct ew_pow2_layer *l);
 
 /* in[0] of the layer being dequantised already: replaces in[1] and in[2] by dequantised int8 with
  * scalar scales and explicit zero points. */

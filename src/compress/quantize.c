@@ -321,9 +321,8 @@ static ew_err add_weights(struct quantizer *q, int k, const struct ew_node *n, i
 {
     struct ew_qview x;
     if (q->o->learn)
-        return q->o->scheme == EW_QUANTIZE_POW2
-                   ? ew_fake_quant_note(q->g, q->g->values[in[1]].name, q->weights[k])
-                   : EW_OK;
+        return q->o->scheme == EW_QUANTIZE_POW2 ? ew_fake_quant_note(q->g, n, q->weights[k])
+                                                : EW_OK;
     if (q->o->scheme != EW_QUANTIZE_POW2)
         return ew_quantize_weights(q->g, n, in);
     if (n->op == &ew_op_batch_norm || !ew_qview_of(q->g, in[0], &x))

@@ -15,9 +15,9 @@ struct ew_weight_rounding {
     int position; /* q stands for q * 2^-position */
 };
 
-/* A layer of a graph that is trained with its weights rounded. */
+/* Weights of a graph, or a bias of int8, which are rounded in training. */
 struct ew_rounded_layer {
-    int weights, bias; /* values; bias -1: none */
+    int weights, bias; /* values; bias: which the scales of weights by channel need; -1: none */
     struct ew_weight_rounding how;
 };
 

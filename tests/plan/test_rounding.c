@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training with rounded weights.  On a device with memory of its own steps once saw the weights as
- * they were: only the host's were rounded. */
+/* Training with rounded weights and biases.  On a device with memory of its own steps once saw the
+ * weights as they were: only the host's were rounded. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #define BATCH 4
 #define STEPS 3
 
-static const char *const names[] = {"conv1.weight", "conv2.weight", "fc1.weight"};
-#define LAYERS 3
+static const char *const names[] = {"conv1.weight", "conv2.weight", "fc1.weight", "fc1.bias"};
+#define LAYERS 4
 
 struct result {
     float loss[STEPS];
@@ -29,6 +29,9 @@ static struct ew_graph *network(void)
     struct ew_graph *g = NULL;
     EW_EXPECT_OK(ew_model_build("lenet5", &o, &g));
     EW_EXPECT_OK(ew_model_init("lenet5", 1, g));
+    const struct ew_tensor *bias = &g->values[ew_graph_find(g, "fc1.bias")].t;
+    for (int64_t i = 0; i < ew_tensor_count(bias); i++)
+        ((float *)bias->data)[i] = (float)(i % 7) / 10;
     EW_EXPECT_OK(ew_objective_add(g));
     return g;
 }
