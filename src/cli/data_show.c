@@ -231,9 +231,12 @@ static ew_err info_text(const struct ew_dataset *d, const struct facts *f)
         if (i->count[s])
             printf("%-10s %s\n", ew_split_name((enum ew_split)s), ew_text_count(i->count[s], a));
     print_classes(d);
-    if (i->h)
-        printf("%-10s %lldx%lldx%lld\n", i->frames ? "clips" : "images", (long long)i->h,
-               (long long)i->w, (long long)i->c);
+    if (i->frames)
+        printf("%-10s %lldx%lldx%lldx%lld\n", "clips", (long long)i->frames,
+               (long long)(i->h / i->frames), (long long)i->w, (long long)i->c);
+    else if (i->h)
+        printf("%-10s %lldx%lldx%lld\n", "images", (long long)i->h, (long long)i->w,
+               (long long)i->c);
     else
         printf("%-10s of several sizes, %lld channels\n", "images", (long long)i->c);
     print_numbers("mean", f->stats.mean, i->c);
@@ -274,7 +277,9 @@ static ew_err info_json(const struct ew_dataset *d, const struct facts *f)
     for (int64_t k = 0; k < i->classes; k++)
         ew_json_str(&j, NULL, ew_dataset_class(d, k));
     ew_json_end(&j);
-    ew_json_int(&j, "height", i->h);
+    if (i->frames)
+        ew_json_int(&j, "frames", i->frames);
+    ew_json_int(&j, "height", i->frames ? i->h / i->frames : i->h);
     ew_json_int(&j, "width", i->w);
     ew_json_int(&j, "channels", i->c);
     json_numbers(&j, "mean", f->stats.mean, i->c);

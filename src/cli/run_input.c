@@ -139,12 +139,11 @@ static ew_err copy_image(const struct ew_network *net, const struct ew_value *v,
                          const struct ew_run_input *it, struct ew_tensor *to)
 {
     struct ew_image_input *in;
-    char text[EW_PREPROCESS_CHARS];
+    char text[EW_IMAGE_INPUT_CHARS];
     EW_TRY(ew_image_input_new(v, &net->card.prep, net->graph->name, &in));
     const ew_err e = ew_image_input_read(in, it->path, 0, to);
     if (e == EW_OK)
-        EW_INFO("%s: %s", it->path,
-                ew_preprocess_text(ew_image_input_prep(in), ew_image_input_size(in), text));
+        EW_INFO("%s: %s", it->path, ew_image_input_text(in, text));
     ew_image_input_free(in);
     return e;
 }

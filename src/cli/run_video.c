@@ -491,6 +491,18 @@ static ew_err check(const struct ew_run_video *v, struct video *t)
     return EW_OK;
 }
 
+/* What becomes of frames, and of which size raw ones must be. */
+static void say_frames(const struct video *t)
+{
+    char text[EW_IMAGE_INPUT_CHARS];
+    ew_image_input_text(t->images, text);
+    if (strcmp(t->v->source, "-") == 0)
+        EW_INFO("standard input: raw RGB, a byte each, %lld wide and %lld high; %s",
+                (long long)t->side[1], (long long)t->side[0], text);
+    else
+        EW_INFO("%s: %s", t->v->source, text);
+}
+
 static ew_err run_threads(struct video *t)
 {
     pthread_t decoder, shower;
@@ -576,6 +588,7 @@ static ew_err run(struct video *t)
     const struct ew_video_opts o = {
         .stride = 1, .h = t->side[0], .w = t->side[1], .full = v->annotate || v->sheet || v->live};
     EW_TRY(ew_video_source_open(v->source, &o, &t->source));
+    say_frames(t);
     t->drops = t->source.live || v->fps > 0;
     memset(t->clip, 0, (size_t)(3 * t->frames * t->side[0] * t->side[1]));
     if (!v->slide)

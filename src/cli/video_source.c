@@ -11,6 +11,7 @@
 #include "base/log.h"
 
 #define REOPEN_TRIES 10
+#define RAW_FPS      25 /* raw frames have no times; FFmpeg takes theirs for 25 a second, too */
 
 ew_err ew_video_source_open(const char *name, const struct ew_video_opts *o,
                             struct ew_video_source *out)
@@ -49,7 +50,7 @@ static ew_err read_raw(struct ew_video_source *s, struct ew_video_frame *out, bo
         EW_WARN("standard input: the last frame has %zu of %zu bytes and is left out", have, size);
     out->h = out->full_h = s->o.h;
     out->w = out->full_w = s->o.w;
-    out->time_us = 0;
+    out->time_us = s->n * 1000000 / RAW_FPS;
     out->decode_ns = ew_clock_ns() - start;
     if (!*end && s->o.full) {
         EW_TRY(ew_bytes_need(&out->full, size));

@@ -21,9 +21,10 @@
 static int channels_of(const struct ew_graph *g)
 {
     const struct ew_value *v = g->n_inputs ? &g->values[g->inputs[0]] : NULL;
-    if (!v || v->t.shape.rank != 4)
+    const int rank = v ? v->t.shape.rank : 0;
+    if (rank != 4 && rank != 5)
         return EW_SAMPLE_CHANNELS;
-    const int64_t n = v->t.shape.dim[v->channels_last ? 3 : 1];
+    const int64_t n = v->t.shape.dim[v->channels_last ? rank - 1 : 1];
     return n >= 1 && n < EW_SAMPLE_CHANNELS ? (int)n : EW_SAMPLE_CHANNELS;
 }
 

@@ -2,6 +2,8 @@
 /* Pixels to a network's input: what data/augment.h makes, in the input's layout and type. */
 #include "format/image_input.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "data/augment.h"
@@ -12,7 +14,8 @@ struct ew_image_input {
     struct ew_augmenter *augmenter;
     struct ew_preprocess prep;
     int64_t size[3]; /* of clips: all frames, which lie one below the other */
-    int64_t frames;  /* 0: images */
+    int64_t frames;  /* of a clip; 1: images */
+    bool clips;
     bool channels_last, batched;
     float *made; /* [H, W, C] */
 };
@@ -35,10 +38,10 @@ static ew_err find_size(const struct ew_value *v, const char *what, struct ew_im
     const int64_t *d = s->dim + s->rank - 3; /* H, W, C, or the last three of C, T, H, W */
     in->channels_last = channels_last(v);
     in->batched = s->rank >= 4;
-    if (s->rank == 5)
-        in->frames = s->dim[in->channels_last ? 1 : 2];
+    in->clips = s->rank == 5;
+    in->frames = in->clips ? s->dim[in->channels_last ? 1 : 2] : 1;
     const bool shifted = !in->channels_last && s->rank < 5;
-    in->size[0] = d[in->channels_last ? 0 : 1] * (in->frames ? in->frames : 1);
+    in->size[0] = d[in->channels_last ? 0 : 1] * in->frames;
     in->size[1] = d[in->channels_last ? 1 : 2];
     in->size[2] = in->channels_last ? d[2] : shifted ? d[0] : s->dim[1];
     EW_CHECK((in->size[2] == 1 || in->size[2] == 3) && in->size[0] > 0 && in->size[1] > 0,
@@ -59,9 +62,9 @@ static ew_err set_up(const struct ew_value *v, const char *what, struct ew_image
     }
     EW_TRY(ew_preprocess_check(&in->prep, what));
     const struct ew_image_spec spec = {
-        .h = in->size[0], .w = in->size[1], .c = in->size[2], .prep = in->prep};
+        .h = in->size[0] / in->frames, .w = in->size[1], .c = in->size[2], .prep = in->prep};
     EW_TRY(ew_augmenter_new(&spec, &in->augmenter));
-    in->made = malloc((size_t)(spec.h * spec.w * spec.c) * sizeof(*in->made));
+    in->made = malloc((size_t)(in->size[0] * spec.w * spec.c) * sizeof(*in->made));
     EW_CHECK(in->made, EW_ERR_MEMORY, "%s: no memory for an image", what);
     return EW_OK;
 }
@@ -94,9 +97,18 @@ const int64_t *ew_image_input_size(const struct ew_image_input *in)
     return in->size;
 }
 
-const struct ew_preprocess *ew_image_input_prep(const struct ew_image_input *in)
+const char *ew_image_input_text(const struct ew_image_input *in, char buf[EW_IMAGE_INPUT_CHARS])
 {
-    return &in->prep;
+    const int64_t frame[] = {in->size[0] / in->frames, in->size[1], in->size[2]};
+    struct ew_preprocess prep = in->prep;
+    if (!in->clips)
+        return ew_preprocess_text(&prep, frame, buf);
+    char text[EW_PREPROCESS_CHARS];
+    if (prep.resize == EW_RESIZE_DEFAULT) /* decoders make frames that cover the input */
+        prep.resize = EW_RESIZE_COVER;
+    ew_preprocess_text(&prep, frame, text);
+    snprintf(buf, EW_IMAGE_INPUT_CHARS, "%lld frames, each %s", (long long)in->frames, text);
+    return buf;
 }
 
 /* Image `index` of the batch. */
@@ -111,12 +123,28 @@ static ew_err image_at(const struct ew_image_input *in, int64_t index, struct ew
     return EW_OK;
 }
 
+/* An image; of a clip each frame. */
+static ew_err make(struct ew_image_input *in, const struct ew_sample *image)
+{
+    const int64_t n = in->frames, size = in->size[0] * in->size[1] * in->size[2] / n;
+    struct ew_sample frame = *image;
+    EW_CHECK(image->h % n == 0, EW_ERR_SHAPE,
+             "a clip of %lld frames, one below the other, cannot have %lld rows", (long long)n,
+             (long long)image->h);
+    frame.h = image->h / n;
+    for (int64_t i = 0; i < n; i++) {
+        frame.pixels = image->pixels + i * frame.h * image->sy;
+        EW_TRY(ew_augmenter_run(in->augmenter, &frame, 0, 0, in->made + i * size));
+    }
+    return EW_OK;
+}
+
 ew_err ew_image_input_put(struct ew_image_input *in, const struct ew_sample *image, int64_t index,
                           struct ew_tensor *to)
 {
     struct ew_tensor one = *to;
     EW_TRY(image_at(in, index, &one));
-    EW_TRY(ew_augmenter_run(in->augmenter, image, 0, 0, in->made));
+    EW_TRY(make(in, image));
     const int64_t pixels = in->size[0] * in->size[1], channels = in->size[2];
     const float *from = in->made;
     for (int64_t i = 0; i < pixels; i++) {
@@ -131,8 +159,13 @@ ew_err ew_image_input_put(struct ew_image_input *in, const struct ew_sample *ima
 static ew_err read_clip(struct ew_image_input *in, const char *path, int64_t index,
                         struct ew_tensor *to)
 {
-    const int64_t h = in->size[0], w = in->size[1];
-    const struct ew_clip_opts o = {.frames = in->frames, .stride = 1, .h = h / in->frames, .w = w};
+    const int64_t size[] = {in->size[0] / in->frames, in->size[1]};
+    const double grow = ew_preprocess_grow(&in->prep, size, size);
+    const struct ew_clip_opts o = {.frames = in->frames,
+                                   .stride = 1,
+                                   .h = llround(grow * (double)size[0]),
+                                   .w = llround(grow * (double)size[1])};
+    const int64_t h = o.frames * o.h, w = o.w;
     EW_CHECK(in->size[2] == 3, EW_ERR_UNSUPPORTED, "%s: the network takes clips of %lld channels",
              path, (long long)in->size[2]);
     EW_CLEANUP(ew_free_ptr) uint8_t *pixels = malloc((size_t)(h * w * 3));
@@ -146,7 +179,7 @@ static ew_err read_clip(struct ew_image_input *in, const char *path, int64_t ind
 ew_err ew_image_input_read(struct ew_image_input *in, const char *path, int64_t index,
                            struct ew_tensor *to)
 {
-    if (in->frames)
+    if (in->clips)
         return read_clip(in, path, index, to);
     struct ew_arena a;
     struct ew_tensor t;

@@ -17,17 +17,21 @@ ew_err ew_image_input_new(const struct ew_value *v, const struct ew_preprocess *
                           struct ew_image_input **out);
 void ew_image_input_free(struct ew_image_input *in); /* NULL is fine */
 
-/* Height, width and channels. */
+/* Height, width and channels; the height of clips is that of all frames, one below the other. */
 const int64_t *ew_image_input_size(const struct ew_image_input *in);
-/* What is done to images; uint8 inputs have their own normalisation. */
-const struct ew_preprocess *ew_image_input_prep(const struct ew_image_input *in);
+
+#define EW_IMAGE_INPUT_CHARS (EW_PREPROCESS_CHARS + 40)
+
+/* What is done to images, in words; uint8 inputs have their own normalisation. */
+const char *ew_image_input_text(const struct ew_image_input *in, char buf[EW_IMAGE_INPUT_CHARS]);
 
 /* Resizes, crops, normalises and lays out the pixels of `image` (h, w, c and strides; 1 or 3
- * channels) as image `index` of the batch in `to`. */
+ * channels) as image `index` of the batch in `to`.  Of a clip, whose frames lie one below the
+ * other, it does so with each frame. */
 ew_err ew_image_input_put(struct ew_image_input *in, const struct ew_sample *image, int64_t index,
                           struct ew_tensor *to);
 
-/* Reads a PNG or JPEG file, and does the same; size[2], if not NULL, gets the image's. */
+/* Reads a PNG or JPEG file, for clips a video file, and does the same. */
 ew_err ew_image_input_read(struct ew_image_input *in, const char *path, int64_t index,
                            struct ew_tensor *to);
 

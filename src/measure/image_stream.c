@@ -117,11 +117,10 @@ ew_err ew_image_stream_run(const struct ew_image_stream *s, struct ew_image_stre
     EW_CHECK(v->t.shape.rank < 4 || v->t.shape.dim[0] == 1, EW_ERR_USAGE,
              "%s: takes %lld images at a time, a stream has one", s->name,
              (long long)v->t.shape.dim[0]);
-    char text[EW_PREPROCESS_CHARS];
+    char text[EW_IMAGE_INPUT_CHARS];
     struct stream t = {.s = s, .to = ew_plan_input(s->p, 0), .out = out};
     EW_TRY(ew_image_input_new(v, &s->net->card.prep, g->name, &t.images));
-    EW_INFO("images: %s",
-            ew_preprocess_text(ew_image_input_prep(t.images), ew_image_input_size(t.images), text));
+    EW_INFO("images: %s", ew_image_input_text(t.images, text));
     const ew_err e = s->fps > 0 ? run_camera(&t) : run_files(&t);
     ew_bench_stats(t.ns, out->n, &out->time);
     ew_image_input_free(t.images);

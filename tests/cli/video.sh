@@ -14,4 +14,5 @@ edgewise train lenet5 --epochs 1 --batch 8 --data synthetic:train=48,test=16 --a
 edgewise quantize run/best.ckpt --calib synthetic:kind=motion,train=16,test=8,classes=2 --no-time -o int8.onnx >/dev/null 2>&1
 edgewise bench int8.onnx --iters 1 --warmup 0 --threads 1 --profile 2>/dev/null | grep -c 'conv .*int8'
 edgewise prune run/best.ckpt --data synthetic:kind=motion,train=32,test=8,classes=2 --macs 50% --epochs 1 --batch 8 --threads 1 -o small.onnx >/dev/null 2>&1 && echo pruned
+edgewise data info synthetic:kind=motion,train=8,test=8 | grep '^clips '
 edgewise data info synthetic:kind=motion,classes=9 2>&1 || true

@@ -4,6 +4,9 @@ net="c3d.onnx --mean 0 --std 1 --threads 1"
 numbers() { grep -E '"(frames|dropped|window|hop|answers|frame|size_changes)"' | tr -d ' \n'; echo; }
 head -c $((28 * 28 * 3 * 20 + 100)) /dev/zero | edgewise run $net - --hop 2 --json 2>err | numbers
 grep -o 'the last frame has 100 of 2352 bytes' err
+grep -o 'raw RGB, a byte each, 28 wide and 28 high; 16 frames, each resized to cover 28x28' err
+# raw frames have no times: they are taken for 25 a second
+head -c $((28 * 28 * 3 * 26)) /dev/zero | edgewise run $net - --window 1 --hop 25 2>/dev/null | grep -oE '^ +[0-9.]+ s  frame +[0-9]+'
 head -c $((28 * 28 * 3 * 5)) /dev/zero | edgewise run $net - --window 8 --hop 4 --json 2>/dev/null | numbers
 head -c $((28 * 28 * 3 * 20)) /dev/zero | edgewise run $net - --hop 2 --live page.db >/dev/null 2>&1
 grep -oE '"(ended|frames|dropped|answers)":[a-z0-9]+|"picture":"data:image/png;base64,iVBOR' page.db-video | tr '\n' ' '

@@ -214,6 +214,56 @@ static void resizes(void)
                   "3x3 takes neither images nor clips");
 }
 
+/* The story: --resize took the middle of all frames as if they were one tall image, so that the
+ * first and last frames were lost and others cut in two; the text named "448x28" for 16x28x28. */
+static void crops_each_frame_of_a_clip(void)
+{
+    enum { FRAMES = 3, SIDE = 8, IN = 4 };
+    uint8_t clip[FRAMES * SIDE * SIDE * 3];
+    float in[FRAMES * IN * IN * 3];
+    for (int i = 0; i < FRAMES * SIDE * SIDE; i++)
+        memset(clip + (ptrdiff_t)3 * i, 64 * (i / (SIDE * SIDE)) + i % SIDE, 3);
+    struct ew_tensor image = {.dtype = EW_U8, .shape = {3, {FRAMES * SIDE, SIDE, 3}}, .data = clip};
+    const struct ew_preprocess p = {
+        .resize = SIDE, .normalised = true, .std = {1 / 255.0, 1 / 255.0, 1 / 255.0}};
+    const struct ew_shape shape = {5, {1, 3, FRAMES, IN, IN}};
+    EW_EXPECT_OK(fill(&image, &p, &shape, in));
+    for (int f = 0; f < FRAMES; f++)
+        for (int y = 0; y < IN; y++)
+            for (int x = 0; x < IN; x++)
+                EW_EXPECT_NEAR(in[(f * IN + y) * IN + x], 64 * f + x + (SIDE - IN) / 2, 1e-4);
+    image.shape.dim[0]--;
+    EW_EXPECT_ERR(fill(&image, &p, &shape, in), EW_ERR_SHAPE, "3 frames");
+}
+
+static void says_what_becomes_of_frames(void)
+{
+    static const struct {
+        int64_t resize;
+        struct ew_shape shape;
+        const char *want;
+    } k[] = {
+        {EW_RESIZE_DEFAULT,
+         {5, {1, 16, 28, 24, 3}},
+         "16 frames, each resized to cover 28x24, mean 0, std 0.5"},
+        {40,
+         {5, {1, 3, 16, 28, 24}},
+         "16 frames, each shorter side to 40, centre 28x24, mean 0, std 0.5"},
+        {EW_RESIZE_COVER, {4, {1, 3, 28, 24}}, "resized to cover 28x24, mean 0, std 0.5"},
+    };
+    for (size_t i = 0; i < EW_COUNT(k); i++) {
+        const struct ew_value v = {.name = "x", .t = {.dtype = EW_F32, .shape = k[i].shape}};
+        const struct ew_preprocess p = {
+            .resize = k[i].resize, .normalised = true, .std = {0.5, 0.5, 0.5}};
+        char text[EW_IMAGE_INPUT_CHARS];
+        struct ew_image_input *in;
+        if (!EW_EXPECT_OK(ew_image_input_new(&v, &p, "net", &in)))
+            continue;
+        EW_EXPECT_STR(ew_image_input_text(in, text), k[i].want);
+        ew_image_input_free(in);
+    }
+}
+
 /* The story: a photograph of 3000x3000 lost all but its middle 224x224, unresized, silently. */
 static void resizes_large_photographs(void)
 {
@@ -281,5 +331,6 @@ static void options_go_over_what_is_known(void)
 }
 
 EW_TEST_MAIN(EW_TEST(decodes), EW_TEST(refuses), EW_TEST(whole_after_cut), EW_TEST(absurd_size),
-             EW_TEST(crops_and_normalises), EW_TEST(resizes), EW_TEST(resizes_large_photographs),
+             EW_TEST(crops_and_normalises), EW_TEST(resizes), EW_TEST(crops_each_frame_of_a_clip),
+             EW_TEST(says_what_becomes_of_frames), EW_TEST(resizes_large_photographs),
              EW_TEST(gives_bytes_to_networks_of_bytes), EW_TEST(options_go_over_what_is_known))

@@ -88,6 +88,22 @@ static void says_nothing_where_nothing_is_known(void)
     ew_graph_free(g);
 }
 
+/* The story: networks for video got a fourth number, of a channel that they do not have. */
+static void has_a_number_for_each_channel(void)
+{
+    static const struct {
+        const char *network, *mean;
+    } k[] = {{"lenet5", "0.5"}, {"c3d_small", "0.5,0.25,0.125"}};
+    const struct ew_image_card c = {
+        .prep = {.normalised = true, .mean = {0.5, 0.25, 0.125}, .std = {1, 1, 1, 1}}};
+    for (size_t i = 0; i < EW_COUNT(k); i++) {
+        struct ew_graph *g = network(k[i].network);
+        EW_EXPECT_OK(ew_image_card_put(g, &c));
+        EW_EXPECT_STR(ew_graph_note(g, "edgewise.mean"), k[i].mean);
+        ew_graph_free(g);
+    }
+}
+
 static void refuses_what_makes_no_sense(void)
 {
     static const char *const bad[][3] = {
@@ -115,4 +131,5 @@ static void refuses_what_makes_no_sense(void)
 
 EW_TEST_MAIN(EW_TEST(goes_from_a_checkpoint_to_onnx_and_back),
              EW_TEST(covers_the_input_where_nothing_is_said),
-             EW_TEST(says_nothing_where_nothing_is_known), EW_TEST(refuses_what_makes_no_sense))
+             EW_TEST(says_nothing_where_nothing_is_known), EW_TEST(has_a_number_for_each_channel),
+             EW_TEST(refuses_what_makes_no_sense))
