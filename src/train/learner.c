@@ -127,6 +127,23 @@ static ew_err compile_rest(struct ew_learner *l, const struct ew_learner_opts *o
     return EW_OK;
 }
 
+/* Of the whole network, since the fake_quant before a layer may be in the frozen part; then of the
+ * rest, where values have the same names. */
+static ew_err list_rounded(const struct ew_graph *net, struct ew_learner *l)
+{
+    int n, kept = 0;
+    EW_TRY(ew_fake_quant_layers(net, &l->rounded, &n));
+    for (int i = 0; i < n; i++) {
+        struct ew_rounded_layer r = l->rounded[i];
+        r.weights = ew_graph_find(l->rest, net->values[r.weights].name);
+        r.bias = r.bias < 0 ? -1 : ew_graph_find(l->rest, net->values[r.bias].name);
+        if (r.weights >= 0)
+            l->rounded[kept++] = r;
+    }
+    l->n_rounded = kept;
+    return EW_OK;
+}
+
 static ew_err open_learner(const struct ew_graph *net, const struct ew_learner_opts *o,
                            struct ew_learner *l)
 {
@@ -138,7 +155,7 @@ static ew_err open_learner(const struct ew_graph *net, const struct ew_learner_o
     const struct ew_shape *scores = &l->rest->values[l->rest->outputs[0]].t.shape;
     l->classes = scores->rank == 2 ? scores->dim[1] : 0;
     l->batch = o->batch;
-    EW_TRY(ew_fake_quant_layers(l->rest, &l->rounded, &l->n_rounded));
+    EW_TRY(list_rounded(net, l));
     l->beside = o->reserved + o->unpacked;
     EW_TRY(o->teacher.net ? add_distillation(l->rest, &o->teacher) : add_loss(l->rest, o));
     EW_TRY(compile_teacher(l, o));

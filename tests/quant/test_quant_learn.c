@@ -10,6 +10,7 @@
 #include "compress/fake_quant.h"
 #include "compress/pass.h"
 #include "compress/pow2.h"
+#include "train/adapt.h"
 #include "train/learner.h"
 #include "train/train_test.h"
 
@@ -234,6 +235,32 @@ static void biases_stay_at_their_positions(void)
     ew_dataset_close(data);
 }
 
+/* The first layer behind a frozen part once saw its weights as they were: the fake_quant of its
+ * input is in that part. */
+static void behind_frozen_layers(void)
+{
+    const struct ew_learner_opts o = {.batch = 4, .threads = 1, .dry = true};
+    struct ew_dataset *data = NULL;
+    struct ew_graph *net = small_net(), *g = NULL;
+    struct ew_learner l;
+    int n;
+    EW_EXPECT_OK(ew_dataset_open("synthetic:train=64,test=16", &data));
+    const struct ew_quant_job job = job_of(net, data, EW_QUANTIZE_POW2);
+    EW_EXPECT_OK(ew_quant_learn(&job, &g));
+    EW_EXPECT_OK(ew_adapt_freeze(g, "conv*", &n));
+    EW_EXPECT_INT(n, 4);
+    if (EW_EXPECT_OK(ew_learner_open(g, &o, &l))) {
+        EW_EXPECT(l.frozen);
+        EW_EXPECT_INT(l.n_rounded, 6); /* weights and biases of three dense layers */
+        for (int i = 0; i < l.n_rounded; i++)
+            EW_EXPECT(strncmp(l.rest->values[l.rounded[i].weights].name, "fc", 2) == 0);
+    }
+    ew_learner_close(&l);
+    ew_graph_free(g);
+    ew_graph_free(net);
+    ew_dataset_close(data);
+}
+
 static void twice_is_refused(void)
 {
     struct ew_dataset *data = NULL;
@@ -250,4 +277,4 @@ static void twice_is_refused(void)
 }
 
 EW_TEST_MAIN(EW_TEST(digits), EW_TEST(shapes), EW_TEST(biases_stay_at_their_positions),
-             EW_TEST(twice_is_refused))
+             EW_TEST(behind_frozen_layers), EW_TEST(twice_is_refused))
