@@ -75,7 +75,7 @@ INLINE void add_groups(const struct micro_strip *m, int64_t row, int64_t groups,
                        const struct form f, const bool general)
 {
     const int64_t step = m->row_step;
-    const int64_t fetch = m->soon ? div_up(wide_of(f), min_i64(groups, FETCHING)) : 0;
+    const int64_t fetch = general && m->soon ? div_up(wide_of(f), min_i64(groups, FETCHING)) : 0;
     const float *soon = m->soon ? m->soon : m->w;
     for (int64_t g = 0; g < groups; g++, row += f.rows) {
         struct sums s;
