@@ -115,14 +115,16 @@ ew_err ew_eval_print(const struct ew_eval_report *r)
     putchar('\n');
     EW_TRY(print_matrix(r));
     char count[EW_TEXT_CHARS];
-    printf("\n%s on %s (%s), %s images\n", r->network, ew_dataset_info(r->data)->name,
-           ew_split_name(r->split), ew_text_count(s.samples, count));
+    const struct ew_dataset_info *d = ew_dataset_info(r->data);
+    const char *kind = d->frames ? "clips" : "images";
+    printf("\n%s on %s (%s), %s %s\n", r->network, d->name, ew_split_name(r->split),
+           ew_text_count(s.samples, count), kind);
     printf("accuracy:  %.2f%%, %s %.4f\n", 100 * s.accuracy, r->run->loss->name, s.loss);
     if (r->run->confusion.classes > EW_EVAL_TOP)
         printf("top 5:     %.2f%%\n", 100 * ew_eval_top(r));
     printf("macro:     precision %.4f, recall %.4f, F1 %.4f\n", s.precision, s.recall, s.f1);
     const double rate = r->seconds > 0 ? (double)s.samples / r->seconds : 0;
-    printf("speed:     %s images/s, loading included\n", ew_text_count((int64_t)rate, count));
+    printf("speed:     %s %s/s, loading included\n", ew_text_count((int64_t)rate, count), kind);
     if (r->run->bad)
         printf("samples:   %lld could not be read\n", (long long)r->run->bad);
     return EW_OK;

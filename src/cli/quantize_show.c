@@ -58,25 +58,28 @@ static ew_err print_layers(const struct ew_quant_result *r)
 ew_err ew_quant_print(const struct ew_quant_result *r, const char *file, int64_t bytes)
 {
     char size[EW_TEXT_CHARS], before[EW_TEXT_CHARS], after[EW_TEXT_CHARS];
+    const bool clips = r->graph->values[r->graph->inputs[0]].t.shape.rank == 5;
+    const char *kind = clips ? "clips" : "images";
     EW_TRY(print_layers(r));
-    printf("\nlayers:    %d of %d in int8; ranges from %lld images\n", r->n_layers - r->n_float,
-           r->n_layers, (long long)r->calibrated);
+    printf("\nlayers:    %d of %d in int8; ranges from %lld %s\n", r->n_layers - r->n_float,
+           r->n_layers, (long long)r->calibrated, kind);
     printf("prepared:  %s; tried:", remedy_name(&r->remedies[r->remedy]));
     for (int i = 0; i < r->n_remedies; i++)
         printf("%s %s %.1f dB", i ? "," : "", remedy_name(&r->remedies[i]), r->remedies[i].sqnr_db);
     printf("\n");
     if (r->n_float < r->n_layers)
-        printf("scores:    %.1f dB over noise, %lld images\n", r->sqnr_db, (long long)r->probed);
+        printf("scores:    %.1f dB over noise, %lld %s\n", r->sqnr_db, (long long)r->probed, kind);
     if (r->float_s > 0)
         printf("time:      float32 %.3f ms, int8 %.3f ms at batch 1: %.2f times as fast (each "
                "step's best time, summed)\n",
                1e3 * r->float_s, 1e3 * r->int8_s, r->float_s / r->int8_s);
     if (r->evaluated)
-        printf("accuracy:  float32 %.2f %%, int8 %.2f %%: %+.2f points, %lld images\n",
+        printf("accuracy:  float32 %.2f %%, int8 %.2f %%: %+.2f points, %lld %s\n",
                100 * r->before.accuracy, 100 * r->after.accuracy,
-               100 * (r->after.accuracy - r->before.accuracy), (long long)r->after.samples);
-    printf("images:    --mean %s --std %s, as the file says\n",
-           ew_graph_note(r->graph, "edgewise.mean"), ew_graph_note(r->graph, "edgewise.std"));
+               100 * (r->after.accuracy - r->before.accuracy), (long long)r->after.samples, kind);
+    printf("%-10s --mean %s --std %s, as the file says\n",
+           clips ? "clips:" : "images:", ew_graph_note(r->graph, "edgewise.mean"),
+           ew_graph_note(r->graph, "edgewise.std"));
     printf("weights:   float32 %s, now %s: %.2f of it\n", ew_text_bytes(r->float_bytes, before),
            ew_text_bytes(r->int8_bytes, after), (double)r->int8_bytes / (double)r->float_bytes);
     printf("file:      %s, %s\n", file, ew_text_bytes(bytes, size));

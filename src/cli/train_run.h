@@ -62,7 +62,8 @@ void ew_train_fini(struct ew_train_run *r);
 /* ---- Showing it ---- */
 
 struct ew_train_view {
-    bool terminal; /* a line of progress can be drawn */
+    bool terminal;    /* a line of progress can be drawn */
+    const char *kind; /* of samples: "images" */
     int64_t shown_ns, loss_every;
 };
 

@@ -31,6 +31,11 @@ static const char *seconds(double s, char buf[EW_TEXT_CHARS])
     return buf;
 }
 
+static const char *kind_of(const struct ew_train_run *r)
+{
+    return ew_dataset_info(r->data)->frames ? "clips" : "images";
+}
+
 /* ---- While it runs ---- */
 
 void ew_train_show_begin(struct ew_train_view *v, const struct ew_train_run *r,
@@ -45,8 +50,8 @@ void ew_train_show_begin(struct ew_train_view *v, const struct ew_train_run *r,
     char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
     int64_t training, validation;
     ew_train_divide(d, o, &training, &validation);
-    *v = (struct ew_train_view){.terminal = isatty(STDERR_FILENO) != 0,
-                                .loss_every = r->o.loss_every};
+    *v = (struct ew_train_view){
+        .terminal = isatty(STDERR_FILENO) != 0, .kind = kind_of(r), .loss_every = r->o.loss_every};
     ew_trainer_plan_stats(t, &s);
     if (ew_graph_cost(g, &cost, NULL) != EW_OK)
         cost.params = 0; /* a line of talk is not worth failing for */
@@ -54,7 +59,7 @@ void ew_train_show_begin(struct ew_train_view *v, const struct ew_train_run *r,
     for (int i = 1; i < in->rank; i++)
         fprintf(stderr, "%s%lld", i > 1 ? "x" : "", (long long)in->dim[i]);
     fprintf(stderr, ", %s parameters; %s: %s %s", ew_text_count(cost.params, a), d->name,
-            ew_text_count(training, b), d->frames ? "clips" : "images");
+            ew_text_count(training, b), v->kind);
     if (training + validation < d->count[EW_SPLIT_TRAIN])
         fprintf(stderr, " of %s", ew_text_count(d->count[EW_SPLIT_TRAIN], a));
     if (validation)
@@ -127,10 +132,10 @@ void ew_train_show_epoch(struct ew_train_view *v, const struct ew_trainer *t)
         snprintf(scores, sizeof(scores), "loss %.4f", e->loss);
     else
         snprintf(scores, sizeof(scores), "%.2f%%, F1 %.4f", 100 * e->accuracy, e->f1);
-    fprintf(stderr, "epoch %3lld: loss %.4f%s; validation %s%s; %s s, %s images/s, stall %.1f%%\n",
+    fprintf(stderr, "epoch %3lld: loss %.4f%s; validation %s%s; %s s, %s %s/s, stall %.1f%%\n",
             (long long)e->epoch, e->train_loss, accuracy_of(e->train_accuracy, ", ", accuracy),
             scores, x.best_epoch == e->epoch ? " (best)" : "", seconds(e->wall_s, wall),
-            ew_text_count((int64_t)e->images_per_s, rate),
+            ew_text_count((int64_t)e->images_per_s, rate), v->kind,
             e->wall_s > 0 ? 100 * e->stall_s / e->wall_s : 0);
 }
 
@@ -154,29 +159,33 @@ static void print_written(const char *folder)
 }
 
 /* How well it does on the test data, and what the epoch was chosen by. */
-static void print_scores(const struct ew_train_result *x)
+static void print_scores(const struct ew_train_result *x, const char *kind)
 {
     char a[EW_TEXT_CHARS];
     if (isnan(x->test.f1))
         printf("loss:      %.6f of %s test samples, epoch %lld\n", x->test.loss,
                ew_text_count(x->test.samples, a), (long long)x->best_epoch);
     else
-        printf("accuracy:  %.2f%% of %s test images, macro F1 %.4f (precision %.4f, recall %.4f), "
+        printf("accuracy:  %.2f%% of %s test %s, macro F1 %.4f (precision %.4f, recall %.4f), "
                "epoch %lld\n",
-               100 * x->test.accuracy, ew_text_count(x->test.samples, a), x->test.f1,
+               100 * x->test.accuracy, ew_text_count(x->test.samples, a), kind, x->test.f1,
                x->test.precision, x->test.recall, (long long)x->best_epoch);
-    if (x->epochs > 1)
-        printf("chosen:    the best of %lld epochs by %s\n", (long long)x->epochs,
-               x->validated_on_test
-                   ? "these very test images; without --val-split 0 training images "
-                     "choose, and it is tested once"
-                   : "training images held back for validation; tested once");
+    if (x->epochs <= 1)
+        return;
+    printf("chosen:    the best of %lld epochs by ", (long long)x->epochs);
+    if (x->validated_on_test)
+        printf("these very test %s; without --val-split 0 training %s choose, and it is tested "
+               "once\n",
+               kind, kind);
+    else
+        printf("training %s held back for validation; tested once\n", kind);
 }
 
 ew_err ew_train_print(const struct ew_train_run *r, const struct ew_train_result *x)
 {
     char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS], c[EW_TEXT_CHARS], d[EW_TEXT_CHARS];
-    print_scores(x);
+    const char *kind = kind_of(r);
+    print_scores(x, kind);
     printf("time:      %s s an epoch, %lld epoch%s: compute %s s, stall %s s, overhead %s s",
            seconds(x->epoch_s, a), (long long)x->epochs, x->epochs == 1 ? "" : "s",
            seconds(x->times.compute_s, b), seconds(x->times.stall_s, c),
@@ -184,8 +193,8 @@ ew_err ew_train_print(const struct ew_train_run *r, const struct ew_train_result
     if (r->job.ranks)
         printf(", %d ranks %s s", ew_ranks_size(r->job.ranks), seconds(x->times.comm_s, a));
     printf("\n");
-    printf("speed:     %s images/s; validation %s s in all\n",
-           ew_text_count((int64_t)x->images_per_s, a), seconds(x->eval_s, b));
+    printf("speed:     %s %s/s; validation %s s in all\n",
+           ew_text_count((int64_t)x->images_per_s, a), kind, seconds(x->eval_s, b));
     printf("memory:    planned %s, peak resident %s\n", ew_text_bytes(x->planned_bytes, a),
            ew_text_bytes(x->peak_rss_bytes, b));
     if (x->cache_features_s > 0)

@@ -4,7 +4,7 @@ edgewise export c3d_small --width 0.1 -o c3d.onnx
 edgewise info c3d.onnx | grep -o 'input 1x3x16x28x28'
 few="--width 0.2 --epochs 1 --batch 8 --threads 1"
 edgewise train c3d_small $few --data synthetic:kind=motion,train=48,test=16,classes=2 -o run >/dev/null 2>&1
-edgewise eval run/best.ckpt --data synthetic:kind=motion,train=8,test=16,classes=2 | grep -o '(test), 16 images'
+edgewise eval run/best.ckpt --data synthetic:kind=motion,train=8,test=16,classes=2 | grep -o '(test), 16 clips'
 edgewise bench run/best.ckpt --iters 1 --warmup 0 --json 2>/dev/null | grep -c '"median_ms"'
 if edgewise run run/best.ckpt "$CASES/../fixtures/clips/left/a.mp4" >out 2>&1; then grep -c 'class ' out; else grep -q FFMPEG out && echo 2; fi
 edgewise train c3d_small $few --data synthetic:train=48,test=16 2>&1 || true
