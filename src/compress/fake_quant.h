@@ -5,8 +5,8 @@
  * puts quantisers.  Weights stay float32 parameters; a layer whose input comes from fake_quant is
  * trained with its weights rounded (plan/plan.h), and gets integer weights when the graph is
  * settled (ew_pass_settle_quant).  In the power-of-two scheme biases are int8 too, and the
- * positions of a layer's weights and bias are notes of the graph; otherwise biases stay float32,
- * since their int32 are as good. */
+ * positions of a layer's weights and bias are notes of the graph; otherwise training sees float32
+ * biases, and their int32 are within half a step of the sums. */
 #ifndef EW_COMPRESS_FAKE_QUANT_H
 #define EW_COMPRESS_FAKE_QUANT_H
 

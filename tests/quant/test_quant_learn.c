@@ -56,10 +56,14 @@ static struct ew_quant_job job_of(const struct ew_graph *net, const struct ew_da
                                  .opts = {.scheme = scheme, .threads = 1, .min_sqnr_db = -1000}};
 }
 
-/* Scores of all test images, by integers (optimize) or as training sees them. */
+/* Scores of all test images, by integers (optimize) or as training sees them.  Winograd's
+ * transforms are not exact, and other machines may choose them where this one does not: what runs
+ * under emulators takes the reference. */
 static float *scores_of(struct ew_graph *g, const struct ew_dataset *data, bool integers)
 {
-    const struct ew_plan_opts po = {.optimize = integers, .backend = {.threads = 1}};
+    const bool reference = !integers && ew_test_quick();
+    const struct ew_plan_opts po = {.optimize = integers,
+                                    .backend = {.threads = 1, .reference = reference}};
     const struct ew_shape in = g->values[g->inputs[0]].t.shape;
     const struct ew_loader_opts lo = {.data = data,
                                       .split = EW_SPLIT_TEST,
@@ -129,16 +133,32 @@ static void learn(struct ew_graph *g, const struct ew_dataset *data)
     ew_trainer_close(t);
 }
 
-/* As steps of training see them; how many layers there are. */
+/* By channel biases are int32 at the scale of the sums in the end.  Training leaves them as they
+ * are: by half a step of the sums activations next to a tie go another way, and MobileNetV2 gave 49
+ * of 1,000 images another class.  Rounded, they show that nothing else differs. */
+static void round_bias(const struct ew_tensor *w, const struct ew_tensor *bias,
+                       const struct ew_weight_rounding *how)
+{
+    float *b = bias->data;
+    for (int64_t i = 0; i < ew_tensor_count(bias); i++) {
+        const float scale = (float)how->x_scale * ew_weight_scale(w, bias, how, i);
+        b[i] = (float)rint((double)b[i] / (double)scale) * scale;
+    }
+}
+
+/* As steps of training see them, but for biases by channel; how many layers there are. */
 static int round_weights(struct ew_graph *g)
 {
     struct ew_rounded_layer *layers = NULL;
     int n = 0;
     EW_EXPECT_OK(ew_fake_quant_layers(g, &layers, &n));
     for (int i = 0; i < n; i++) {
-        const struct ew_tensor *w = &g->values[layers[i].weights].t;
-        ew_weight_round(w, layers[i].bias < 0 ? NULL : &g->values[layers[i].bias].t, &layers[i].how,
-                        w->data);
+        const struct ew_rounded_layer *l = &layers[i];
+        const struct ew_tensor *w = &g->values[l->weights].t;
+        const struct ew_tensor *bias = l->bias < 0 ? NULL : &g->values[l->bias].t;
+        if (bias && !l->how.pow2)
+            round_bias(w, bias, &l->how);
+        ew_weight_round(w, bias, &l->how, w->data);
     }
     free(layers);
     return n;
@@ -158,8 +178,7 @@ static void check_start(const struct ew_quant_job *job, struct ew_graph *learnin
 }
 
 /* What training sees is what the integers give.  At powers of two sums are exact in float32, so no
- * bit may differ; otherwise a sum next to a tie may be rounded the other way, and so may what comes
- * of it. */
+ * bit may differ; by channel one next to a tie may go another way. */
 static void check(const struct ew_graph *net, const struct ew_dataset *data,
                   enum ew_quantize_scheme scheme, int tolerated)
 {
@@ -205,7 +224,7 @@ static void shapes(void)
     if (!EW_EXPECT_OK(ew_dataset_open("synthetic:kind=shapes,train=160,test=1000", &data)))
         return;
     struct ew_graph *net = trained("mobilenet_v2_cifar", 0.15, data);
-    check(net, data, EW_QUANTIZE_CHANNEL, IMAGES / 10);
+    check(net, data, EW_QUANTIZE_CHANNEL, IMAGES / 1000);
     check(net, data, EW_QUANTIZE_POW2, 0);
     ew_graph_free(net);
     ew_dataset_close(data);
