@@ -88,6 +88,23 @@ static ew_err find_batch(struct ew_train_run *r)
     return EW_OK;
 }
 
+#define STEPS_AT_LEAST 4 /* of an epoch, where the batch is ours to choose */
+
+/* Sets of few samples: the default batch may be more than there are. */
+static void shrink_batch(const struct ew_cmd_call *c, struct ew_train_run *r)
+{
+    struct ew_train_opts *o = &r->o.train;
+    int64_t samples, validation, batch = 1;
+    ew_train_divide(ew_dataset_info(r->data), o, &samples, &validation);
+    if (ew_cmd_given(c, "batch") || samples == 0 || samples >= o->batch)
+        return;
+    while (2 * batch * STEPS_AT_LEAST <= samples)
+        batch *= 2;
+    EW_INFO("batch %lld: there are %lld samples for training, less than the usual batch of %lld",
+            (long long)batch, (long long)samples, (long long)o->batch);
+    o->batch = batch;
+}
+
 /* ---- Data ---- */
 
 static ew_err open_data(struct ew_cmd_call *c, struct ew_train_run *r)
@@ -207,6 +224,7 @@ ew_err ew_train_setup(struct ew_cmd_call *c, struct ew_train_run *r)
     if (!r->job.resume) {
         EW_TRY(open_network(c, r));
         EW_TRY(find_batch(r));
+        shrink_batch(c, r);
     }
     EW_TRY(normalise(r));
     if (r->o.qat != EW_TRAIN_QAT_OFF && !r->job.resume)

@@ -48,3 +48,7 @@ tr -cd '[:print:]' <"$(ls board/events.out.tfevents.*)" | grep -o -E 'brain.Even
 rm -r board
 edgewise train --resume curves --epochs 3 2>&1 >/dev/null | grep '^warning: curves' && [ ! -e board ] && echo "nothing there"
 edgewise train --resume curves --epochs 4 --tensorboard board >/dev/null 2>&1 && [ -e board ] && echo "there again"
+# Few pictures need no --batch: the default is not more than there are, and the run goes on with it.
+edgewise train lenet5 --data synthetic:train=60,test=20 --epochs 1 --threads 1 -o few 2>&1 >/dev/null | grep '^batch'
+edgewise train --resume few --epochs 2 2>&1 >/dev/null | grep -o ', batch [0-9]*'
+edgewise train lenet5 --data synthetic:train=60,test=20 --batch 64 -o none 2>&1 | grep -o 'a batch of 64 is more than its 54 samples'
