@@ -13,6 +13,7 @@
 
 #include "bench/bench.h"
 #include "format/tensor_file.h"
+#include "graph/ops.h"
 
 #define NOTHING_DB 200.0
 
@@ -69,14 +70,26 @@ static int find_output(const struct ew_graph *g, const char *name)
     return -1;
 }
 
+/* True where a batch norm reads the value. */
+static bool normalised(const struct ew_graph *g, int value)
+{
+    for (int k = 0; k < g->n_nodes; k++) {
+        const struct ew_node *n = &g->nodes[k];
+        if (n->n_in > 0 && n->in[0] == value && n->op == &ew_op_batch_norm)
+            return true;
+    }
+    return false;
+}
+
 static int by_producer(const void *x, const void *y)
 {
     const struct ew_agreement *p = x, *q = y;
     return p->a - q->a;
 }
 
-/* Values of the same name and shape; outputs also by their place.  `a` holds the node's number
- * until they are sorted by it. */
+/* Values of the same name and shape; outputs also by their place.  A layer into which one of the
+ * two has folded its batch norm gives other numbers: the values behind are compared.  `a` holds the
+ * node's number until they are sorted by it. */
 static ew_err match(struct ew_compared *c)
 {
     const struct ew_graph *g = c->graph[0], *h = c->graph[1];
@@ -91,6 +104,8 @@ static ew_err match(struct ew_compared *c)
             j = i;
         if (j < 0 || !ew_shape_equal(&v->t.shape, &h->values[h->outputs[j]].t.shape) ||
             v->t.dtype != EW_F32 || h->values[h->outputs[j]].t.dtype != EW_F32)
+            continue;
+        if (normalised(g, g->outputs[i]) != normalised(h, h->outputs[j]))
             continue;
         const int node = v->producer >= 0 ? v->producer : g->n_nodes;
         place[node] = i;
