@@ -133,7 +133,7 @@ bool ew_conv_trains_grouped(const struct ew_conv_shape *s)
 /* It computes every position. */
 static bool is_dense(const struct ew_conv_shape *s)
 {
-    return s->axis[0].stride * s->axis[1].stride * s->axis[2].stride == 1;
+    return s->axis[0].stride == 1 && s->axis[1].stride == 1 && s->axis[2].stride == 1;
 }
 
 struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_method m,
