@@ -8,7 +8,7 @@ edgewise eval run/best.ckpt --data synthetic:kind=motion,train=8,test=16,classes
 edgewise bench run/best.ckpt --iters 1 --warmup 0 --json 2>/dev/null | grep -c '"median_ms"'
 if edgewise run run/best.ckpt "$CASES/../fixtures/clips/left/a.mp4" >out 2>&1; then grep -c 'class ' out; else grep -q FFMPEG out && echo 2; fi
 edgewise train c3d_small $few --data synthetic:train=48,test=16 2>&1 || true
-edgewise train lenet5 --epochs 1 --data synthetic:kind=motion,train=48,test=16 2>&1 || true
+edgewise train lenet5 --epochs 1 --batch 8 --data synthetic:kind=motion,train=48,test=16 2>&1 || true
 edgewise train c3d_small $few --data synthetic:kind=motion,train=48,test=16 --augment crop=2,flip,time -o augmented >/dev/null 2>&1 && echo augmented
 edgewise train lenet5 --epochs 1 --batch 8 --data synthetic:train=48,test=16 --augment time 2>&1 || true
 edgewise quantize run/best.ckpt --calib synthetic:kind=motion,train=16,test=8,classes=2 --no-time -o int8.onnx >/dev/null 2>&1
