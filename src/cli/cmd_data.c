@@ -15,7 +15,7 @@
 #include "report/text_table.h"
 
 static const char *const splits[] = {"train", "test", "unlabelled", NULL};
-static const char *const kinds[] = {"digits", "shapes", NULL};
+static const char *const kinds[] = {"digits", "shapes", "motion", NULL};
 static const char *const formats[] = {"folder", "idx", "packed", NULL};
 
 #define STR_FIELD(member, value, what)                                                             \
@@ -44,7 +44,7 @@ static const struct ew_field fields[] = {
      .offset = offsetof(struct ew_data_opts, kind),
      .choices = kinds,
      .def = "digits",
-     .help = "make: what is drawn"},
+     .help = "make: what is drawn; motion: clips whose class is how something moves"},
     {.name = "format",
      .type = EW_FIELD_ENUM,
      .offset = offsetof(struct ew_data_opts, format),
@@ -53,10 +53,11 @@ static const struct ew_field fields[] = {
      .help = "make: layout of the files"},
     INT_FIELD(train, "train", "6000", 1, 1e8, "make: training samples"),
     INT_FIELD(test, "test", "1000", 1, 1e8, "make: test samples"),
-    INT_FIELD(classes, "classes", "10", 2, 100, "make: classes; digits have 10 at most"),
+    INT_FIELD(classes, "classes", "0", 0, 100,
+              "make: classes; digits have 10 at most, motion 8; 0: so many"),
     INT_FIELD(side, "side", "0", 0, 1024,
-              "make: height and width; 0: 28 for digits, 32 for shapes"),
-    INT_FIELD(channels, "channels", "0", 0, 3, "make: 1 or 3; 0: 1 for digits, 3 for shapes"),
+              "make: height and width; 0: 28 for digits and motion, 32 for shapes"),
+    INT_FIELD(channels, "channels", "0", 0, 3, "make: 1 or 3; 0: 1 for digits, else 3"),
     {.name = "noise",
      .type = EW_FIELD_FLOAT,
      .offset = offsetof(struct ew_data_opts, noise),
@@ -242,7 +243,7 @@ const struct ew_cmd ew_cmd_data = {
         "or where that cannot be reached from a package of that name; checked, stored whole.\n"
         "list: the sets that can be fetched and those that are stored.\n"
         "info: counts, classes, mean and deviation, bytes, share in the page cache; a picture.\n"
-        "make: digits or shapes drawn by the program, as files.\n"
+        "make: digits, shapes or clips of moving shapes drawn by the program, as files.\n"
         "pack: all samples of a set in one checksummed file.\n"
         "bench: how fast the loader brings a set, and where its time goes.\n"
         "A set is a folder or file, a name that 'get' stored, or synthetic[:key=value,...].",

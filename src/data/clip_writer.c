@@ -15,7 +15,8 @@
 #include <libavformat/avformat.h>
 #include <libswscale/swscale.h>
 
-#define TICKS 1000 /* a second */
+#define LEAST_RATE 1000000 /* bits a second */
+#define TICKS      1000    /* a second */
 
 static struct {
     int (*new_file)(AVFormatContext **, const AVOutputFormat *, const char *, const char *);
@@ -126,7 +127,8 @@ static ew_err open_codec(struct ew_clip_writer *c, int64_t h, int64_t w)
     c->codec->height = (int)h;
     c->codec->time_base = (AVRational){1, TICKS};
     c->codec->pix_fmt = AV_PIX_FMT_YUV420P;
-    c->codec->bit_rate = 8 * h * w; /* 0.3 bits a pixel at 25 frames a second */
+    /* 0.3 bits a pixel at 25 frames a second; a picture of few pixels needs more of them. */
+    c->codec->bit_rate = ew_max_i64(8 * h * w, LEAST_RATE);
     c->codec->thread_count = 1;
     if (c->file->oformat->flags & AVFMT_GLOBALHEADER)
         c->codec->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Data sets as folders of PNG files, as IDX files, as packed files. */
+/* Data sets as folders of PNG or video files, as IDX files, as packed files. */
 #include "data/write_set.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/owned.h"
+#include "data/clip_writer.h"
 #include "data/image_file.h"
 #include "data/packed.h"
 #include "data/staging.h"
@@ -38,20 +39,48 @@ static ew_err make_dir(char path[EW_DATA_PATH], const char *dir, const char *nam
     return EW_OK;
 }
 
-static ew_err write_png(const struct ew_dataset *d, const char *dir, int64_t i,
-                        const struct ew_sample *s, struct ew_bytes *pixels)
+static ew_err write_png(const char *path, const struct ew_sample *s, const uint8_t *pixels)
 {
-    char path[EW_DATA_PATH], name[320];
-    snprintf(name, sizeof(name), "%.200s/%06lld.png", ew_dataset_class(d, s->label), (long long)i);
-    EW_CHECK(ew_data_join(path, dir, name), EW_ERR_LIMIT, "%s: too long a path", dir);
-    EW_TRY(plain(s, pixels));
     /* Not synced one by one: sync_all does it for the whole folder before it gets its name. */
     FILE *f = fopen(path, "wbxe");
     EW_CHECK(f, EW_ERR_IO, "%s: %s", path, strerror(errno));
-    ew_err err = ew_image_put_png(f, path, pixels->at, (const int64_t[3]){s->h, s->w, s->c});
+    ew_err err = ew_image_put_png(f, path, pixels, (const int64_t[3]){s->h, s->w, s->c});
     if (fclose(f) != 0 && err == EW_OK)
         err = ew_fail(EW_ERR_IO, "%s: %s", path, strerror(errno));
     return err;
+}
+
+#define FRAME_US 40000 /* 25 frames a second */
+
+/* Frames lie one below the other. */
+static ew_err write_clip(const char *path, const struct ew_sample *s, int64_t frames,
+                         const uint8_t *pixels)
+{
+    const int64_t size[2] = {s->h / frames, s->w};
+    EW_CHECK(s->c == 3, EW_ERR_SHAPE, "%s: video files have three channels, not %lld", path,
+             (long long)s->c);
+    EW_CHECK(size[0] % 2 == 0 && size[1] % 2 == 0, EW_ERR_SHAPE,
+             "%s: sides of video files are even, not %lldx%lld", path, (long long)size[0],
+             (long long)size[1]);
+    struct ew_clip_writer *c = NULL;
+    EW_TRY(ew_clip_writer_open(path, size[0], size[1], &c));
+    ew_err err = EW_OK;
+    for (int64_t i = 0; i < frames && err == EW_OK; i++)
+        err = ew_clip_writer_put(c, pixels + i * size[0] * size[1] * 3, size, i * FRAME_US);
+    const ew_err closed = ew_clip_writer_close(c);
+    return err == EW_OK ? closed : err;
+}
+
+static ew_err write_sample(const struct ew_dataset *d, const char *dir, int64_t i,
+                           const struct ew_sample *s, struct ew_bytes *pixels)
+{
+    const int64_t frames = ew_dataset_info(d)->frames;
+    char path[EW_DATA_PATH], name[320];
+    snprintf(name, sizeof(name), "%.200s/%06lld.%s", ew_dataset_class(d, s->label), (long long)i,
+             frames ? "mp4" : "png");
+    EW_CHECK(ew_data_join(path, dir, name), EW_ERR_LIMIT, "%s: too long a path", dir);
+    EW_TRY(plain(s, pixels));
+    return frames ? write_clip(path, s, frames, pixels->at) : write_png(path, s, pixels->at);
 }
 
 static ew_err sync_all(const char *dir)
@@ -85,7 +114,7 @@ static ew_err write_folder(struct writing *w, const char *to)
             EW_TRY(make_dir(below, dir, ew_dataset_class(d, k)));
         for (int64_t i = 0; i < info->count[split]; i++) {
             EW_TRY(ew_dataset_read(d, (enum ew_split)split, i, &w->s));
-            EW_TRY(write_png(d, dir, i, &w->s, &w->pixels));
+            EW_TRY(write_sample(d, dir, i, &w->s, &w->pixels));
             ew_progress_update(w->progress, ++w->done);
         }
     }
@@ -164,6 +193,7 @@ static ew_err write_names(const struct ew_dataset *d, const char *to)
 static ew_err write_idx(struct writing *w, const char *to)
 {
     const struct ew_dataset_info *info = ew_dataset_info(w->d);
+    EW_CHECK(!info->frames, EW_ERR_SHAPE, "%s: IDX files hold images, not clips", info->name);
     EW_CHECK(info->h > 0 && info->classes <= 256, EW_ERR_SHAPE,
              "%s: images of several sizes, or over 256 classes, do not fit into IDX files",
              info->name);

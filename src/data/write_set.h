@@ -8,9 +8,9 @@
 
 enum ew_set_format { EW_SET_FOLDER, EW_SET_IDX, EW_SET_PACKED };
 
-/* Writes all labelled samples to `to`: a folder with a PNG file each (EW_SET_FOLDER), a folder of
- * IDX files (all samples must have one size), or a packed file.  It appears whole or not at all,
- * and must not be there yet.  `progress` counts samples. */
+/* Writes all labelled samples to `to`: a folder with a PNG file each (EW_SET_FOLDER; of clips an
+ * MP4 file), a folder of IDX files (all samples must have one size), or a packed file.  It appears
+ * whole or not at all, and must not be there yet.  `progress` counts samples. */
 ew_err ew_dataset_write(const struct ew_dataset *d, enum ew_set_format format, const char *to,
                         struct ew_progress *progress);
 

