@@ -207,7 +207,9 @@ static ew_err open_live(struct ew_av_source *s)
     av.set_option(&options, "timeout", "5000000", 0); /* microseconds */
     const int e = av.open(&s->file, s->name, format, &options);
     av.free_options(&options);
-    EW_CHECK(e == 0, EW_ERR_IO, "%s: cannot be opened", s->name);
+    /* Errors of the system are its numbers below zero; FFmpeg's own are far below. */
+    EW_CHECK(e == 0, EW_ERR_IO, "%s: cannot be opened: %s", s->name,
+             e > -4096 ? strerror(-e) : "no answer that FFmpeg understands");
     return EW_OK;
 }
 

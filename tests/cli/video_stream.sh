@@ -27,6 +27,8 @@ if edgewise run $net $clip --hop 4 --json >out 2>err; then
     file_is_png sheet.png
     head -c 100 $clip >cut.mp4
     edgewise run $net cut.mp4 --hop 4 2>&1 | grep -o 'cut.mp4: no video file' || true
+    # Nobody listens there: the system's reason.
+    edgewise run $net rtsp://127.0.0.1:9/x --hop 4 2>&1 | grep -o 'cannot be opened: .*' || true
 else
     cat err >&2
     exit 77
