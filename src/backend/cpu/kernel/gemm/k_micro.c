@@ -5,52 +5,22 @@
 
 #define AHEAD 8 /* steps of k that weights are fetched ahead: 1 KiB with AVX-512 */
 
-/* Lanes of whole vector v that exist: all but the last piece are whole. */
-INLINE int64_t lanes(const struct micro *m, int v, const struct form f)
-{
-    return !f.half && v == f.full - 1 ? m->width - v * LANES : LANES;
-}
-
 INLINE void begin(const struct micro *m, struct sums *s, const int64_t *row, const struct form f)
 {
-    const int64_t rest = m->width - f.full * LANES; /* lanes of the half vector */
-    UNROLL
-    for (int v = 0; v < f.full; v++) {
-        const vec b = m->bias ? load_n(m->bias + v * LANES, lanes(m, v, f)) : (vec){0};
-        UNROLL
-        for (int r = 0; r < f.rows; r++)
-            s->full[r][v] = b;
-    }
-    const hvec b = f.half && m->bias ? half_load(m->bias + f.full * LANES, rest) : (hvec){0};
-    UNROLL
-    for (int r = 0; r < f.rows; r++)
-        s->half[r] = b;
+    begin_bias(m->bias, m->width, s, f);
     if (!m->from)
         return;
     UNROLL
-    for (int r = 0; r < f.rows; r++) {
-        const float *from = m->from + row[r];
-        UNROLL
-        for (int v = 0; v < f.full; v++)
-            s->full[r][v] += load_n(from + v * LANES, lanes(m, v, f));
-        if (f.half)
-            s->half[r] += half_load(from + f.full * LANES, rest);
-    }
+    for (int r = 0; r < f.rows; r++)
+        begin_row(m->from + row[r], m->width, s, r, f);
 }
 
 INLINE void finish(const struct micro *m, struct sums *s, const int64_t *row, const struct form f)
 {
-    const vec lo = splat(m->lo), hi = splat(m->hi);
+    const struct clamp to = {m->lo, m->hi};
     UNROLL
-    for (int r = 0; r < f.rows; r++) {
-        float *c = m->c + row[r];
-        UNROLL
-        for (int v = 0; v < f.full; v++)
-            store_n(c + v * LANES, vmin(vmax(s->full[r][v], lo), hi), lanes(m, v, f));
-        if (f.half)
-            half_store(c + f.full * LANES, half_clamp(s->half[r], m->lo, m->hi),
-                       m->width - f.full * LANES);
-    }
+    for (int r = 0; r < f.rows; r++)
+        finish_row(m->c + row[r], m->width, s, r, f, to);
 }
 
 /* The same without a clamp, and with the statistics of it. */
@@ -61,7 +31,7 @@ INLINE void finish_stats(const struct micro *m, const struct sums *s, int first,
     const struct stats to = {m->stats, m->stats_step, m->begins && first == 0};
     UNROLL
     for (int v = 0; v < f.full; v++) {
-        const int64_t n = lanes(m, v, f);
+        const int64_t n = lanes(m->width, v, f);
         struct stats_sums all = stats_load(&to, v * LANES, s->full[0][v], n);
         UNROLL
         for (int r = 0; r < f.rows; r++) {

@@ -14,58 +14,32 @@ INLINE void load_weights(const float *w, struct weights *out, const struct form 
 
 /* General: the last vector may have fewer lanes, and weights are fetched.  Else neither: what
  * nearly all rows are. */
-INLINE int64_t lanes(const struct micro_strip *m, int v, const struct form f, const bool general)
+INLINE int64_t width_of(const struct micro_strip *m, const struct form f, const bool general)
 {
-    return general && !f.half && v == f.full - 1 ? m->width - v * LANES : LANES;
-}
-
-INLINE int64_t half_lanes(const struct micro_strip *m, const struct form f, const bool general)
-{
-    return general ? m->width - f.full * LANES : HALF;
+    return general ? m->width : wide_of(f);
 }
 
 INLINE void begin(const struct micro_strip *m, int64_t row, struct sums *s, const struct form f,
                   const bool general)
 {
-    const int64_t rest = half_lanes(m, f, general);
-    UNROLL
-    for (int v = 0; v < f.full; v++) {
-        const vec b = m->bias ? load_n(m->bias + v * LANES, lanes(m, v, f, general)) : (vec){0};
-        UNROLL
-        for (int r = 0; r < f.rows; r++)
-            s->full[r][v] = b;
-    }
-    const hvec b = f.half && m->bias ? half_load(m->bias + f.full * LANES, rest) : (hvec){0};
-    UNROLL
-    for (int r = 0; r < f.rows; r++)
-        s->half[r] = b;
+    const int64_t width = width_of(m, f, general);
+    begin_bias(m->bias, width, s, f);
     if (!m->from)
         return;
     const float *from = m->from + row * m->c_step;
     UNROLL
-    for (int r = 0; r < f.rows; r++, from += m->c_step) {
-        UNROLL
-        for (int v = 0; v < f.full; v++)
-            s->full[r][v] += load_n(from + v * LANES, lanes(m, v, f, general));
-        if (f.half)
-            s->half[r] += half_load(from + f.full * LANES, rest);
-    }
+    for (int r = 0; r < f.rows; r++, from += m->c_step)
+        begin_row(from, width, s, r, f);
 }
 
 INLINE void finish(const struct micro_strip *m, int64_t row, const struct sums *s,
                    const struct form f, const bool general)
 {
-    const vec lo = splat(m->lo), hi = splat(m->hi);
+    const struct clamp to = {m->lo, m->hi};
     float *c = m->c + row * m->c_step;
     UNROLL
-    for (int r = 0; r < f.rows; r++, c += m->c_step) {
-        UNROLL
-        for (int v = 0; v < f.full; v++)
-            store_n(c + v * LANES, vmin(vmax(s->full[r][v], lo), hi), lanes(m, v, f, general));
-        if (f.half)
-            half_store(c + f.full * LANES, half_clamp(s->half[r], m->lo, m->hi),
-                       half_lanes(m, f, general));
-    }
+    for (int r = 0; r < f.rows; r++, c += m->c_step)
+        finish_row(c, width_of(m, f, general), s, r, f, to);
 }
 
 #define FETCHING 4 /* groups that share the fetching: a burst would hold the products up */

@@ -36,6 +36,55 @@ INLINE void add_row(struct sums *s, int r, float x, const struct weights *w, con
         s->half[r] += x * w->half;
 }
 
+/* Lanes of whole vector v that exist: all but the last piece are whole. */
+INLINE int64_t lanes(int64_t width, int v, const struct form f)
+{
+    return !f.half && v == f.full - 1 ? width - v * LANES : LANES;
+}
+
+/* Every row begins with the bias; NULL: with 0. */
+INLINE void begin_bias(const float *bias, int64_t width, struct sums *s, const struct form f)
+{
+    UNROLL
+    for (int v = 0; v < f.full; v++) {
+        const vec b = bias ? load_n(bias + v * LANES, lanes(width, v, f)) : (vec){0};
+        UNROLL
+        for (int r = 0; r < f.rows; r++)
+            s->full[r][v] = b;
+    }
+    const int64_t at = f.full * LANES;
+    const hvec b = f.half && bias ? half_load(bias + at, width - at) : (hvec){0};
+    UNROLL
+    for (int r = 0; r < f.rows; r++)
+        s->half[r] = b;
+}
+
+INLINE void begin_row(const float *from, int64_t width, struct sums *s, int r, const struct form f)
+{
+    UNROLL
+    for (int v = 0; v < f.full; v++)
+        s->full[r][v] += load_n(from + v * LANES, lanes(width, v, f));
+    if (f.half)
+        s->half[r] += half_load(from + f.full * LANES, width - f.full * LANES);
+}
+
+/* What lies outside of these becomes the nearer of them. */
+struct clamp {
+    float lo, hi;
+};
+
+INLINE void finish_row(float *c, int64_t width, const struct sums *s, int r, const struct form f,
+                       const struct clamp to)
+{
+    const vec lo = splat(to.lo), hi = splat(to.hi);
+    UNROLL
+    for (int v = 0; v < f.full; v++)
+        store_n(c + v * LANES, vmin(vmax(s->full[r][v], lo), hi), lanes(width, v, f));
+    if (f.half)
+        half_store(c + f.full * LANES, half_clamp(s->half[r], to.lo, to.hi),
+                   width - f.full * LANES);
+}
+
 /* Rows at a distance known at run time only.  Multiples 1, 2, 4 and 8 of an index register are free
  * in an x86 address: five pointers reach 14 rows. */
 INLINE void step_direct(const float *const a[5], int64_t row, const struct weights *w,
