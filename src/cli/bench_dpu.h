@@ -30,11 +30,6 @@ ew_err ew_bench_dpu(const struct ew_cmd_call *c, const struct ew_dpu_opts *o);
 ew_err ew_dpu_record(struct ew_recording *rec, const struct ew_facts *f,
                      const struct ew_dpu_config *c, const struct ew_dpu_times *t);
 
-/* The scaling study's line of latency over parameters, in ms (its Table 4, ZCU104). */
-#define EW_SCALE_LINE_SLOPE      1.7e-7
-#define EW_SCALE_LINE_START      0.69
-#define EW_SCALE_LINE_MS(params) (EW_SCALE_LINE_SLOPE * (params) + EW_SCALE_LINE_START)
-
 /* The scaling study's protocol: its networks at four widths, uniform and by NeuralScale. */
 ew_err ew_bench_dpu_scale(const struct ew_cmd_call *c, const char *device);
 /* The same of the trained networks that the command names, with accuracies on data set `eval`; db:

@@ -1,91 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sweep over DPU configurations, its table and its picture. */
+/* The table and the picture of a sweep over DPU configurations. */
 #include "cli/bench_sweep.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/dpu/dpu_sweep.h"
+#include "base/file.h"
+#include "base/text.h"
 #include "report/html.h"
 #include "report/text_table.h"
 
-static const int cores[] = {1, 2, 3, 4};
-static const double clocks[] = {200, 250, 300};
-static const double memories[] = {9.6, 19.2};
-
-#define SIZES   8
-#define CONFIGS (SIZES * 4 * 3 * 2)
-
-struct point {
-    struct ew_dpu_config c;
-    struct ew_dpu_times t;
-    int dsp, bram; /* of all cores */
-    bool fits;     /* into the board's chip */
-    bool front;    /* no other one that fits is as good in everything and better in something */
-};
-
-struct sweep {
-    struct point all[CONFIGS];
-    int n, n_fit, n_front;
-    const struct ew_dpu_board *board;
-};
-
-/* An UltraRAM block holds what eight of block RAM do. */
-static bool fits(const struct point *p, const struct ew_dpu_board *b)
+static void print_point(const struct ew_dpu_point *p, struct ew_table *t)
 {
-    return p->dsp <= b->dsp && p->bram <= b->bram + 8 * b->uram;
-}
-
-static bool beats(const struct point *a, const struct point *b)
-{
-    const bool as_good = a->t.latency_s <= b->t.latency_s && a->t.images_s >= b->t.images_s &&
-                         a->dsp <= b->dsp && a->bram <= b->bram;
-    return as_good && (a->t.latency_s < b->t.latency_s || a->t.images_s > b->t.images_s ||
-                       a->dsp < b->dsp || a->bram < b->bram);
-}
-
-static void fill(struct sweep *s, struct ew_dpu_net *n, const struct ew_dpu_config *base)
-{
-    for (int i = 0; i < CONFIGS; i++) {
-        struct point *p = &s->all[s->n++];
-        p->c = *base;
-        p->c.arch = &ew_dpu_archs[i / 24];
-        p->c.cores = cores[i / 6 % 4];
-        p->c.clock_mhz = clocks[i / 2 % 3];
-        p->c.ddr_gb_s = memories[i % 2];
-        p->dsp = p->c.arch->dsp * p->c.cores;
-        p->bram = p->c.arch->bram * p->c.cores;
-        ew_dpu_time(n, &p->c, &p->t);
-        p->fits = fits(p, base->board);
-        s->n_fit += p->fits;
-    }
-    for (int i = 0; i < s->n; i++) {
-        s->all[i].front = s->all[i].fits;
-        for (int k = 0; k < s->n && s->all[i].front; k++)
-            s->all[i].front = !s->all[k].fits || !beats(&s->all[k], &s->all[i]);
-        s->n_front += s->all[i].front;
-    }
-}
-
-static void print_point(const struct point *p, struct ew_table *t)
-{
-    ew_table_cell(t, "%s", p->c.arch->name);
-    ew_table_cell(t, "%d", p->c.cores);
-    ew_table_cell(t, "%g", p->c.clock_mhz);
-    ew_table_cell(t, "%g", p->c.ddr_gb_s);
-    ew_table_cell(t, "%.3f", 1e3 * p->t.latency_s);
-    ew_table_cell(t, "%.1f", p->t.images_s);
-    ew_table_cell(t, "%.0f%%", 100 * p->t.efficiency);
+    ew_table_cell(t, "%s", p->config.arch->name);
+    ew_table_cell(t, "%d", p->config.cores);
+    ew_table_cell(t, "%g", p->config.clock_mhz);
+    ew_table_cell(t, "%g", p->config.ddr_gb_s);
+    ew_table_cell(t, "%.3f", 1e3 * p->times.latency_s);
+    ew_table_cell(t, "%.1f", p->times.images_s);
+    ew_table_cell(t, "%.0f%%", 100 * p->times.efficiency);
     ew_table_cell(t, "%d", p->dsp);
     ew_table_cell(t, "%d", p->bram);
-    if (p->t.watts_all > 0) {
-        ew_table_cell(t, "%.1f", p->t.watts_all);
-        ew_table_cell(t, "%.2f", p->t.images_s / p->t.watts_all);
+    if (p->times.watts_all > 0) {
+        ew_table_cell(t, "%.1f", p->times.watts_all);
+        ew_table_cell(t, "%.2f", p->times.images_s / p->times.watts_all);
     }
 }
 
-static ew_err print_text(const struct sweep *s, const char *what)
+static ew_err print_text(const struct ew_dpu_sweep *s, const char *what)
 {
     static const char *const head[] = {"size",       "cores",    "MHz",        "DDR GB/s",
                                        "latency ms", "images/s", "efficiency", "DSP",
@@ -96,8 +40,8 @@ static ew_err print_text(const struct sweep *s, const char *what)
     for (size_t i = 0; i < (power ? EW_COUNT(head) : EW_COUNT(head) - 2); i++)
         ew_table_cell(&t, "%s", head[i]);
     for (int i = 0; i < s->n; i++)
-        if (s->all[i].front)
-            print_point(&s->all[i], &t);
+        if (s->points[i].front)
+            print_point(&s->points[i], &t);
     EW_TRY(ew_table_print(&t, stdout));
     printf(
         "\n%s: %d configurations, of which %d fit the chip of the %s and these %d are not beaten "
@@ -107,7 +51,7 @@ static ew_err print_text(const struct sweep *s, const char *what)
     return EW_OK;
 }
 
-static ew_err print_json(const struct sweep *s, const char *what)
+static ew_err print_json(const struct ew_dpu_sweep *s, const char *what)
 {
     struct ew_json j;
     ew_json_init(&j, stdout);
@@ -116,11 +60,11 @@ static ew_err print_json(const struct sweep *s, const char *what)
     ew_json_array(&j, "configurations");
     for (int i = 0; i < s->n; i++) {
         ew_json_object(&j, NULL);
-        ew_dpu_json_times(&j, &s->all[i].c, &s->all[i].t);
-        ew_json_int(&j, "dsp", s->all[i].dsp);
-        ew_json_int(&j, "bram36", s->all[i].bram);
-        ew_json_bool(&j, "fits", s->all[i].fits);
-        ew_json_bool(&j, "pareto", s->all[i].front);
+        ew_dpu_json_times(&j, &s->points[i].config, &s->points[i].times);
+        ew_json_int(&j, "dsp", s->points[i].dsp);
+        ew_json_int(&j, "bram36", s->points[i].bram);
+        ew_json_bool(&j, "fits", s->points[i].fits);
+        ew_json_bool(&j, "pareto", s->points[i].front);
         ew_json_end(&j);
     }
     ew_json_end(&j);
@@ -138,28 +82,28 @@ struct axis {
 };
 
 struct panel {
-    double (*x)(const struct point *p), (*y)(const struct point *p);
+    double (*x)(const struct ew_dpu_point *p), (*y)(const struct ew_dpu_point *p);
     const char *x_label, *y_label;
 };
 
-static double dsp_of(const struct point *p)
+static double dsp_of(const struct ew_dpu_point *p)
 {
     return p->dsp;
 }
 
-static double images_of(const struct point *p)
+static double images_of(const struct ew_dpu_point *p)
 {
-    return p->t.images_s;
+    return p->times.images_s;
 }
 
-static double latency_of(const struct point *p)
+static double latency_of(const struct ew_dpu_point *p)
 {
-    return 1e3 * p->t.latency_s;
+    return 1e3 * p->times.latency_s;
 }
 
-static double per_watt(const struct point *p)
+static double per_watt(const struct ew_dpu_point *p)
 {
-    return p->t.images_s / p->t.watts_all;
+    return p->times.images_s / p->times.watts_all;
 }
 
 static const struct panel panels[] = {
@@ -191,26 +135,27 @@ static void draw_ticks(FILE *f, const struct axis *x, const struct axis *y)
         }
 }
 
-static void draw_dot(FILE *f, const struct point *p, double x, double y)
+static void draw_dot(FILE *f, const struct ew_dpu_point *p, double x, double y)
 {
     static const char *const colours[] = {"#7f7f7f", "#8c564b", "#9467bd", "#e377c2",
                                           "#17becf", "#2ca02c", "#ff7f0e", "#1f77b4"};
-    const char *colour = colours[p->c.arch - ew_dpu_archs];
+    const char *colour = colours[p->config.arch - ew_dpu_archs];
     fprintf(f,
             "<circle cx='%.1f' cy='%.1f' r='%d' fill='%s' fill-opacity='%s' stroke='%s'>"
             "<title>%s x %d, %g MHz, %g GB/s: %.2f ms, %.1f images/s</title></circle>\n",
             x, y, p->front ? 5 : 3, colour, p->fits ? (p->front ? "1" : "0.35") : "0",
-            p->fits ? colour : "#bbb", p->c.arch->name, p->c.cores, p->c.clock_mhz, p->c.ddr_gb_s,
-            1e3 * p->t.latency_s, p->t.images_s);
+            p->fits ? colour : "#bbb", p->config.arch->name, p->config.cores, p->config.clock_mhz,
+            p->config.ddr_gb_s, 1e3 * p->times.latency_s, p->times.images_s);
 }
 
 static void draw_legend(FILE *f, int left)
 {
     for (int i = 0; i < ew_dpu_n_archs; i++) {
-        const struct point p = {.c = {.arch = &ew_dpu_archs[i]}, .fits = true, .front = true};
+        const struct ew_dpu_point p = {
+            .config = {.arch = &ew_dpu_archs[i]}, .fits = true, .front = true};
         const int y = TOP + 14 + 20 * i;
         draw_dot(f, &p, left + 20, y - 4);
-        fprintf(f, "<text x='%d' y='%d'>%s</text>\n", left + 34, y, p.c.arch->name);
+        fprintf(f, "<text x='%d' y='%d'>%s</text>\n", left + 34, y, p.config.arch->name);
     }
     static const char *const notes[] = {"large: not beaten", "pale: beaten", "hollow: too large"};
     for (size_t i = 0; i < EW_COUNT(notes); i++)
@@ -218,20 +163,21 @@ static void draw_legend(FILE *f, int left)
                 notes[i]);
 }
 
-static void draw_panel(const struct sweep *s, const struct panel *k, int left, FILE *f)
+static void draw_panel(const struct ew_dpu_sweep *s, const struct panel *k, int left, FILE *f)
 {
     struct axis x = {INFINITY, 0, left, left + PANEL}, y = {INFINITY, 0, HEIGHT - BOTTOM, TOP};
     for (int i = 0; i < s->n; i++) {
-        x.lo = fmin(x.lo, k->x(&s->all[i]) / 1.15);
-        x.hi = fmax(x.hi, k->x(&s->all[i]) * 1.15);
-        y.lo = fmin(y.lo, k->y(&s->all[i]) / 1.15);
-        y.hi = fmax(y.hi, k->y(&s->all[i]) * 1.15);
+        x.lo = fmin(x.lo, k->x(&s->points[i]) / 1.15);
+        x.hi = fmax(x.hi, k->x(&s->points[i]) * 1.15);
+        y.lo = fmin(y.lo, k->y(&s->points[i]) / 1.15);
+        y.hi = fmax(y.hi, k->y(&s->points[i]) * 1.15);
     }
     draw_ticks(f, &x, &y);
     for (int front = 0; front < 2; front++)
         for (int i = 0; i < s->n; i++)
-            if (s->all[i].front == front)
-                draw_dot(f, &s->all[i], at(&x, k->x(&s->all[i])), at(&y, k->y(&s->all[i])));
+            if (s->points[i].front == front)
+                draw_dot(f, &s->points[i], at(&x, k->x(&s->points[i])),
+                         at(&y, k->y(&s->points[i])));
     fprintf(f,
             "<text x='%d' y='%d' text-anchor='middle'>%s</text>"
             "<text transform='translate(%d %d) rotate(-90)' text-anchor='middle'>%s</text>\n",
@@ -239,7 +185,7 @@ static void draw_panel(const struct sweep *s, const struct panel *k, int left, F
             k->y_label);
 }
 
-static void draw(const struct sweep *s, const char *what, FILE *f)
+static void draw(const struct ew_dpu_sweep *s, const char *what, FILE *f)
 {
     const int n = s->board->idle_w > 0 ? 2 : 1, width = n * (LEFT + PANEL) + LEGEND;
     fprintf(f,
@@ -255,13 +201,12 @@ static void draw(const struct sweep *s, const char *what, FILE *f)
     fprintf(f, "</svg>\n");
 }
 
-static ew_err write_picture(const struct sweep *s, const char *what, const char *path)
+static ew_err write_picture(const struct ew_dpu_sweep *s, const char *what, const char *path)
 {
-    FILE *f = fopen(path, "we");
-    EW_CHECK(f, EW_ERR_IO, "%s: %s", path, strerror(errno));
-    draw(s, what, f);
-    const bool bad = ferror(f);
-    EW_CHECK(fclose(f) == 0 && !bad, EW_ERR_IO, "%s: cannot be written", path);
+    struct ew_file_out out;
+    EW_TRY(ew_file_out_open(path, &out));
+    draw(s, what, out.f);
+    EW_TRY(ew_file_out_commit(&out));
     fprintf(stderr, "picture: %s\n", path);
     return EW_OK;
 }
@@ -269,13 +214,11 @@ static ew_err write_picture(const struct sweep *s, const char *what, const char 
 ew_err ew_bench_sweep(const struct ew_cmd_call *c, struct ew_dpu_net *n,
                       const struct ew_dpu_config *base, const char *picture)
 {
-    struct sweep s = {.board = base->board};
+    struct ew_dpu_sweep s;
     const char *slash = strrchr(c->args[0], '/'), *what = slash ? slash + 1 : c->args[0];
-    EW_ASSERT(ew_dpu_n_archs == SIZES);
-    fill(&s, n, base);
-    const size_t chars = picture ? strlen(picture) : 0;
-    EW_CHECK(!picture || (chars > 4 && strcmp(picture + chars - 4, ".svg") == 0), EW_ERR_USAGE,
+    EW_CHECK(!picture || ew_ends_in(picture, ".svg"), EW_ERR_USAGE,
              "--picture %s: it is drawn as FILE.svg", picture);
+    ew_dpu_sweep(n, base, &s);
     EW_TRY(c->json ? print_json(&s, what) : print_text(&s, what));
     return picture ? write_picture(&s, what, picture) : EW_OK;
 }

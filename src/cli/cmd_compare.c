@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "cli/data_cmd.h"
 #include "measure/compare_sides.h"
 #include "report/text_table.h"
@@ -143,8 +144,7 @@ static ew_err feed(struct ew_cmd_call *c, struct ew_compared *k)
 static bool is_saved(const char *what)
 {
     struct stat st;
-    const char *dot = strrchr(what, '.');
-    return (dot && (strcmp(dot, ".npy") == 0 || strcmp(dot, ".pb") == 0)) ||
+    return ew_ends_in(what, ".npy") || ew_ends_in(what, ".pb") ||
            (stat(what, &st) == 0 && S_ISDIR(st.st_mode));
 }
 

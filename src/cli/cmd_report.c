@@ -7,6 +7,7 @@
 #include "advise/store/measured_store.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "cli/cmd.h"
 #include "report/carbon.h"
 #include "report/compare.h"
@@ -223,21 +224,15 @@ static ew_err write_html(const struct report *r, FILE *out)
     return e;
 }
 
-static bool ends_in(const char *name, const char *end)
-{
-    const size_t n = strlen(name), m = strlen(end);
-    return n >= m && strcmp(name + n - m, end) == 0;
-}
-
 static enum format format_of(const struct opts *o)
 {
     if (o->format != AUTO || !o->output)
         return o->format == AUTO ? TEXT : (enum format)o->format;
-    if (ends_in(o->output, ".html") || ends_in(o->output, ".htm"))
+    if (ew_ends_in(o->output, ".html") || ew_ends_in(o->output, ".htm"))
         return HTML;
-    if (ends_in(o->output, ".md"))
+    if (ew_ends_in(o->output, ".md"))
         return MARKDOWN;
-    return ends_in(o->output, ".csv") ? CSV : TEXT;
+    return ew_ends_in(o->output, ".csv") ? CSV : TEXT;
 }
 
 static ew_err write_as(const struct report *r, bool json, FILE *out)
@@ -372,7 +367,7 @@ static ew_err compare(struct ew_cmd_call *c, struct report *r)
 {
     const struct opts *o = c->opts;
     const char *side[2] = {c->args[c->n_args - 2], c->args[c->n_args - 1]};
-    const bool files = ends_in(side[0], ".db") && ends_in(side[1], ".db");
+    const bool files = ew_ends_in(side[0], ".db") && ew_ends_in(side[1], ".db");
     if (files) {
         EW_TRY(load(side[0], o->study, side[0], &r->results));
         EW_TRY(load(side[1], o->study, side[1], &r->results));

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/owned.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "data/download.h"
 #include "data/reader.h"
 #include "data/staging.h"
@@ -99,11 +100,9 @@ static ew_err from_folder(struct get *g, const char *dir)
 static bool is_archive(const char *name)
 {
     static const char *const ends[] = {".tar.gz", ".tgz", ".tar"};
-    for (size_t i = 0; i < EW_COUNT(ends); i++) {
-        const size_t n = strlen(name), k = strlen(ends[i]);
-        if (n > k && strcmp(name + n - k, ends[i]) == 0)
+    for (size_t i = 0; i < EW_COUNT(ends); i++)
+        if (ew_ends_in(name, ends[i]))
             return true;
-    }
     return false;
 }
 

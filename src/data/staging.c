@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/owned.h"
 #include "base/spawn.h"
+#include "base/text.h"
 
 /* ---- Folders --------------------------------------------------------------------------------- */
 
@@ -159,10 +160,8 @@ ew_err ew_staging_only(const char *dir, const char *end, char path[EW_DATA_PATH]
 {
     DIR *d = opendir(dir);
     bool found = false;
-    for (const struct dirent *e; d && !found && (e = readdir(d));) {
-        const size_t n = strlen(e->d_name), k = strlen(end);
-        found = n > k && strcmp(e->d_name + n - k, end) == 0 && ew_data_join(path, dir, e->d_name);
-    }
+    for (const struct dirent *e; d && !found && (e = readdir(d));)
+        found = ew_ends_in(e->d_name, end) && ew_data_join(path, dir, e->d_name);
     if (d)
         closedir(d);
     EW_CHECK(found, EW_ERR_NOT_FOUND, "%s: no file ends in %s", dir, end);

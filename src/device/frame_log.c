@@ -8,24 +8,19 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/num.h"
-
-static bool ends_with(const char *text, const char *ending)
-{
-    const size_t n = strlen(text), m = strlen(ending);
-    return n > m && strcmp(text + n - m, ending) == 0;
-}
+#include "base/text.h"
 
 ew_err ew_frame_log_open(const char *path, const struct ew_board *b, struct ew_frame_log *log)
 {
     *log = (struct ew_frame_log){0};
     if (!path)
         return EW_OK;
-    if (ends_with(path, ".prom")) {
+    if (ew_ends_in(path, ".prom")) {
         log->metrics = path;
         return EW_OK;
     }
-    log->lines = ends_with(path, ".jsonl");
-    EW_CHECK(log->lines || ends_with(path, ".csv"), EW_ERR_USAGE,
+    log->lines = ew_ends_in(path, ".jsonl");
+    EW_CHECK(log->lines || ew_ends_in(path, ".csv"), EW_ERR_USAGE,
              "log: '%s' ends neither in .csv nor in .jsonl or .prom", path);
     log->f = fopen(path, "we");
     EW_CHECK(log->f, EW_ERR_IO, "%s: %s", path, strerror(errno));

@@ -8,6 +8,7 @@
 
 #include "base/num.h"
 #include "base/order_stats.h"
+#include "base/text.h"
 #include "device/cpulist.h"
 #include "device/emc.h"
 #include "device/gpu.h"
@@ -190,12 +191,6 @@ static ew_err choose(const struct ew_clock_info *c, int64_t mhz, int64_t *hz)
     return llabs(*hz - wanted) * 20 <= wanted ? EW_OK : not_allowed(c, mhz);
 }
 
-static bool ends_in(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 /* The core whose file this is, by cpuN or policyN; -1: none. */
 static int core_of(const char *path)
 {
@@ -211,8 +206,9 @@ static int64_t coming_max(const struct ew_power_list *list, const struct ew_cloc
 {
     for (int i = list->n - 1; i >= 0; i--) {
         const char *path = list->items[i].path;
-        const bool cpu = c->core >= 0 && core_of(path) == c->core && ends_in(path, "_max_freq");
-        const bool gpu = c->core < 0 && !c->cap && core_of(path) < 0 && ends_in(path, "/max_freq");
+        const bool cpu = c->core >= 0 && core_of(path) == c->core && ew_ends_in(path, "_max_freq");
+        const bool gpu =
+            c->core < 0 && !c->cap && core_of(path) < 0 && ew_ends_in(path, "/max_freq");
         int64_t v;
         if ((cpu || gpu || (c->max_path && strcmp(path, c->max_path) == 0)) &&
             ew_num_int(list->items[i].value, &v) && v > 0)
@@ -225,7 +221,7 @@ static bool will_be_off(const struct ew_power_list *list, int core)
 {
     for (int i = 0; i < list->n; i++)
         if (core >= 0 && core_of(list->items[i].path) == core &&
-            ends_in(list->items[i].path, "/online"))
+            ew_ends_in(list->items[i].path, "/online"))
             return strcmp(list->items[i].value, "0") == 0;
     return false;
 }

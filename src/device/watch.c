@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "device/sampler.h"
 
 #define INTERVAL_NS (EW_NS_PER_S / 4) /* an epoch of seconds has enough of them */
@@ -39,12 +40,6 @@ static bool starts(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-static bool ends(const char *text, const char *with)
-{
-    const size_t n = strlen(text), m = strlen(with);
-    return n >= m && strcmp(text + n - m, with) == 0;
-}
-
 /* Enough to draw a run: single cores' loads would be most of the file.  Clocks of cores that share
  * one are alike, so that the first core's stands for them. */
 static bool is_kept(const struct ew_channel *c)
@@ -59,7 +54,7 @@ static bool is_kept(const struct ew_channel *c)
     case EW_QUANTITY_BYTES:
         return strcmp(c->name, "mem.used") == 0;
     case EW_QUANTITY_RATE:
-        return ends(c->name, ".read");
+        return ew_ends_in(c->name, ".read");
     default:
         return false;
     }

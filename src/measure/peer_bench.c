@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/order_stats.h"
 #include "base/pool.h"
+#include "base/text.h"
 #include "bench/onnxruntime.h"
 #include "bench/quiet.h"
 #include "engine/engine.h"
@@ -141,16 +142,10 @@ static ew_err duel_file(const struct ew_peer_opts *o, const char *file, struct e
     return e;
 }
 
-static bool is_onnx(const char *name)
-{
-    const size_t n = strlen(name);
-    return n > 5 && strcmp(name + n - 5, ".onnx") == 0;
-}
-
 ew_err ew_peer_bench(const char *name, const struct ew_peer_opts *o, struct ew_peer_result *out)
 {
     *out = (struct ew_peer_result){0};
-    if (is_onnx(name))
+    if (ew_ends_in(name, ".onnx"))
         return duel_file(o, name, out);
     EW_CHECK(!ew_engine_file_is(name), EW_ERR_USAGE,
              "%s: is compiled; --compare-with needs the ONNX file that it was made of", name);

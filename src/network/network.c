@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "engine/engine.h"
 #include "format/checkpoint.h"
 #include "format/xir.h"
@@ -14,22 +15,16 @@
 #include "network/trained.h"
 #include "network/width_list.h"
 
-static bool ends_in(const char *what, const char *end)
-{
-    const size_t n = strlen(what), k = strlen(end);
-    return n > k && strcmp(what + n - k, end) == 0;
-}
-
 bool ew_network_is_xir(const char *what)
 {
-    return ends_in(what, ".xmodel");
+    return ew_ends_in(what, ".xmodel");
 }
 
 bool ew_network_is_file(const char *what)
 {
     struct stat st;
-    return strchr(what, '/') || ends_in(what, ".onnx") || ew_network_is_xir(what) ||
-           ends_in(what, ".ckpt") || ends_in(what, ".ewe") ||
+    return strchr(what, '/') || ew_ends_in(what, ".onnx") || ew_network_is_xir(what) ||
+           ew_ends_in(what, ".ckpt") || ew_ends_in(what, ".ewe") ||
            (stat(what, &st) == 0 && !S_ISDIR(st.st_mode)); /* folders are often named so */
 }
 
@@ -187,9 +182,9 @@ static ew_err open_graph_file(const struct ew_network_how *how, struct ew_networ
     EW_CHECK(o->classes == 0, EW_ERR_USAGE, "%s: --classes is for networks of the zoo", n->what);
     EW_CHECK(!is_scaled(o), EW_ERR_USAGE, "%s: --width is for networks of the zoo", n->what);
     EW_CHECK(!o->widths, EW_ERR_USAGE, "%s: --width-list is for networks of the zoo", n->what);
-    EW_CHECK(checkpoint || !ends_in(n->what, ".ckpt"), EW_ERR_FORMAT, "%s: not a checkpoint",
+    EW_CHECK(checkpoint || !ew_ends_in(n->what, ".ckpt"), EW_ERR_FORMAT, "%s: not a checkpoint",
              n->what);
-    EW_CHECK(!ends_in(n->what, ".ewe"), EW_ERR_FORMAT, "%s: not an engine file", n->what);
+    EW_CHECK(!ew_ends_in(n->what, ".ewe"), EW_ERR_FORMAT, "%s: not an engine file", n->what);
     EW_TRY(checkpoint                  ? from_checkpoint(n->what, how, n)
            : n->kind == EW_NETWORK_XIR ? from_xir(n->what, how, &n->graph)
                                        : from_onnx(n->what, how, &n->graph));

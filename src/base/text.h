@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Questions about strings. */
+#ifndef EW_BASE_TEXT_H
+#define EW_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <string.h>
+
+/* "net.onnx" ends in ".onnx"; ".onnx" alone does, too. */
+static inline bool ew_ends_in(const char *text, const char *end)
+{
+    const size_t n = strlen(text), k = strlen(end);
+    return n >= k && memcmp(text + n - k, end, k) == 0;
+}
+
+#endif
