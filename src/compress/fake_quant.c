@@ -109,7 +109,7 @@ ew_err ew_fake_quant_note(struct ew_graph *g, const struct ew_node *layer, int w
 }
 
 /* True where the node's weights are to be rounded. */
-static bool layer_of(const struct ew_graph *g, int node, struct ew_rounded_layer *out)
+static bool weights_of(const struct ew_graph *g, int node, struct ew_rounded_value *out)
 {
     const struct ew_node *n = &g->nodes[node];
     const int from = n->n_in > 0 ? source_of(g, n->in[0]) : -1;
@@ -117,29 +117,34 @@ static bool layer_of(const struct ew_graph *g, int node, struct ew_rounded_layer
         return false;
     const double x_scale = ew_tensor_get(&g->values[g->nodes[from].in[1]].t, 0);
     const struct ew_quantize_layer l = ew_quantize_layer_of(n, n->in, x_scale);
-    *out = (struct ew_rounded_layer){
-        .weights = l.weights, .bias = l.bias, .how = {.axis = l.axis, .x_scale = x_scale}};
+    *out = (struct ew_rounded_value){
+        .value = l.weights, .other = l.bias, .how = {.axis = l.axis, .x_scale = x_scale}};
     out->how.pow2 = noted(g, l.weights, &out->how.position);
     return true;
 }
 
-/* The same of its bias. */
-static bool bias_of(const struct ew_graph *g, const struct ew_rounded_layer *layer,
-                    struct ew_rounded_layer *out)
+/* The same of the bias of those weights. */
+static bool bias_of(const struct ew_graph *g, const struct ew_rounded_value *weights,
+                    struct ew_rounded_value *out)
 {
-    *out = (struct ew_rounded_layer){.weights = layer->bias, .bias = -1, .how = {.pow2 = true}};
-    return layer->how.pow2 && noted(g, layer->bias, &out->how.position);
+    *out = (struct ew_rounded_value){.value = weights->other, .other = -1, .how = {.pow2 = true}};
+    if (weights->how.pow2)
+        return noted(g, out->value, &out->how.position);
+    out->other = weights->value;
+    out->how = weights->how;
+    out->how.is_bias = true;
+    return out->value >= 0;
 }
 
-static void list_once(const struct ew_rounded_layer *l, struct ew_rounded_layer *list, int *n)
+static void list_once(const struct ew_rounded_value *r, struct ew_rounded_value *list, int *n)
 {
     for (int i = 0; i < *n; i++)
-        if (list[i].weights == l->weights)
+        if (list[i].value == r->value)
             return;
-    list[(*n)++] = *l;
+    list[(*n)++] = *r;
 }
 
-ew_err ew_fake_quant_layers(const struct ew_graph *g, struct ew_rounded_layer **out, int *n)
+ew_err ew_fake_quant_values(const struct ew_graph *g, struct ew_rounded_value **out, int *n)
 {
     *out = NULL;
     *n = 0;
@@ -148,11 +153,11 @@ ew_err ew_fake_quant_layers(const struct ew_graph *g, struct ew_rounded_layer **
     *out = calloc(2 * (size_t)g->n_nodes + 1, sizeof(**out)); /* weights and biases */
     EW_CHECK(*out, EW_ERR_MEMORY, "no memory for %d layers", g->n_nodes);
     for (int k = 0; k < g->n_nodes; k++) {
-        struct ew_rounded_layer l, bias;
-        if (!layer_of(g, k, &l))
+        struct ew_rounded_value weights, bias;
+        if (!weights_of(g, k, &weights))
             continue;
-        list_once(&l, *out, n);
-        if (bias_of(g, &l, &bias))
+        list_once(&weights, *out, n);
+        if (bias_of(g, &weights, &bias))
             list_once(&bias, *out, n);
     }
     return EW_OK;

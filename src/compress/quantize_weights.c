@@ -104,8 +104,8 @@ static ew_err quantize_bias(struct ew_graph *g, const struct ew_quantize_layer *
     float *scale = g->values[in[1]].t.data;
     const float *w = g->values[w_scale].t.data;
     for (int64_t i = 0; i < each.dim[0]; i++) {
-        scale[i] = (float)l->x_scale * w[i];
-        q[i] = (int32_t)rint(ew_tensor_get(&old.t, i) / (double)scale[i]);
+        scale[i] = ew_bias_scale(l->x_scale, w[i]);
+        q[i] = ew_bias_round((float)ew_tensor_get(&old.t, i), scale[i]);
     }
     return add_dequantizer(g, in, 2, 0, out);
 }

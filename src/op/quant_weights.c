@@ -47,6 +47,16 @@ float ew_weight_scale(const struct ew_tensor *w, const struct ew_tensor *bias,
     return fmaxf(most > 0 ? most / 127 : 1, bias_needs(bias, r->x_scale, channel));
 }
 
+float ew_bias_scale(double x_scale, float w_scale)
+{
+    return (float)x_scale * w_scale;
+}
+
+int32_t ew_bias_round(float bias, float scale)
+{
+    return (int32_t)rint((double)bias / (double)scale);
+}
+
 int8_t ew_pow2_round(float x, int position)
 {
     return (int8_t)fmax(fmin(round(ldexp((double)x, position)), 127), -128);
@@ -92,34 +102,45 @@ static void round_channels(const struct ew_tensor *w, const struct ew_tensor *bi
     }
 }
 
-void ew_weight_round(const struct ew_tensor *w, const struct ew_tensor *bias,
+static void round_bias(const struct ew_tensor *bias, const struct ew_tensor *w,
+                       const struct ew_weight_rounding *r, float *to)
+{
+    const float *from = bias->data;
+    for (int64_t i = 0; i < ew_tensor_count(bias); i++) {
+        const float scale = ew_bias_scale(r->x_scale, ew_weight_scale(w, bias, r, i));
+        to[i] = (float)ew_bias_round(from[i], scale) * scale;
+    }
+}
+
+void ew_weight_round(const struct ew_tensor *x, const struct ew_tensor *other,
                      const struct ew_weight_rounding *r, float *to)
 {
-    if (!r->pow2) {
-        round_channels(w, bias, r, to);
-        return;
-    }
-    ew_pow2_there_and_back(w->data, ew_tensor_count(w), r->position, to);
+    if (r->pow2)
+        ew_pow2_there_and_back(x->data, ew_tensor_count(x), r->position, to);
+    else if (r->is_bias)
+        round_bias(x, other, r, to);
+    else
+        round_channels(x, other, r, to);
 }
 
 /* ---- Steps of training ---- */
 
 ew_err ew_weight_round_run(const struct ew_call *c)
 {
-    const struct ew_tensor *w = c->in[EW_ROUND_W];
-    const size_t bytes = ew_tensor_bytes(w);
-    memcpy(c->in[EW_ROUND_KEPT]->data, w->data, bytes);
-    ew_weight_round(w, c->in[EW_ROUND_BIAS], c->attr, c->in[EW_ROUND_ROUNDED]->data);
-    memcpy(w->data, c->in[EW_ROUND_ROUNDED]->data, bytes);
+    const struct ew_tensor *x = c->in[EW_ROUND_X];
+    const size_t bytes = ew_tensor_bytes(x);
+    memcpy(c->in[EW_ROUND_KEPT]->data, x->data, bytes);
+    ew_weight_round(x, c->in[EW_ROUND_OTHER], c->attr, c->in[EW_ROUND_ROUNDED]->data);
+    memcpy(x->data, c->in[EW_ROUND_ROUNDED]->data, bytes);
     return EW_OK;
 }
 
 ew_err ew_weight_restore_run(const struct ew_call *c)
 {
     const float *kept = c->in[EW_ROUND_KEPT]->data, *rounded = c->in[EW_ROUND_ROUNDED]->data;
-    float *w = c->in[EW_ROUND_W]->data;
-    const int64_t n = ew_tensor_count(c->in[EW_ROUND_W]);
+    float *x = c->in[EW_ROUND_X]->data;
+    const int64_t n = ew_tensor_count(c->in[EW_ROUND_X]);
     for (int64_t k = 0; k < n; k++)
-        w[k] = kept[k] + (w[k] - rounded[k]);
+        x[k] = kept[k] + (x[k] - rounded[k]);
     return EW_OK;
 }

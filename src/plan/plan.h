@@ -59,9 +59,9 @@ struct ew_plan_opts {
     bool stop_at_norms;  /* with bucket_bytes: runs stop too where a batch norm has taken its
                           * statistics, and its backward their sums (EW_STOP_STATISTICS) */
     struct ew_optimizer optimizer;
-    /* Training: layers whose weights steps see rounded to integers; what a step changes them by
+    /* Training: weights and biases that steps see rounded to integers; what a step changes them by
      * goes to the float32 ones, which are there between runs.  Borrowed during compile. */
-    const struct ew_rounded_layer *rounded;
+    const struct ew_rounded_value *rounded;
     int n_rounded;
     struct ew_backend_opts backend;
     struct ew_tuner *tuner;            /* kernels by measurement (backend/tune.h); NULL: by rules */

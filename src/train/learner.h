@@ -37,7 +37,7 @@ struct ew_learner {
     struct ew_graph *frozen, *rest; /* frozen NULL: nothing is */
     struct ew_plan *features, *train;
     struct ew_plan *teacher;          /* NULL: there is none */
-    struct ew_rounded_layer *rounded; /* weights that steps see rounded */
+    struct ew_rounded_value *rounded; /* weights and biases that steps see rounded */
     int n_rounded;
     struct ew_exchange *exchange; /* with other ranks, the caller's; NULL: there are none */
     int n_features;               /* inputs of `rest` before the labels */

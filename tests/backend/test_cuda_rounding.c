@@ -16,48 +16,56 @@ static void expect_bits(struct buf *b, const float *want)
     EW_EXPECT(memcmp(buf_get(b), want, b->n * sizeof(*want)) == 0);
 }
 
-static void check_weights(const struct ew_shape *s, const struct ew_weight_rounding *r, bool biased,
-                          int copy_type)
+/* Weights, or their bias. */
+static void check_values(const struct ew_shape *s, const struct ew_weight_rounding *r, bool biased,
+                         int copy_type)
 {
     const struct ew_weight_channels g = ew_weight_channels(s, r->axis);
-    const int64_t n = g.count * g.outer * g.inner;
-    struct buf w = buf_new(EW_CUDA_F32, n, 0.3), kept = buf_new(EW_CUDA_F32, n, 0);
-    struct buf rounded = buf_new(EW_CUDA_F32, n, 0), copy = buf_new(copy_type, n, 0);
+    struct buf w = buf_new(EW_CUDA_F32, g.count * g.outer * g.inner, 0.3);
     struct buf bias = buf_new(EW_CUDA_F32, g.count, 1e5); /* some need a coarser scale */
     for (int64_t i = 0; i < g.inner; i++)
         w.h[i] = 0; /* a channel of zeros, where channels come first */
     buf_put(&w);
+    struct buf *x = r->is_bias ? &bias : &w;
+    const int64_t n = (int64_t)x->n;
+    struct buf kept = buf_new(EW_CUDA_F32, n, 0), rounded = buf_new(EW_CUDA_F32, n, 0);
+    struct buf copy = buf_new(copy_type, n, 0);
     const struct ew_tensor host_w = host_tensor(s, w.h);
     const struct ew_tensor host_bias = host_tensor(&(struct ew_shape){1, {g.count}}, bias.h);
     float *before = malloc((size_t)n * 4), *want = malloc((size_t)n * 4);
-    memcpy(before, w.h, (size_t)n * 4);
-    ew_weight_round(&host_w, biased ? &host_bias : NULL, r, want);
-    const struct ew_cuda_round p = {.outer = g.outer,
+    memcpy(before, x->h, (size_t)n * 4);
+    if (r->is_bias)
+        ew_weight_round(&host_bias, &host_w, r, want);
+    else
+        ew_weight_round(&host_w, biased ? &host_bias : NULL, r, want);
+    const struct ew_cuda_round p = {.is_bias = r->is_bias,
+                                    .outer = g.outer,
                                     .inner = g.inner,
                                     .channels = (int)g.count,
-                                    .bias = biased ? bias.d : NULL,
+                                    .w = w.d,
+                                    .bias = biased || r->is_bias ? bias.d : NULL,
                                     .x_scale = r->x_scale,
                                     .pow2 = r->pow2,
                                     .position = r->position,
-                                    .w = w.d,
+                                    .x = x->d,
                                     .kept = kept.d,
                                     .rounded = rounded.d,
                                     .copy = copy_type == EW_CUDA_F32 ? NULL : copy.d,
                                     .copy_type = copy_type};
     EXPECT_LAUNCH(round_weights(gpu.q, &p));
-    expect_bits(&w, want);
+    expect_bits(x, want);
     expect_bits(&rounded, want);
     expect_bits(&kept, before);
     if (p.copy)
         for (int64_t i = 0; i < n && buf_get(&copy); i += n / 7 + 1)
             EW_EXPECT_NEAR(copy.h[i], of_half(copy_type, half_of(copy_type, want[i])), 0);
     for (int64_t i = 0; i < n; i++) {
-        w.h[i] = want[i] + 0.01f;
-        want[i] = before[i] + (w.h[i] - want[i]);
+        x->h[i] = want[i] + 0.01f;
+        want[i] = before[i] + (x->h[i] - want[i]);
     }
-    buf_put(&w);
-    EXPECT_LAUNCH(restore_weights(gpu.q, w.d, kept.d, rounded.d, n));
-    expect_bits(&w, want);
+    buf_put(x);
+    EXPECT_LAUNCH(restore_weights(gpu.q, x->d, kept.d, rounded.d, n));
+    expect_bits(x, want);
     free(before);
     free(want);
     gpu_end();
@@ -71,12 +79,13 @@ static void weights_round_as_on_the_host(void)
     if (!gpu_open())
         return;
     for (size_t i = 0; i < EW_COUNT(shapes); i++)
-        for (int k = 0; k < 6; k++) {
+        for (int k = 0; k < 8; k++) {
             const struct ew_weight_rounding r = {.axis = shapes[i].rank == 2 ? k % 2 : 0,
                                                  .x_scale = 0.013,
-                                                 .pow2 = k >= 4,
+                                                 .is_bias = k >= 6,
+                                                 .pow2 = k == 4 || k == 5,
                                                  .position = k + 2};
-            check_weights(&shapes[i], &r, k & 2, types[(i + (size_t)k) % 3]);
+            check_values(&shapes[i], &r, k & 2, types[(i + (size_t)k) % 3]);
         }
 }
 

@@ -14,13 +14,14 @@
 #define BATCH 4
 #define STEPS 3
 
-static const char *const names[] = {"conv1.weight", "conv2.weight", "fc1.weight", "fc1.bias"};
-#define LAYERS 4
+static const char *const names[] = {"conv1.weight", "conv2.weight", "conv2.bias", "fc1.weight",
+                                    "fc1.bias",     "fc2.weight",   "fc2.bias"};
+#define VALUES 7
 
 struct result {
     float loss[STEPS];
-    float *w[LAYERS]; /* in the end */
-    int64_t n[LAYERS];
+    float *w[VALUES]; /* in the end */
+    int64_t n[VALUES];
 };
 
 static struct ew_graph *network(void)
@@ -29,38 +30,68 @@ static struct ew_graph *network(void)
     struct ew_graph *g = NULL;
     EW_EXPECT_OK(ew_model_build("lenet5", &o, &g));
     EW_EXPECT_OK(ew_model_init("lenet5", 1, g));
-    const struct ew_tensor *bias = &g->values[ew_graph_find(g, "fc1.bias")].t;
-    for (int64_t i = 0; i < ew_tensor_count(bias); i++)
-        ((float *)bias->data)[i] = (float)(i % 7) / 10;
+    for (int k = 0; k < VALUES; k++) {
+        const struct ew_tensor *t = &g->values[ew_graph_find(g, names[k])].t;
+        for (int64_t i = 0; t->shape.rank == 1 && i < ew_tensor_count(t); i++)
+            ((float *)t->data)[i] = (float)(i % 7) / 10;
+    }
     EW_EXPECT_OK(ew_objective_add(g));
     return g;
 }
 
-/* At so coarse a grid that the loss tells. */
-static void list_layers(const struct ew_graph *g, struct ew_rounded_layer *out)
+/* By channel; at powers of two; by channel where the input is so tiny that biases make the scales
+ * of weights. */
+static void list_values(const struct ew_graph *g, struct ew_rounded_value *out)
 {
-    for (int i = 0; i < LAYERS; i++)
-        out[i] = (struct ew_rounded_layer){.weights = ew_graph_find(g, names[i]),
-                                           .bias = -1,
-                                           .how = {.pow2 = true, .position = 2}};
-    out[1].how = (struct ew_weight_rounding){.axis = 0, .x_scale = 0.01};
-    out[1].bias = ew_graph_find(g, "conv2.bias");
+    const struct ew_weight_rounding coarse = {.pow2 = true, .position = 2},
+                                    channels = {.x_scale = 0.5}, tiny = {.x_scale = 1e-9};
+    const struct ew_weight_rounding *const how[VALUES] = {&coarse, &channels, &channels, &coarse,
+                                                          &coarse, &tiny,     &tiny};
+    for (int i = 0; i < VALUES; i++)
+        out[i] = (struct ew_rounded_value){
+            .value = ew_graph_find(g, names[i]), .other = -1, .how = *how[i]};
+    for (int i = 0; i + 1 < VALUES; i++)
+        if (how[i] == how[i + 1] && !how[i]->pow2) {
+            out[i].other = out[i + 1].value;
+            out[i + 1].other = out[i].value;
+            out[i + 1].how.is_bias = true;
+        }
 }
 
-static struct result run(const char *device, double lr, bool rounds, size_t limit)
+/* Rounded for good, as integers have it in the end: scales are those of values that are not. */
+static void round_values(struct ew_graph *g, const struct ew_rounded_value *values)
+{
+    float *to[VALUES];
+    for (int i = 0; i < VALUES; i++) {
+        const struct ew_tensor *t = &g->values[values[i].value].t;
+        const struct ew_tensor *other = values[i].other < 0 ? NULL : &g->values[values[i].other].t;
+        to[i] = malloc(ew_tensor_bytes(t));
+        ew_weight_round(t, other, &values[i].how, to[i]);
+    }
+    for (int i = 0; i < VALUES; i++) {
+        const struct ew_tensor *t = &g->values[values[i].value].t;
+        memcpy(t->data, to[i], ew_tensor_bytes(t));
+        free(to[i]);
+    }
+}
+
+enum rounds { NEVER, IN_STEPS, BEFORE };
+
+static struct result run(const char *device, double lr, enum rounds rounds)
 {
     struct ew_graph *g = network();
-    struct ew_rounded_layer layers[LAYERS];
+    struct ew_rounded_value values[VALUES];
     struct result r = {{0}};
     struct ew_plan *p = NULL;
-    list_layers(g, layers);
+    list_values(g, values);
+    if (rounds == BEFORE)
+        round_values(g, values);
     const struct ew_plan_opts o = {
         .mode = EW_PLAN_TRAIN,
         .update = true,
         .optimizer = {.kind = EW_OPTIMIZER_SGD, .lr = lr, .momentum = 0.9},
-        .rounded = layers,
-        .n_rounded = rounds ? LAYERS : 0,
-        .memory_limit = limit,
+        .rounded = values,
+        .n_rounded = rounds == IN_STEPS ? VALUES : 0,
         .backend = {.device = device, .threads = 1, .reference = strcmp(device, "cpu") == 0}};
     if (!EW_EXPECT_OK(ew_plan_compile(g, &o, &p)))
         return r;
@@ -74,8 +105,8 @@ static struct result run(const char *device, double lr, bool rounds, size_t limi
         r.loss[i] = ((const float *)ew_plan_output(p, 0)->data)[0];
     }
     EW_EXPECT_OK(ew_plan_pull(p));
-    for (int i = 0; i < LAYERS; i++) {
-        const struct ew_tensor *t = &g->values[layers[i].weights].t;
+    for (int i = 0; i < VALUES; i++) {
+        const struct ew_tensor *t = &g->values[values[i].value].t;
         r.n[i] = ew_tensor_count(t);
         r.w[i] = malloc(ew_tensor_bytes(t));
         memcpy(r.w[i], t->data, ew_tensor_bytes(t));
@@ -87,33 +118,37 @@ static struct result run(const char *device, double lr, bool rounds, size_t limi
 
 static void fini(struct result *r)
 {
-    for (int i = 0; i < LAYERS; i++)
+    for (int i = 0; i < VALUES; i++)
         free(r->w[i]);
 }
 
 static double distance(const struct result *a, const struct result *b)
 {
     double worst = 0;
-    for (int i = 0; i < LAYERS; i++)
+    for (int i = 0; i < VALUES; i++)
         for (int64_t k = 0; k < a->n[i]; k++)
             worst = fmax(worst, fabs((double)a->w[i][k] - (double)b->w[i][k]));
     return worst;
 }
 
-/* The same losses and weights as on the CPU, within the tolerance of sums in another order. */
+/* The first loss is that of rounded values; the same losses and weights as on the CPU, within the
+ * tolerance of sums in another order. */
 static void check(const char *device, double tolerance)
 {
-    struct result want = run("cpu", 0.02, true, 0), got = run(device, 0.02, true, 0);
+    struct result want = run("cpu", 0.02, IN_STEPS), got = run(device, 0.02, IN_STEPS);
+    struct result before = run(device, 0.02, BEFORE);
+    EW_EXPECT_NEAR(got.loss[0], before.loss[0], 0);
     for (int i = 0; i < STEPS; i++)
         EW_EXPECT_NEAR(got.loss[i], want.loss[i], tolerance * fabs((double)want.loss[i]));
     EW_EXPECT_NEAR(distance(&got, &want), 0, tolerance);
     fini(&want);
     fini(&got);
+    fini(&before);
 }
 
 static void steps_see_rounded_weights(void)
 {
-    struct result plain = run("cpu", 0.02, false, 0), rounded = run("cpu", 0.02, true, 0);
+    struct result plain = run("cpu", 0.02, NEVER), rounded = run("cpu", 0.02, IN_STEPS);
     EW_EXPECT(fabsf(plain.loss[0] - rounded.loss[0]) > 1e-4f);
     EW_EXPECT(rounded.loss[STEPS - 1] < rounded.loss[0]);
     fini(&plain);
@@ -122,7 +157,7 @@ static void steps_see_rounded_weights(void)
 
 static void without_a_change_all_bits_come_back(void)
 {
-    struct result trained = run("cpu", 0, true, 0), same = run("cpu", 0, false, 0);
+    struct result trained = run("cpu", 0, IN_STEPS), same = run("cpu", 0, NEVER);
     EW_EXPECT_NEAR(distance(&trained, &same), 0, 0);
     EW_EXPECT_NEAR(trained.loss[2], trained.loss[0], 0);
     fini(&trained);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training for integers on CUDA devices: activations through fake_quant, weights rounded round a
- * step.  The same bits as everywhere (op/quant.h, op/quant_weights.h). */
+/* Training for integers on CUDA devices: activations through fake_quant, weights and biases rounded
+ * round a step.  The same bits as everywhere (op/quant.h, op/quant_weights.h). */
 #include "backend/cuda/cuda_backend.h"
 #include "op/quant_weights.h"
 
@@ -56,20 +56,23 @@ int ew_cuda_offer_fake_quant(const struct ew_kernel_query *query, struct ew_kern
 ew_err ew_cuda_run_round(const struct ew_call *c)
 {
     const struct ew_weight_rounding *r = c->attr;
-    const struct ew_tensor *w = c->in[EW_ROUND_W];
+    const struct ew_tensor *x = c->in[EW_ROUND_X], *other = c->in[EW_ROUND_OTHER];
+    const struct ew_tensor *w = r->is_bias ? other : x;
     const struct ew_weight_channels g = ew_weight_channels(&w->shape, r->axis);
     const struct ew_cuda *be = ew_cuda(c->be);
-    const struct ew_cuda_round p = {.outer = g.outer,
+    const struct ew_cuda_round p = {.is_bias = r->is_bias,
+                                    .outer = g.outer,
                                     .inner = g.inner,
                                     .channels = (int)g.count,
-                                    .bias = ew_cuda_data(c->in[EW_ROUND_BIAS]),
+                                    .w = w->data,
+                                    .bias = ew_cuda_data(r->is_bias ? x : other),
                                     .x_scale = r->x_scale,
                                     .pow2 = r->pow2,
                                     .position = r->position,
-                                    .w = w->data,
+                                    .x = x->data,
                                     .kept = c->in[EW_ROUND_KEPT]->data,
                                     .rounded = c->in[EW_ROUND_ROUNDED]->data,
-                                    .copy = ew_cuda_copy_of(be, w->data),
+                                    .copy = ew_cuda_copy_of(be, x->data),
                                     .copy_type = be->type};
     EW_CUDA_LAUNCH(c, round_weights, &p);
     return EW_OK;
@@ -80,7 +83,7 @@ ew_err ew_cuda_run_restore(const struct ew_call *c)
     const struct ew_cuda *be = ew_cuda(c->be);
     return ew_cuda_check(
         be->cu,
-        be->cu->restore_weights(be->q, c->in[EW_ROUND_W]->data, c->in[EW_ROUND_KEPT]->data,
-                                c->in[EW_ROUND_ROUNDED]->data, ew_tensor_count(c->in[EW_ROUND_W])),
+        be->cu->restore_weights(be->q, c->in[EW_ROUND_X]->data, c->in[EW_ROUND_KEPT]->data,
+                                c->in[EW_ROUND_ROUNDED]->data, ew_tensor_count(c->in[EW_ROUND_X])),
         "restore_weights");
 }

@@ -79,16 +79,17 @@ struct ew_cuda_fake_quant {
     void *y;
 };
 
-/* Weights of [outer, channels, inner] as op/quant_weights.h rounds them: kept = w, w = rounded =
- * what the integers stand for. */
+/* Weights of [outer, channels, inner], or their bias of [channels], as op/quant_weights.h rounds
+ * them: kept = x, x = rounded = what the integers stand for. */
 struct ew_cuda_round {
-    int64_t outer, inner;
+    int is_bias;
+    int64_t outer, inner; /* of the weights */
     int channels;
-    const float *bias; /* [channels], or NULL */
+    const float *w, *bias; /* not rounded; one of them is x; bias: may be NULL */
     double x_scale;
     int pow2, position;
-    float *w, *kept, *rounded;
-    void *copy; /* w once more in `copy_type`; NULL: none */
+    float *x, *kept, *rounded;
+    void *copy; /* x once more in `copy_type`; NULL: none */
     int copy_type;
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training for integers: activations quantised and back, weights rounded round a step. */
+/* Training for integers: activations quantised and back, weights and biases rounded round a step.
+ */
 #include "backend/cuda/module/device_int8.cuh"
 
 #define THREADS 256
@@ -68,10 +69,9 @@ __device__ static float largest(const ew_cuda_round &p, int channel)
     return __int_as_float(most);
 }
 
-/* ew_weight_scale */
-__device__ static float channel_scale(const ew_cuda_round &p, int channel)
+/* ew_weight_scale; most: the channel's largest magnitude */
+__device__ static float channel_scale(const ew_cuda_round &p, int channel, float most)
 {
-    const float most = largest(p, channel);
     const float needs = p.bias ? (float)(fabs((double)p.bias[channel]) / p.x_scale * 0x1p-29) : 0;
     return fmaxf(most > 0 ? __fdiv_rn(most, 127) : 1, needs);
 }
@@ -90,29 +90,49 @@ __device__ static float rounded_at(float w, int position)
     return ldexpf((float)(int)q, -position);
 }
 
+template <typename T> __device__ static void keep(const ew_cuda_round &p, int64_t at, float rounded)
+{
+    p.kept[at] = p.x[at];
+    p.rounded[at] = p.x[at] = rounded;
+    if (p.copy)
+        static_cast<T *>(p.copy)[at] = from_float<T>(rounded);
+}
+
 /* A block a channel. */
 template <typename T> __global__ void __launch_bounds__(THREADS) round_kernel(const ew_cuda_round p)
 {
     const int channel = (int)blockIdx.x;
-    const float scale = p.pow2 ? 1 : channel_scale(p, channel);
+    const float scale = p.pow2 ? 1 : channel_scale(p, channel, largest(p, channel));
     for (int64_t k = threadIdx.x; k < p.outer * p.inner; k += THREADS) {
         const int64_t o = k / p.inner;
         const int64_t at = (o * p.channels + channel) * p.inner + (k - o * p.inner);
-        const float w = p.w[at];
-        const float r = p.pow2 ? rounded_at(w, p.position) : rounded_by_channel(w, scale);
-        p.kept[at] = w;
-        p.rounded[at] = p.w[at] = r;
-        if (p.copy)
-            static_cast<T *>(p.copy)[at] = from_float<T>(r);
+        const float x = p.x[at];
+        keep<T>(p, at, p.pow2 ? rounded_at(x, p.position) : rounded_by_channel(x, scale));
     }
+}
+
+/* A block a channel of the weights, whose first thread has the bias. */
+template <typename T>
+__global__ void __launch_bounds__(THREADS) round_bias_kernel(const ew_cuda_round p)
+{
+    const int channel = (int)blockIdx.x;
+    const float most = largest(p, channel);
+    if (threadIdx.x > 0)
+        return;
+    const float scale = __fmul_rn((float)p.x_scale, channel_scale(p, channel, most));
+    const int q = (int)rint((double)p.x[channel] / (double)scale); /* ew_bias_round */
+    keep<T>(p, channel, __fmul_rn((float)q, scale));
 }
 
 extern "C" int ew_cu_round_weights(ew_cuda_queue *q, const ew_cuda_round *p)
 {
     if (p->channels == 0)
         return 0;
-    FOR_TYPE(p->copy_type,
-             (round_kernel<T><<<(unsigned)p->channels, THREADS, 0, stream_of(q)>>>(*p)));
+    const unsigned blocks = (unsigned)p->channels;
+    if (p->is_bias)
+        FOR_TYPE(p->copy_type, (round_bias_kernel<T><<<blocks, THREADS, 0, stream_of(q)>>>(*p)))
+    else
+        FOR_TYPE(p->copy_type, (round_kernel<T><<<blocks, THREADS, 0, stream_of(q)>>>(*p)))
     return cudaGetLastError();
 }
 
