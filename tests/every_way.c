@@ -192,8 +192,7 @@ static ew_err try_engine(const struct work *w, bool compact)
                                       .threads = 1,
                                       .compact = compact};
     struct ew_engine *engine = NULL;
-    if (ew_engine_compile(w->g, &o, path) != EW_OK)
-        return EW_OK; /* a fixed batch */
+    EW_TRY(ew_fail_in(ew_engine_compile(w->g, &o, path), "engine"));
     EW_TRY(ew_fail_in(ew_engine_load(path, &engine), "engine"));
     const ew_err e = run_engine(w, engine, batch, compact ? "compact engine" : "engine");
     ew_engine_free(engine);

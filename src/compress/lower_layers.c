@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lowering what has weights: convolutions, dense layers, batch norm. */ #include <math.h>
+/* Lowering what has weights: convolutions, dense layers, batch norm. */
+#include <math.h>
 
 #include "compress/lower_quant.h"
 #include "graph/ops.h"
@@ -7,11 +8,11 @@
 #include "op/norm.h"
 #include "op/qlinear.h"
 
-    /* ---- Biases ---- */
+/* ---- Biases ---- */
 
-    /* The scale of the sums of output channel i. */
-    static double sum_scale(const struct ew_graph *g, const struct ew_qview *x,
-                            const struct ew_qview *w, int64_t i)
+/* The scale of the sums of output channel i. */
+static double sum_scale(const struct ew_graph *g, const struct ew_qview *x,
+                        const struct ew_qview *w, int64_t i)
 {
     return ew_qview_scale(g, x) * ew_quant_scale(&g->values[w->scale].t, i);
 }
@@ -32,6 +33,12 @@ struct bias {
     bool fits; /* false: it is not constant, or too large for integers */
 };
 
+/* One element for each column: [4, 1] has as many elements as [1, 4], but for rows. */
+static bool is_row(const struct ew_shape *s, int64_t columns)
+{
+    return ew_shape_count(s) == columns && (s->rank == 0 || s->dim[s->rank - 1] == columns);
+}
+
 /* The bias as integers at the scale of the sums. */
 static ew_err make_bias(struct ew_graph *g, int value, const struct ew_qview *x,
                         const struct ew_qview *w, int64_t count, struct bias *out)
@@ -41,7 +48,7 @@ static ew_err make_bias(struct ew_graph *g, int value, const struct ew_qview *x,
     if (value < 0)
         return EW_OK;
     out->fits = (ew_pass_is_constant(g, value) || ew_qview_weights(g, value, 0, &b)) &&
-                ew_tensor_count(&g->values[value].t) == count;
+                is_row(&g->values[value].t.shape, count);
     if (!out->fits)
         return EW_OK;
     const struct ew_shape shape = {1, {count}};

@@ -31,6 +31,12 @@ static bool has_one(const struct ew_graph *g, const struct ew_qview *v)
            ew_tensor_count(&g->values[v->zero].t) == 1;
 }
 
+/* One scale for all, by which larger integers are larger numbers: maxima and bounds go by that. */
+static bool keeps_order(const struct ew_graph *g, const struct ew_qview *v)
+{
+    return has_one(g, v) && ew_qview_scale(g, v) > 0;
+}
+
 bool ew_qview_of(const struct ew_graph *g, int value, struct ew_qview *out)
 {
     const int from = value < 0 ? -1 : g->values[value].producer;
@@ -38,7 +44,7 @@ bool ew_qview_of(const struct ew_graph *g, int value, struct ew_qview *out)
         return false;
     const struct ew_node *n = &g->nodes[from];
     out->q = n->in[0];
-    return is_byte(g->values[out->q].t.dtype) && parameters(g, n, out) && has_one(g, out);
+    return is_byte(g->values[out->q].t.dtype) && parameters(g, n, out) && keeps_order(g, out);
 }
 
 bool ew_qview_weights(const struct ew_graph *g, int value, int axis, struct ew_qview *out)
@@ -62,7 +68,7 @@ bool ew_qview_quantizer(const struct ew_graph *g, int node, struct ew_qview *out
     const struct ew_node *n = &g->nodes[node];
     out->q = -1;
     return g->values[n->in[0]].t.dtype == EW_F32 && is_byte(g->values[n->out[0]].t.dtype) &&
-           parameters(g, n, out) && has_one(g, out);
+           parameters(g, n, out) && keeps_order(g, out);
 }
 
 double ew_qview_scale(const struct ew_graph *g, const struct ew_qview *v)

@@ -142,6 +142,8 @@ bool ew_act_of_call(const struct ew_call *c, struct ew_epilogue_attr *out)
         lo = a->alpha;
         hi = a->beta;
     }
+    if (isnan(lo) || isnan(hi))
+        return false; /* no file of engines can say it */
     out->act = act;
     out->lo = lo;
     out->hi = hi;
