@@ -95,7 +95,8 @@ ew_err ew_gzip(const void *bytes, size_t size, uint8_t **out, size_t *out_size)
         z.avail_in = (uInt)size;
         z.next_out = *out;
         z.avail_out = (uInt)room;
-        EW_ASSERT(deflate(&z, Z_FINISH) == Z_STREAM_END); /* there is room for all */
+        const int state = deflate(&z, Z_FINISH);
+        EW_ASSERT(state == Z_STREAM_END); /* there is room for all */
         *out_size = z.total_out;
     }
     deflateEnd(&z);
