@@ -68,7 +68,9 @@ struct ew_plan_opts {
     const struct ew_plan_given *given; /* borrowed during compile */
     size_t memory_limit; /* bytes for weights and all that is planned; 0: none.  Not with a tuner in
                           * inference, nor where kernels are given */
-    size_t lend_bytes;   /* the block has so many at least, for a plan that it is lent to */
+    int parts;         /* training, with a limit: run the batch in just so many, which decides what
+                        * batch norms see and the order of sums; 0: in as few as fit */
+    size_t lend_bytes; /* the block has so many at least, for a plan that it is lent to */
 };
 
 struct ew_plan_stats {

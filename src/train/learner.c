@@ -100,6 +100,7 @@ static ew_err compile_rest(struct ew_learner *l, const struct ew_learner_opts *o
                               .update = true,
                               .dry = o->dry,
                               .seed = o->seed,
+                              .parts = o->parts,
                               .lend_bytes = o->guest,
                               .bucket_bytes = o->bucket_bytes,
                               .stop_at_norms = o->bucket_bytes && o->sync_norms,

@@ -23,6 +23,7 @@ struct ew_learner_opts {
     int64_t batch;
     int threads;
     size_t memory_limit; /* of plans, weights and what is reserved; 0: none */
+    int parts;           /* in which a limit has the batch run; 0: as few as fit */
     size_t reserved;     /* bytes that others need: batches on their way, for example */
     size_t guest;        /* bytes of a plan that is lent this one's block between runs */
     size_t unpacked;     /* bytes of weights that it has until it has packed them into the block */

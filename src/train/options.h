@@ -134,6 +134,7 @@ struct ew_train_position {
     struct ew_scores best, last;       /* of validation */
     double loss_scale;                 /* of float16 training on a device; 0: none */
     int64_t loss_scale_good;           /* steps since it changed */
+    int64_t parts;                     /* in which batches are run; 0: not said, or with ranks */
     int64_t rows_bytes[EW_ROWS_COUNT]; /* of the row files, when the checkpoint was written */
 };
 

@@ -55,11 +55,20 @@ static bool rows_fit(const int64_t bytes[EW_ROWS_COUNT])
     return true;
 }
 
-ew_err ew_trainer_restore(struct ew_trainer *t, const struct ew_checkpoint *c)
+ew_err ew_trainer_read_position(struct ew_trainer *t, const struct ew_checkpoint *c)
 {
     EW_CLEANUP(ew_free_ptr) char *text = strdup(c->progress);
     EW_CHECK(text, EW_ERR_MEMORY, "no memory");
     EW_TRY(ew_fields_from_text(ew_train_position_fields, text, "progress", &t->at));
+    const int64_t parts = t->at.parts, batch = t->job.opts.batch;
+    EW_CHECK(parts >= 0 && (parts == 0 || batch % parts == 0), EW_ERR_FORMAT,
+             "the checkpoint's %lld parts of a batch do not fit %lld images", (long long)parts,
+             (long long)batch);
+    return EW_OK;
+}
+
+ew_err ew_trainer_restore(struct ew_trainer *t, const struct ew_checkpoint *c)
+{
     if (t->loss) { /* texts leave out what is absent */
         t->at.best = ew_scores_of_loss(t->at.best.loss, t->at.best.samples);
         t->at.last = ew_scores_of_loss(t->at.last.loss, t->at.last.samples);
@@ -123,6 +132,7 @@ bool ew_trainer_write(struct ew_trainer *t, const char *name)
     ew_rundir_flush(&t->dir);
     for (int i = 0; i < EW_ROWS_COUNT; i++)
         t->at.rows_bytes[i] = t->dir.rows[i].good;
+    t->at.parts = t->exchange ? 0 : t->learner.parts;
     EW_CLEANUP(ew_free_ptr) char *progress = NULL;
     if (pull(t) != EW_OK || ew_fields_text(ew_train_position_fields, &t->at, &progress) != EW_OK) {
         EW_WARN("checkpoint: %s", ew_error_message());

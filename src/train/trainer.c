@@ -136,6 +136,7 @@ static ew_err open_learner(struct ew_trainer *t)
                                 .sync_norms = t->job.exchange.sync_norms,
                                 .threads = (int)o->threads,
                                 .memory_limit = (size_t)o->memory_limit,
+                                .parts = ranks ? 0 : (int)t->at.parts,
                                 .seed = dropout_seed(t)};
     EW_TRY(ew_train_reserve(t->net, o, &l));
     EW_TRY(ew_learner_open(t->net, &l, &t->learner));
@@ -207,6 +208,8 @@ static ew_err open_all(struct ew_trainer *t)
     EW_TRY(ew_trainer_divide(t));
     EW_TRY(name_classes(t));
     EW_TRY(take_slice(t));
+    if (t->job.resume)
+        EW_TRY(ew_trainer_read_position(t, t->job.resume));
     EW_TRY(open_learner(t));
     EW_TRY(ew_trainer_open_sources(t));
     t->schedule = ew_train_schedule(&t->job.opts, t->batches);

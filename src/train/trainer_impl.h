@@ -87,6 +87,8 @@ ew_err ew_trainer_open_sources(struct ew_trainer *t);
 
 /* save.c */
 ew_err ew_trainer_collect_states(struct ew_trainer *t);
+/* Where a checkpoint was, before anything is opened by it. */
+ew_err ew_trainer_read_position(struct ew_trainer *t, const struct ew_checkpoint *c);
 ew_err ew_trainer_restore(struct ew_trainer *t, const struct ew_checkpoint *c);
 /* True where the folder has it now. */
 bool ew_trainer_write(struct ew_trainer *t, const char *name);

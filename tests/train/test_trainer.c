@@ -368,6 +368,45 @@ static void planned_memory_has_evaluation(void)
     session_close(&s);
 }
 
+/* A limit that has the batch run in parts: batch norms see one at a time, so that another number of
+ * them is another training.  Other threads, workers and machines leave more or less of the limit,
+ * and a run that goes on has the number that it began with, or says why not. */
+static void goes_on_in_the_same_parts(void)
+{
+    struct ew_train_opts o = small_opts(), other;
+    struct session s;
+    EW_EXPECT_OK(session_open(&s, &o, NULL));
+    o.memory_limit = ew_trainer_result(s.t).planned_bytes;
+    session_close(&s);
+    int parts = 1;
+    while (parts == 1 && o.memory_limit > 1000) {
+        o.memory_limit = o.memory_limit * 19 / 20;
+        if (!EW_EXPECT_OK(session_open(&s, &o, NULL)))
+            return;
+        parts = s.t->learner.parts;
+        session_close(&s);
+    }
+    const uint64_t want = straight_run(&o);
+    for (int less = 0; less < 2; less++) {
+        const char *folder = ew_test_path(less ? "parts-less" : "parts-more");
+        EW_EXPECT_OK(session_open(&s, &o, folder));
+        train_some(s.t, 3);
+        ew_trainer_save(s.t);
+        session_close(&s);
+        other = o;
+        other.memory_limit = less ? o.memory_limit / 2 : 2 * o.memory_limit;
+        if (less) {
+            EW_EXPECT_ERR(session_open(&s, &other, folder), EW_ERR_LIMIT, "in 2 parts needs");
+            s.t = NULL;
+        } else if (EW_EXPECT_OK(session_open(&s, &other, folder))) {
+            EW_EXPECT_INT(s.t->learner.parts, parts);
+            train_some(s.t, 0);
+            EW_EXPECT(weights_sum(s.job.net) == want);
+        }
+        session_close(&s);
+    }
+}
+
 /* Rows that were taken away from a run, or that its checkpoint counts and that never were, once
  * became zeros, up to a gigabyte of them. */
 static void goes_on_without_lost_rows(void)
@@ -528,6 +567,7 @@ int main(int argc, char **argv)
     static const struct ew_test tests[] = {
         /* First: a process that forks has no threads of its own yet. */
         EW_TEST(planned_memory_has_evaluation),
+        EW_TEST(goes_on_in_the_same_parts),
         EW_TEST(goes_on_without_lost_rows),
         EW_TEST(leaves_the_folders_of_others),
         EW_TEST(survives_being_killed),

@@ -4,6 +4,8 @@
  * In training the order is the order of cost: nothing; cheap operators again; segments again, which
  * repeats up to one forward pass; parts of the batch, which makes every kernel's work smaller.  Dry
  * plans are made in milliseconds, so each is simply tried. */
+#include <stdio.h>
+
 #include "plan/limit/pack_limit.h"
 #include "plan/strategy.h"
 
@@ -51,13 +53,18 @@ static ew_err choose(struct ew_graph *g, const struct ew_plan_opts *o, struct ew
     s.opts.dry = true;
     int64_t batch = 1;
     EW_TRY(ew_graph_batch(g, &batch));
+    EW_CHECK(o->parts >= 0 && (o->parts == 0 || batch % o->parts == 0), EW_ERR_ARG,
+             "a batch of %lld cannot be run in %d parts", (long long)batch, o->parts);
+    char as[40] = "";
+    if (o->parts)
+        snprintf(as, sizeof(as), " in %d parts", o->parts);
     bool found = false;
-    for (int64_t parts = 1; parts <= batch && !found; parts++)
-        if (batch % parts == 0)
+    for (int64_t parts = o->parts ? o->parts : 1; parts <= batch && !found; parts++)
+        if (batch % parts == 0 && (!o->parts || parts == o->parts))
             EW_TRY(try_parts(&s, (int)parts, out, &found));
     EW_CHECK(found, EW_ERR_LIMIT,
-             "training %s at batch %lld needs at least %zu bytes, %zu more than the limit of %zu",
-             g->name, (long long)batch, s.least, s.least - o->memory_limit, o->memory_limit);
+             "training %s at batch %lld%s needs at least %zu bytes, %zu more than the limit of %zu",
+             g->name, (long long)batch, as, s.least, s.least - o->memory_limit, o->memory_limit);
     return EW_OK;
 }
 
