@@ -9,19 +9,15 @@
 /* A step that writes one gradient. */
 static ew_err add_writer(struct ew_plan *p, enum ew_task task, int value)
 {
-    struct ew_step *s;
-    EW_TRY(ew_plan_step_new(p, &s));
     struct ew_tensor **slot = ew_arena_array(&p->arena, 1, sizeof(*slot));
     EW_CHECK(slot, EW_ERR_MEMORY, "no memory for a step");
     slot[0] = &p->grads[value].t;
-    s->phase = EW_PHASE_BACKWARD;
-    s->call = (struct ew_call){
+    const struct ew_call call = {
         .name = p->g->values[value].name, .attr = &p->strategy.parts, .n_out = 1, .out = slot};
     /* Parameter gradients are summed over the parts of a batch. */
-    if (p->g->values[value].kind == EW_VALUE_PARAM)
-        s->when = EW_WHEN_FIRST_PART;
-    ew_plan_touch(&p->grads[value], p->n_steps - 1);
-    return ew_plan_set_task(p, task);
+    const bool param = p->g->values[value].kind == EW_VALUE_PARAM;
+    ew_plan_touch(&p->grads[value], p->n_steps);
+    return ew_plan_add_task(p, task, param ? EW_WHEN_FIRST_PART : EW_WHEN_ALWAYS, &call);
 }
 
 /* Values through which the loss reaches a trainable parameter. */
@@ -115,7 +111,7 @@ static ew_err add_clears(struct ew_plan *p, const struct ew_node *n, unsigned fr
 {
     for (int i = 0; i < n->n_in; i++) {
         const int v = n->in[i];
-        if (v >= 0 && p->needs_grad[v] && p->grads[v].first < 0 && !(i < 32 && (fresh >> i & 1)))
+        if (v >= 0 && p->needs_grad[v] && p->grads[v].first < 0 && !ew_plan_bit(fresh, i))
             EW_TRY(add_writer(p, EW_TASK_CLEAR, v));
     }
     return EW_OK;
@@ -157,9 +153,12 @@ static ew_err add_updates(struct ew_plan *p, int node)
  * group, that one comes first. */
 static ew_err add_updates_of(struct ew_plan *p, int node)
 {
-    int other;
-    for (int i = 0; (other = ew_plan_fused_backward(p, node, i)) >= 0; i++)
-        EW_TRY(add_updates(p, other));
+    const struct ew_call *c = &p->steps[p->n_steps - 1].call;
+    for (int i = 0; i < c->n_fused; i++) {
+        const struct ew_node_call *other = ew_plan_fused_call(c, i);
+        if (other->call.din)
+            EW_TRY(add_updates(p, other->node));
+    }
     return p->backward[node].elsewhere ? EW_OK : add_updates(p, node);
 }
 

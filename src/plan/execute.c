@@ -66,7 +66,7 @@ static ew_err load_list(struct ew_plan *p, enum ew_part part, struct ew_run_list
     const bool one = is_one_program(p);
     int first = 0;
     for (int k = 0; k < p->n_steps; k++) {
-        const struct ew_step *s = &p->steps[k];
+        struct ew_step *s = &p->steps[k];
         if (!runs_in(p, s, part))
             continue;
         if (s->host) {
@@ -75,7 +75,7 @@ static ew_err load_list(struct ew_plan *p, enum ew_part part, struct ew_run_list
         }
         l->steps[l->n_steps] = k;
         commands[l->n_steps++] = (struct ew_command){.kernel = &s->kernel,
-                                                     .call = s->host ? &s->host->call : &s->call,
+                                                     .call = ew_step_call(s),
                                                      .node = s->node,
                                                      .phase = s->phase,
                                                      .is_read_later = !one || makes_output(p, s)};
@@ -113,7 +113,7 @@ static ew_err copy_in(const struct ew_host_step *h)
 {
     for (int i = 0; i < h->n_copies; i++)
         if (h->copies[i].in)
-            EW_TRY(ew_place_read(&h->copies[i].place, h->copies[i].host));
+            EW_TRY(ew_place_read(&h->copies[i].place, *h->copies[i].data));
     return EW_OK;
 }
 
@@ -121,7 +121,7 @@ static ew_err copy_out(const struct ew_host_step *h)
 {
     for (int i = 0; i < h->n_copies; i++)
         if (h->copies[i].out)
-            EW_TRY(ew_place_write(&h->copies[i].place, h->copies[i].host));
+            EW_TRY(ew_place_write(&h->copies[i].place, *h->copies[i].data));
     return EW_OK;
 }
 
@@ -172,10 +172,11 @@ ew_err ew_plan_end_run(struct ew_plan *p, double sum)
     double loss = 0;
     if (parts > 1)
         EW_TRY(part_loss(p, &loss));
-    EW_TRY(ew_plan_read_outputs(p));
+    EW_TRY(ew_plan_fetch_outputs(p, p->ahead.shown));
+    EW_TRY(ew_backend_sync(p->be));
     p->opts.optimizer.step += p->opts.update;
     if (parts == 1)
-        return p->outputs ? EW_OK : ew_backend_sync(p->be);
+        return EW_OK;
     sum = (sum + loss) / parts;
     /* A batch in parts has one set of outputs. */
     struct ew_tensor *out = p->outputs ? &p->outputs[0] : &p->values[p->g->outputs[0]].t;
@@ -298,7 +299,5 @@ ew_err ew_plan_run_timed(struct ew_plan *p, int64_t *ns)
         ns[k] = 0;
     EW_TRY(ew_plan_write_inputs(p, 0));
     EW_TRY(time_list(p, &p->lists[EW_PART_FIRST], ns));
-    EW_TRY(ew_plan_read_outputs(p));
-    p->opts.optimizer.step += p->opts.update;
-    return EW_OK;
+    return ew_plan_end_run(p, 0);
 }

@@ -24,8 +24,8 @@ static bool offered(const struct ew_plan *p, const struct ew_call *c, enum ew_ph
 /* Inputs that it must know stay the host's; one that other nodes read on the device cannot. */
 static bool knows_its_inputs(const struct ew_plan *p, const struct ew_node *n)
 {
-    for (int i = 0; i < n->n_in && i < 32; i++)
-        if ((n->op->known_in >> i & 1) && n->in[i] >= 0 &&
+    for (int i = 0; i < n->n_in; i++)
+        if (ew_plan_bit(n->op->known_in, i) && n->in[i] >= 0 &&
             p->reading[n->in[i]].known < p->reading[n->in[i]].count)
             return false;
     return true;
@@ -65,88 +65,86 @@ static const struct ew_slot *slot_around(const struct ew_plan *p, const struct e
                : NULL;
 }
 
-/* Weights that no run of this plan changes; *data: as the host has them. */
-static bool is_fixed(const struct ew_plan *p, const struct ew_slot *s, void **data)
+/* The graph's weight of a slot, where no run of this plan changes it; NULL: it is no such. */
+static const struct ew_value *fixed_weight(const struct ew_plan *p, const struct ew_slot *s)
 {
-    const struct ew_value *v = s - p->values < p->g->n_values ? &p->g->values[s - p->values] : NULL;
-    if (!v || s->buffer >= 0 || v->kind == EW_VALUE_INPUT)
-        return false;
-    *data = v->t.data;
-    return p->opts.mode != EW_PLAN_TRAIN || v->kind == EW_VALUE_CONST || v->kind == EW_VALUE_ACT ||
-           (v->kind == EW_VALUE_PARAM && v->frozen);
+    const int value = (int)(s - p->values);
+    return value < p->g->n_values && s->buffer < 0 && p->g->values[value].kind != EW_VALUE_INPUT &&
+                   !ew_plan_changes_weight(p, value)
+               ? &p->g->values[value]
+               : NULL;
 }
 
-static struct ew_copy *find_copy(struct ew_host_step *h, const struct ew_slot *slot)
-{
-    for (int k = 0; k < h->n_copies; k++)
-        if (h->copies[k].slot == slot)
-            return &h->copies[k];
-    return NULL;
-}
-
-static struct ew_copy *add_copy(struct ew_host_step *h, const struct ew_slot *slot, size_t bytes)
+/* Of a slot that stands in two places the first is copied for both. */
+static void add_copy(struct ew_host_step *h, struct ew_copy wanted)
 {
     struct ew_copy *c = &h->copies[h->n_copies++];
-    *c = (struct ew_copy){.slot = slot, .host_at = h->bytes, .place.bytes = bytes};
-    h->bytes += ew_align_up(bytes);
-    return c;
+    wanted.host_at = h->bytes;
+    *c = wanted;
+    for (struct ew_copy *first = h->copies; first < c; first++)
+        if (first->slot == c->slot) {
+            first->in |= c->in;
+            first->out |= c->out;
+            c->in = c->out = false;
+            c->host_at = first->host_at;
+            return;
+        }
+    h->bytes += ew_align_up(c->place.bytes);
 }
 
-enum { IN, OUT, DIN, DOUT };
-
-static struct ew_tensor *tensor_of(const struct ew_call *c, int list, int i)
+static struct ew_tensor *tensor_at(struct ew_tensor *const *list, int i)
 {
-    struct ew_tensor *const *const lists[] = {c->in, c->out, c->din, c->dout};
-    return lists[list] ? lists[list][i] : NULL;
+    return list ? list[i] : NULL;
 }
 
-/* What the host has of tensor i of a list: data of its own, or a copy; one that stands in two
- * places is one copy. */
-static void mirror(const struct ew_plan *p, struct ew_step *s, int list, int i, bool in, bool out)
+/* What the host's call has of a tensor of the step's: data of its own, or a copy. */
+static void mirror(const struct ew_plan *p, struct ew_host_step *h, const struct ew_tensor *t,
+                   struct ew_tensor *own, bool in, bool out)
 {
-    struct ew_tensor *own = tensor_of(&s->host->call, list, i);
-    const struct ew_slot *slot = slot_around(p, tensor_of(&s->call, list, i));
+    const struct ew_slot *slot = slot_around(p, t);
     if (!own)
         return;
     own->data = NULL;
-    if (!slot || slot->no_storage || is_fixed(p, slot, &own->data) ||
-        (slot->buffer < 0 && !slot->resident && !slot->is_optimizer))
+    if (!slot || slot->no_storage)
         return;
-    own->data = NULL;
-    struct ew_copy *c = find_copy(s->host, slot);
-    if (!c)
-        c = add_copy(s->host, slot, ew_tensor_bytes(own));
-    c->in |= in;
-    c->out |= out;
-}
-
-static bool bit(unsigned bits, int i)
-{
-    return i < 32 && (bits >> i & 1);
+    const struct ew_value *fixed = fixed_weight(p, slot);
+    if (fixed)
+        own->data = fixed->t.data;
+    else if (ew_slot_has_place(slot))
+        add_copy(h, (struct ew_copy){.slot = slot,
+                                     .data = &own->data,
+                                     .in = in,
+                                     .out = out,
+                                     .place.bytes = ew_tensor_bytes(own)});
 }
 
 static void mirror_all(const struct ew_plan *p, struct ew_step *s)
 {
     const bool forward = s->phase == EW_PHASE_FORWARD, update = s->phase == EW_PHASE_UPDATE;
     const bool writes = forward || s->node < 0; /* its outputs; backward reads them */
-    const unsigned kept = forward && s->call.train && !s->call.recompute ? s->call.op->state_in : 0;
-    for (int i = 0; i < s->call.n_in; i++)
-        mirror(p, s, IN, i, true, bit(kept, i) || (update && i != 1));
-    for (int i = 0; i < s->call.n_out; i++)
-        mirror(p, s, OUT, i, !writes, writes);
-    for (int i = 0; i < s->call.n_out; i++)
-        mirror(p, s, DOUT, i, true, false);
-    for (int i = 0; i < s->call.n_in; i++)
-        mirror(p, s, DIN, i, !bit(s->call.fresh, i), true);
-    if (s->aux >= 0) {
-        struct ew_copy *c = add_copy(s->host, NULL, p->buffers[s->aux].size);
-        c->in = !forward || s->call.recompute;
-        c->out = forward;
-    }
+    const struct ew_call *c = &s->call;
+    struct ew_host_step *h = s->host;
+    const unsigned kept = forward && c->train && !c->recompute ? c->op->state_in : 0;
+    for (int i = 0; i < c->n_in; i++)
+        mirror(p, h, tensor_at(c->in, i), tensor_at(h->call.in, i), true,
+               ew_plan_bit(kept, i) || (update && i != 1));
+    for (int i = 0; i < c->n_out; i++)
+        mirror(p, h, tensor_at(c->out, i), tensor_at(h->call.out, i), !writes, writes);
+    for (int i = 0; i < c->n_out; i++)
+        mirror(p, h, tensor_at(c->dout, i), tensor_at(h->call.dout, i), true, false);
+    for (int i = 0; i < c->n_in; i++)
+        mirror(p, h, tensor_at(c->din, i), tensor_at(h->call.din, i), !ew_plan_bit(c->fresh, i),
+               true);
+    if (s->aux >= 0)
+        add_copy(h, (struct ew_copy){.data = &h->call.aux,
+                                     .in = !forward || c->recompute,
+                                     .out = forward,
+                                     .place.bytes = p->buffers[s->aux].size});
 }
 
 static ew_err make_host_step(struct ew_plan *p, struct ew_step *s)
 {
+    struct ew_block *staging = &p->blocks[EW_REGION_STAGING];
     struct ew_host_step *h = ew_arena_array(&p->arena, 1, sizeof(*h));
     EW_CHECK(h, EW_ERR_MEMORY, "node %s: no memory for its step", s->call.name);
     h->copies = ew_arena_array(&p->arena, 2 * (size_t)(s->call.n_in + s->call.n_out) + 1,
@@ -158,7 +156,7 @@ static ew_err make_host_step(struct ew_plan *p, struct ew_step *s)
     mirror_all(p, s);
     h->scratch_at = h->bytes;
     h->bytes += ew_align_up(s->kernel.scratch);
-    p->staging_bytes = h->bytes > p->staging_bytes ? h->bytes : p->staging_bytes;
+    staging->bytes = h->bytes > staging->bytes ? h->bytes : staging->bytes;
     return EW_OK;
 }
 
@@ -170,31 +168,20 @@ ew_err ew_plan_make_host_steps(struct ew_plan *p)
     return EW_OK;
 }
 
-static void bind_copy(struct ew_plan *p, struct ew_step *s, struct ew_copy *c)
+static void bind_copy(struct ew_plan *p, const struct ew_step *s, struct ew_copy *c)
 {
-    c->host = p->staging + c->host_at;
-    if (!c->slot) {
-        c->place.memory = p->block;
-        c->place.at = p->buffers[s->aux].offset;
-        s->host->call.aux = c->host;
+    *c->data = ew_plan_address(p, EW_REGION_STAGING, c->host_at);
+    if (c->slot) {
+        ew_plan_locate(p, c->slot, &c->place);
         return;
     }
-    ew_plan_locate(p, c->slot, &c->place);
-    for (int list = IN; list <= DOUT; list++)
-        for (int i = 0; i < (list == IN || list == DIN ? s->call.n_in : s->call.n_out); i++) {
-            struct ew_tensor *own = tensor_of(&s->host->call, list, i);
-            if (own && slot_around(p, tensor_of(&s->call, list, i)) == c->slot)
-                own->data = c->host;
-        }
+    c->place.memory = p->blocks[EW_REGION_STEPS].memory;
+    c->place.at = p->buffers[s->aux].offset;
 }
 
-void ew_plan_bind_host_steps(struct ew_plan *p)
+void ew_plan_bind_host_step(struct ew_plan *p, struct ew_step *s)
 {
-    for (int k = 0; k < p->n_steps; k++) {
-        struct ew_step *s = &p->steps[k];
-        for (int i = 0; s->host && i < s->host->n_copies; i++)
-            bind_copy(p, s, &s->host->copies[i]);
-        if (s->host)
-            s->host->call.scratch = p->staging + s->host->scratch_at;
-    }
+    for (int i = 0; i < s->host->n_copies; i++)
+        bind_copy(p, s, &s->host->copies[i]);
+    s->host->call.scratch = ew_plan_address(p, EW_REGION_STAGING, s->host->scratch_at);
 }

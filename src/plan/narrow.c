@@ -18,6 +18,8 @@ bool ew_plan_is_narrow(const struct ew_plan *p)
 
 ew_err ew_plan_narrow(struct ew_plan *p)
 {
+    if (!ew_plan_is_narrow(p))
+        return EW_OK;
     p->costs = ew_arena_array(&p->arena, (size_t)p->g->n_nodes + 1, sizeof(*p->costs));
     EW_CHECK(p->costs, EW_ERR_MEMORY, "no memory to plan graph %s", p->g->name);
     for (int k = 0; k < p->g->n_nodes; k++)
@@ -46,7 +48,7 @@ void ew_plan_node_cost(const struct ew_plan *p, int node, struct ew_cost *out)
 
 bool ew_plan_converts(const struct ew_plan *p, const struct ew_slot *s)
 {
-    return ew_plan_is_narrow(p) && !s->resident && s->t.dtype == storage(p);
+    return ew_plan_is_narrow(p) && s->region != EW_REGION_WEIGHTS && s->t.dtype == storage(p);
 }
 
 struct ew_tensor ew_plan_host_view(const struct ew_plan *p, const struct ew_tensor *t)

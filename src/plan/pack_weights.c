@@ -16,21 +16,17 @@
 #define LARGE ((size_t)16 << 20) /* bytes: such weights are given back as they are packed */
 #define TAKEN ((size_t)1 << 20)  /* such change over to the plan, and passes fold into them */
 
-/* Data of a graph's values. */
+/* Data of values, and who has it: the plan's graph, the caller's, or both. */
 struct held {
     const void *data;
-    int value; /* one of those that have it */
-    int count; /* how many do; 0: it is released */
+    int mine, theirs; /* how many values of each do */
+    int source;       /* one of theirs */
 };
 
 /* Sorted by address, so that finding who has some data takes log n. */
 struct index {
     struct held *held;
     int n;
-};
-
-struct release {
-    struct index mine, theirs; /* of the plan's graph and of the caller's */
 };
 
 /* ---- Who has which data ---- */
@@ -42,142 +38,133 @@ static int by_address(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static ew_err make_index(const struct ew_graph *g, struct index *out)
+static void add_values(const struct ew_graph *g, bool mine, struct index *x)
 {
-    *out = (struct index){.held = calloc((size_t)g->n_values + 1, sizeof(*out->held))};
-    EW_CHECK(out->held, EW_ERR_MEMORY, "no memory for the weights of graph %s", g->name);
-    int n = 0;
     for (int i = 0; i < g->n_values; i++)
         if (g->values[i].t.data)
-            out->held[n++] = (struct held){g->values[i].t.data, i, 1};
-    qsort(out->held, (size_t)n, sizeof(*out->held), by_address);
-    for (int i = 0; i < n; i++) {
-        if (out->n && out->held[out->n - 1].data == out->held[i].data)
-            out->held[out->n - 1].count++;
-        else
-            out->held[out->n++] = out->held[i];
+            x->held[x->n++] = (struct held){g->values[i].t.data, mine, !mine, mine ? -1 : i};
+}
+
+static ew_err make_index(const struct ew_plan *p, struct index *x)
+{
+    x->held = calloc((size_t)p->g->n_values + (size_t)p->source->n_values + 1, sizeof(*x->held));
+    EW_CHECK(x->held, EW_ERR_MEMORY, "no memory for the weights of graph %s", p->g->name);
+    add_values(p->g, true, x);
+    add_values(p->source, false, x);
+    qsort(x->held, (size_t)x->n, sizeof(*x->held), by_address);
+    int n = 0;
+    for (int i = 0; i < x->n; i++) {
+        const struct held *h = &x->held[i];
+        struct held *last = n ? &x->held[n - 1] : NULL;
+        if (last && last->data == h->data) {
+            last->mine += h->mine;
+            last->theirs += h->theirs;
+            last->source = h->theirs ? h->source : last->source;
+        } else {
+            x->held[n++] = *h;
+        }
     }
+    x->n = n;
     return EW_OK;
 }
 
-/* The entry of data that somebody has; NULL: nobody. */
+static void index_fini(struct index *x)
+{
+    free(x->held);
+}
+
 static struct held *find(const struct index *x, const void *data)
 {
     const struct held key = {.data = data};
-    struct held *h = bsearch(&key, x->held, (size_t)x->n, sizeof(key), by_address);
-    return h && h->count ? h : NULL;
-}
-
-static ew_err release_init(const struct ew_plan *p, struct release *r)
-{
-    EW_TRY(make_index(p->g, &r->mine));
-    return make_index(p->source, &r->theirs);
-}
-
-static void release_fini(struct release *r)
-{
-    free(r->mine.held);
-    free(r->theirs.held);
+    return bsearch(&key, x->held, (size_t)x->n, sizeof(key), by_address);
 }
 
 /* ---- Releasing ---- */
 
-/* Weights of the caller's, unless they are shared or too small to be worth it. */
-static bool release_source(struct ew_plan *p, struct held *h)
+/* The caller's graph has it no more. */
+static void forget_source(struct ew_plan *p, struct held *h)
 {
-    struct ew_tensor *t = &p->source->values[h->value].t;
-    const size_t bytes = ew_tensor_bytes(t);
-    if (h->count != 1 || !ew_arena_release(&p->source->arena, t->data, bytes))
-        return false;
+    struct ew_tensor *t = &p->source->values[h->source].t;
+    p->released += ew_tensor_bytes(t);
     t->data = NULL;
-    h->count = 0;
-    p->released += bytes;
-    return true;
+    h->theirs = 0;
 }
 
 ew_err ew_plan_take_weights(struct ew_plan *p)
 {
-    EW_CLEANUP(release_fini) struct release r = {0};
-    EW_TRY(release_init(p, &r));
-    p->moved = ew_arena_array(&p->clone->arena, (size_t)r.theirs.n + 1, sizeof(*p->moved));
+    EW_CLEANUP(index_fini) struct index x = {0};
+    EW_TRY(make_index(p, &x));
+    p->moved = ew_arena_array(&p->clone->arena, (size_t)x.n + 1, sizeof(*p->moved));
     EW_CHECK(p->moved, EW_ERR_MEMORY, "no memory for the weights of graph %s", p->g->name);
-    for (int i = 0; i < r.theirs.n; i++) {
-        const struct held *h = &r.theirs.held[i], *own = find(&r.mine, h->data);
-        struct ew_tensor *t = &p->source->values[h->value].t;
-        const size_t bytes = ew_tensor_bytes(t);
-        if (h->count != 1 || !own || own->count != 1 || bytes < TAKEN ||
-            !ew_arena_move(&p->clone->arena, &p->source->arena, t->data, bytes))
+    for (int i = 0; i < x.n; i++) {
+        struct held *h = &x.held[i];
+        const size_t bytes = h->theirs ? ew_tensor_bytes(&p->source->values[h->source].t) : 0;
+        if (h->theirs != 1 || h->mine != 1 || bytes < TAKEN ||
+            !ew_arena_move(&p->clone->arena, &p->source->arena, h->data, bytes))
             continue;
-        p->moved[p->n_moved++] = (struct ew_plan_moved){t->data, bytes};
-        t->data = NULL;
-        p->released += bytes;
+        p->moved[p->n_moved++] = (struct ew_plan_moved){h->data, bytes};
+        forget_source(p, h);
     }
     return EW_OK;
 }
 
 ew_err ew_plan_release_replaced(struct ew_plan *p)
 {
-    EW_CLEANUP(release_fini) struct release r = {0};
+    EW_CLEANUP(index_fini) struct index x = {0};
     if (!p->opts.consume)
         return EW_OK;
-    EW_TRY(release_init(p, &r));
-    for (int i = 0; i < r.theirs.n; i++) {
-        struct held *h = &r.theirs.held[i];
-        if (ew_value_is_weight(&p->source->values[h->value]) && !find(&r.mine, h->data))
-            release_source(p, h);
+    EW_TRY(make_index(p, &x));
+    for (int i = 0; i < x.n; i++) {
+        struct held *h = &x.held[i];
+        const struct ew_value *v =
+            h->theirs == 1 && !h->mine ? &p->source->values[h->source] : NULL;
+        if (v && ew_value_is_weight(v) &&
+            ew_arena_release(&p->source->arena, h->data, ew_tensor_bytes(&v->t)))
+            forget_source(p, h);
     }
     for (int i = 0; i < p->n_moved; i++)
-        if (!find(&r.mine, p->moved[i].data))
+        if (!find(&x, p->moved[i].data))
             ew_arena_release(&p->clone->arena, p->moved[i].data, p->moved[i].bytes);
     return EW_OK;
 }
 
-/* True where nobody else has the value's data or reads it, so that it may go. */
-static bool may_go(const struct ew_plan *p, const struct release *r, int value)
+/* The entry of the value's data where nobody else has that or reads it, so that it may go; else
+ * NULL. */
+static struct held *find_alone(const struct ew_plan *p, const struct index *x, int value)
 {
-    const struct ew_tensor *t = &p->g->values[value].t;
-    const struct held *h = t->data ? find(&r->mine, t->data) : NULL;
-    if (!h || h->count != 1 || p->reading[value].count != 1)
-        return false;
-    const struct held *theirs = find(&r->theirs, t->data);
-    return !theirs || (p->opts.consume && theirs->count == 1);
+    const void *data = p->g->values[value].t.data;
+    struct held *h = data ? find(x, data) : NULL;
+    return h && h->mine == 1 && h->theirs <= p->opts.consume && p->reading[value].count == 1 ? h
+                                                                                             : NULL;
 }
 
-static struct ew_arena *arena_of(struct ew_plan *p, const struct release *r, int value)
+static struct ew_arena *arena_of(struct ew_plan *p, const struct held *h)
 {
-    return find(&r->theirs, p->g->values[value].t.data) ? &p->source->arena : &p->clone->arena;
+    return h->theirs ? &p->source->arena : &p->clone->arena;
 }
 
-/* The value's data is no longer in its arena. */
-static void forget(struct ew_plan *p, struct release *r, int value)
+/* The value's data is no longer in its arena: its step cannot pack again. */
+static void forget(struct ew_plan *p, struct held *h, int value, struct ew_step *s)
 {
-    struct ew_tensor *t = &p->g->values[value].t;
-    struct held *theirs = find(&r->theirs, t->data);
-    if (theirs) {
-        p->source->values[theirs->value].t.data = NULL;
-        theirs->count = 0;
-        p->released += ew_tensor_bytes(t);
-    }
-    find(&r->mine, t->data)->count = 0;
-    t->data = NULL;
-    p->values[value].t.data = NULL;
+    if (h->theirs)
+        forget_source(p, h);
+    h->mine = 0;
+    p->g->values[value].t.data = p->values[value].t.data = NULL;
+    s->weights_released = true;
 }
 
 /* Gives back the weights that only this step reads, now that it has packed them. */
-static void release_packed(struct ew_plan *p, struct release *r, struct ew_step *s)
+static void release_packed(struct ew_plan *p, const struct index *x, struct ew_step *s)
 {
-    if (!r || s->node < 0)
+    if (!x || s->node < 0)
         return;
     const struct ew_node *n = &p->g->nodes[s->node];
-    for (int i = 0; i < n->n_in && i < 32; i++) {
+    for (int i = 0; i < n->n_in; i++) {
         const int value = n->in[i];
-        if (!(s->kernel.packs >> i & 1) || value < 0 || !may_go(p, r, value))
-            continue;
-        const struct ew_tensor *t = &p->g->values[value].t;
-        if (!ew_arena_release(arena_of(p, r, value), t->data, ew_tensor_bytes(t)))
-            continue;
-        forget(p, r, value);
-        s->weights_released = true;
+        struct held *h =
+            ew_plan_bit(s->kernel.packs, i) && value >= 0 ? find_alone(p, x, value) : NULL;
+        if (h && ew_arena_release(arena_of(p, h), h->data, ew_tensor_bytes(&p->g->values[value].t)))
+            forget(p, h, value, s);
     }
 }
 
@@ -194,7 +181,7 @@ static void give_pages_back(char *data, size_t from, size_t to)
 /* What is packed is given back at once. */
 static void pack_pieces(struct ew_step *s, char *data)
 {
-    const struct ew_call *c = s->host ? &s->host->call : &s->call;
+    const struct ew_call *c = ew_step_call(s);
     size_t done = 0;
     for (int64_t next = 0; next >= 0;) {
         const size_t read = s->kernel.pack_piece(c, &next);
@@ -205,22 +192,19 @@ static void pack_pieces(struct ew_step *s, char *data)
 
 /* Packs the step; weights that go then are given back while it does, where they are large: a
  * network of few large layers (VGG) would else be in memory nearly twice. */
-static ew_err pack_step(struct ew_plan *p, struct release *r, struct ew_step *s)
+static ew_err pack_step(struct ew_plan *p, const struct index *x, struct ew_step *s)
 {
-    const int value = s->node >= 0 && s->kernel.pack_piece ? p->g->nodes[s->node].in[1] : -1;
-    const struct ew_tensor *t = value >= 0 ? &p->g->values[value].t : NULL;
+    const int value = x && s->node >= 0 && s->kernel.pack_piece ? p->g->nodes[s->node].in[1] : -1;
+    const size_t bytes = value >= 0 ? ew_tensor_bytes(&p->g->values[value].t) : 0;
+    struct held *h = bytes >= LARGE ? find_alone(p, x, value) : NULL;
     struct ew_arena own; /* what has moved here is the plan's alone, and by itself in memory */
     ew_arena_init(&own);
-    const bool goes = r && t && ew_tensor_bytes(t) >= LARGE && may_go(p, r, value) &&
-                      ew_arena_alloc(&own, 1) &&
-                      ew_arena_move(&own, arena_of(p, r, value), t->data, ew_tensor_bytes(t));
     ew_err e = EW_OK;
-    if (goes) {
-        pack_pieces(s, t->data);
-        forget(p, r, value);
-        s->weights_released = true;
+    if (h && ew_arena_alloc(&own, 1) && ew_arena_move(&own, arena_of(p, h), h->data, bytes)) {
+        pack_pieces(s, p->g->values[value].t.data);
+        forget(p, h, value, s);
     } else {
-        e = s->kernel.pack(s->host ? &s->host->call : &s->call);
+        e = s->kernel.pack(ew_step_call(s));
     }
     ew_arena_fini(&own);
     return e;
@@ -228,17 +212,17 @@ static ew_err pack_step(struct ew_plan *p, struct release *r, struct ew_step *s)
 
 ew_err ew_plan_pack(struct ew_plan *p)
 {
-    EW_CLEANUP(release_fini) struct release all = {0};
+    EW_CLEANUP(index_fini) struct index all = {0};
     const bool may = p->clone && p->opts.optimize && p->opts.mode == EW_PLAN_INFER;
-    struct release *r = may ? &all : NULL; /* NULL: nothing is the plan's to release */
+    const struct index *x = may ? &all : NULL; /* NULL: nothing is the plan's to release */
     if (may)
-        EW_TRY(release_init(p, r));
+        EW_TRY(make_index(p, &all));
     for (int k = 0; k < p->n_steps; k++) {
         struct ew_step *s = &p->steps[k];
         if (!s->kernel.pack || s->given || s->weights_released)
             continue;
-        EW_TRY(pack_step(p, r, s));
-        release_packed(p, r, s);
+        EW_TRY(pack_step(p, x, s));
+        release_packed(p, x, s);
     }
     return EW_OK;
 }

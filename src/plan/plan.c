@@ -27,110 +27,116 @@ ew_err ew_plan_buffer_new(struct ew_plan *p, size_t size, int first, int last, i
     return EW_OK;
 }
 
-/* Marks the nodes that outputs depend on and that are not computed yet. */
-static void mark_needed(struct ew_plan *p, bool *value_needed)
-{
-    const struct ew_graph *g = p->g;
-    bool *node_needed = p->needed;
-    for (int i = 0; i < g->n_outputs; i++)
-        value_needed[g->outputs[i]] = true;
-    for (int k = g->n_nodes - 1; k >= 0; k--) {
-        const struct ew_node *n = &g->nodes[k];
-        for (int i = 0; i < n->n_out; i++)
-            node_needed[k] |=
-                n->out[i] >= 0 && value_needed[n->out[i]] && !ew_plan_has_data(p, n->out[i]);
-        for (int i = 0; node_needed[k] && i < n->n_in; i++)
-            if (n->in[i] >= 0)
-                value_needed[n->in[i]] = true;
-    }
-}
-
-/* Fills p->reading. */
-static void count_reads(struct ew_plan *p)
+/* Who reads which value (p->reading), from the outputs on; and so which nodes are needed: those
+ * whose outputs somebody reads and that are not computed yet. */
+static void find_needed(struct ew_plan *p)
 {
     const struct ew_graph *g = p->g;
     for (int v = 0; v < g->n_values; v++)
         p->reading[v].first = -1;
-    for (int k = g->n_nodes - 1; k >= 0; k--)
-        for (int i = 0; p->needed[k] && i < g->nodes[k].n_in; i++)
-            if (g->nodes[k].in[i] >= 0) {
-                struct ew_reading *r = &p->reading[g->nodes[k].in[i]];
-                r->count++;
-                r->known += i < 32 && (g->nodes[k].op->known_in >> i & 1);
-                r->first = k;
-            }
     for (int i = 0; i < g->n_outputs; i++)
         p->reading[g->outputs[i]].count++;
+    for (int k = g->n_nodes - 1; k >= 0; k--) {
+        const struct ew_node *n = &g->nodes[k];
+        for (int i = 0; i < n->n_out; i++)
+            p->needed[k] |=
+                n->out[i] >= 0 && p->reading[n->out[i]].count && !ew_plan_has_data(p, n->out[i]);
+        for (int i = 0; p->needed[k] && i < n->n_in; i++)
+            if (n->in[i] >= 0) {
+                struct ew_reading *r = &p->reading[n->in[i]];
+                r->count++;
+                r->known += ew_plan_bit(n->op->known_in, i);
+                r->first = k;
+            }
+    }
 }
 
-/* The call of a forward step; values computed again are read where that has put them. */
-static ew_err forward_call(struct ew_plan *p, const struct ew_node *n, bool recompute,
-                           struct ew_call *c)
+ew_err ew_plan_forward_call(struct ew_plan *p, int node, enum ew_phase phase, struct ew_slot *outs,
+                            struct ew_node_call *out)
 {
-    const int step = p->n_steps - 1;
-    struct ew_tensor **slots =
-        ew_arena_array(&p->arena, (size_t)(n->n_in + n->n_out), sizeof(*slots));
-    EW_CHECK(slots, EW_ERR_MEMORY, "node %s: no memory for its step", n->name);
-    ew_graph_call(p->g, n, slots, c);
+    const struct ew_node *n = &p->g->nodes[node];
+    struct ew_tensor **t = ew_arena_array(&p->arena, (size_t)(n->n_in + n->n_out), sizeof(*t));
+    *out = (struct ew_node_call){
+        .node = node, .slots = ew_arena_array(&p->arena, (size_t)n->n_in, sizeof(*out->slots))};
+    EW_CHECK(t && out->slots, EW_ERR_MEMORY, "node %s: no memory for its step", n->name);
+    ew_graph_call(p->g, n, t, &out->call);
+    out->call.train = p->opts.mode == EW_PLAN_TRAIN;
     for (int i = 0; i < n->n_in; i++) {
         if (n->in[i] < 0)
             continue;
         const int from = ew_plan_source(p, n->in[i]);
-        struct ew_slot *s =
-            recompute && p->recompute[from].first >= 0 ? &p->recompute[from] : &p->values[from];
-        ew_plan_touch(s, step);
-        slots[i] = from == n->in[i] ? &s->t : &p->values[n->in[i]].t;
+        struct ew_slot *s = ew_plan_latest(p, from);
+        if (phase == EW_PHASE_BACKWARD)
+            EW_TRY(ew_plan_saved_slot(p, from, &s));
+        t[i] = from == n->in[i] ? &s->t : &p->values[n->in[i]].t;
+        out->slots[out->n_slots++] = s;
     }
-    for (int i = 0; i < n->n_out; i++) {
-        if (n->out[i] < 0)
-            continue;
-        struct ew_slot *s = recompute ? &p->recompute[n->out[i]] : &p->values[n->out[i]];
-        if (!s->no_storage)
-            ew_plan_touch(s, step);
-        slots[n->n_in + i] = &s->t;
+    for (int i = 0; i < n->n_out; i++)
+        t[n->n_in + i] = n->out[i] < 0 ? NULL : &outs[n->out[i]].t;
+    return EW_OK;
+}
+
+/* Notes that a step does the node's forward. */
+static void touch_forward(struct ew_slot *outs, const struct ew_node *n,
+                          const struct ew_node_call *c, int step)
+{
+    for (int i = 0; i < c->n_slots; i++)
+        ew_plan_touch(c->slots[i], step);
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i] >= 0 && !outs[n->out[i]].no_storage)
+            ew_plan_touch(&outs[n->out[i]], step);
+}
+
+/* What the last step leaves for backward, or left there when it was done for the first time. */
+static ew_err give_aux(struct ew_plan *p, const struct ew_node *n, int *aux)
+{
+    const int step = p->n_steps - 1;
+    struct ew_step *s = &p->steps[step];
+    const struct ew_call *view;
+    if (*aux < 0 && p->opts.mode == EW_PLAN_TRAIN && n->op->aux) {
+        EW_TRY(ew_plan_host_call(p, &s->call, &view));
+        EW_TRY(ew_plan_buffer_new(p, n->op->aux(view), step, step, aux));
     }
-    c->train = p->opts.mode == EW_PLAN_TRAIN;
-    c->out_step = recompute || n->n_out == 0 ? 0 : ew_plan_out_step(p, n->out[0]);
-    c->recompute = recompute;
-    return ew_plan_play_roles(p, (int)(n - p->g->nodes), EW_PHASE_FORWARD, c);
+    s->aux = *aux;
+    if (s->aux >= 0)
+        p->buffers[s->aux].last = step;
+    return EW_OK;
 }
 
 ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool recompute)
 {
     const struct ew_node *n = &p->g->nodes[node];
-    EW_CHECK(!n->channels_first, EW_ERR_INTERNAL, "node %s: is not channels-last", n->name);
-    struct ew_step *s;
-    EW_TRY(ew_plan_step_new(p, &s));
-    const int step = p->n_steps - 1;
-    s->node = node;
-    if (p->node_step[node] < 0)
-        p->node_step[node] = step;
-    EW_TRY(forward_call(p, n, recompute, &s->call));
+    struct ew_slot *outs = recompute ? p->recompute : p->values;
+    struct ew_node_call c;
     struct ew_kernel kernel;
-    EW_TRY(ew_plan_pick_kernel(p, node, EW_PHASE_FORWARD, &s->call, &kernel));
-    if (!recompute)
-        EW_TRY(ew_plan_take_groups(p, node, EW_PHASE_FORWARD, &kernel, &p->steps[step].call));
-    EW_TRY(ew_plan_set_kernel(p, &kernel));
-    if (recompute && p->node_aux[node] >= 0) { /* it holds what it would get again */
-        s = &p->steps[step];
-        s->aux = p->node_aux[node];
-        p->buffers[s->aux].last = step;
-    } else if (p->opts.mode == EW_PLAN_TRAIN && n->op->aux) {
-        const struct ew_call *view;
-        EW_TRY(ew_plan_host_call(p, &s->call, &view));
-        EW_TRY(ew_plan_buffer_new(p, n->op->aux(view), step, step, &s->aux));
-        p->node_aux[node] = s->aux;
+    struct ew_step *s;
+    EW_CHECK(!n->channels_first, EW_ERR_INTERNAL, "node %s: is not channels-last", n->name);
+    EW_TRY(ew_plan_forward_call(p, node, EW_PHASE_FORWARD, outs, &c));
+    touch_forward(outs, n, &c, p->n_steps);
+    c.call.out_step = recompute || n->n_out == 0 ? 0 : ew_plan_out_step(p, n->out[0]);
+    c.call.recompute = recompute;
+    EW_TRY(ew_plan_play_roles(p, node, EW_PHASE_FORWARD, &c.call));
+    EW_TRY(ew_plan_pick_kernel(p, node, EW_PHASE_FORWARD, &c.call, &kernel));
+    if (!recompute) {
+        EW_TRY(ew_plan_take_groups(p, node, EW_PHASE_FORWARD, &kernel, &c.call));
+        p->node_step[node] = p->n_steps;
     }
-    return recompute || !ew_plan_splits(p, node) ? EW_OK : ew_plan_split_forward(p, n);
+    EW_TRY(ew_plan_step_new(p, &s));
+    s->node = node;
+    s->call = c.call;
+    EW_TRY(ew_plan_set_kernel(p, &kernel));
+    EW_TRY(give_aux(p, n, &p->node_aux[node]));
+    if (recompute || !ew_plan_splits(p, node))
+        return EW_OK;
+    EW_TRY(ew_plan_split(p, &s));
+    touch_forward(outs, n, &c, p->n_steps - 1);
+    return EW_OK;
 }
 
 static ew_err add_forwards(struct ew_plan *p)
 {
     const struct ew_graph *g = p->g;
-    EW_CLEANUP(ew_free_ptr) bool *values = calloc((size_t)g->n_values + 1, sizeof(bool));
-    EW_CHECK(values, EW_ERR_MEMORY, "no memory to plan graph %s", g->name);
-    mark_needed(p, values);
-    count_reads(p);
+    find_needed(p);
     EW_TRY(ew_plan_find_host_nodes(p));
     if (p->opts.mode == EW_PLAN_TRAIN)
         ew_plan_mark_gradients(p);
@@ -193,6 +199,15 @@ static ew_err init_lists(struct ew_plan *p)
     return EW_OK;
 }
 
+/* What devices may want fused in training, in the order of the passes. */
+static const struct {
+    enum ew_fused fused;
+    ew_err (*pass)(struct ew_graph *g);
+} training_passes[] = {{EW_FUSED_NORM_ADD, ew_pass_fuse_add},
+                       {EW_FUSED_NORM_ACT, ew_pass_fuse_norm},
+                       {EW_FUSED_SINK_ACT, ew_pass_sink_activation},
+                       {EW_FUSED_CONV_RELU, ew_pass_fuse_relu}};
+
 /* The graph that is run: the caller's, or a copy of it that passes have improved or whose batch is
  * one part.  Weights are shared; the order of inputs and outputs is the same. */
 static ew_err copy_graph(struct ew_plan *p, struct ew_graph *g)
@@ -217,26 +232,15 @@ static ew_err copy_graph(struct ew_plan *p, struct ew_graph *g)
         EW_TRY(ew_pass_all(p->clone));
         return ew_plan_release_replaced(p);
     }
-    if (fused & EW_FUSED_NORM_ADD)
-        EW_TRY(ew_pass_fuse_add(p->clone));
-    if (fused & EW_FUSED_NORM_ACT)
-        EW_TRY(ew_pass_fuse_norm(p->clone));
-    if (fused & EW_FUSED_SINK_ACT)
-        EW_TRY(ew_pass_sink_activation(p->clone));
-    if (fused & EW_FUSED_CONV_RELU)
-        EW_TRY(ew_pass_fuse_relu(p->clone));
+    for (size_t i = 0; i < EW_COUNT(training_passes); i++)
+        if (fused & training_passes[i].fused)
+            EW_TRY(training_passes[i].pass(p->clone));
     if (p->strategy.parts > 1) {
         int64_t batch = 0;
         EW_TRY(ew_graph_batch(g, &batch));
         EW_TRY(ew_graph_set_batch(p->clone, batch / p->strategy.parts));
     }
     return p->opts.mode == EW_PLAN_TRAIN ? ew_backend_rewrite(p->be, p->clone) : EW_OK;
-}
-
-static ew_err own_graph(struct ew_plan *p, struct ew_graph *g)
-{
-    EW_TRY(copy_graph(p, g));
-    return ew_plan_is_narrow(p) ? ew_plan_narrow(p) : EW_OK;
 }
 
 /* The device, and the host for what that cannot do. */
@@ -261,7 +265,8 @@ static ew_err compile(struct ew_plan *p, struct ew_graph *g)
     if (!g->inferred)
         EW_TRY(ew_graph_infer(g));
     EW_TRY(open_devices(p));
-    EW_TRY(own_graph(p, g));
+    EW_TRY(copy_graph(p, g));
+    EW_TRY(ew_plan_narrow(p));
     EW_TRY(init_lists(p));
     EW_TRY(ew_plan_choose_kept(p));
     EW_TRY(ew_plan_add_rounding(p, EW_TASK_ROUND));
@@ -276,7 +281,7 @@ static ew_err compile(struct ew_plan *p, struct ew_graph *g)
     ew_plan_mark_stops(p);
     ew_plan_place_weights(p);
     EW_TRY(ew_plan_make_host_steps(p));
-    EW_TRY(ew_memory_place(p->buffers, p->n_buffers, &p->block_bytes, NULL));
+    EW_TRY(ew_memory_place(p->buffers, p->n_buffers, &p->blocks[EW_REGION_STEPS].bytes, NULL));
     if (!p->opts.dry)
         EW_TRY(ew_plan_bind_memory(p));
     EW_TRY(ew_plan_make_views(p, g));
@@ -309,12 +314,9 @@ void ew_plan_free(struct ew_plan *p)
     if (p->ahead.n)
         ew_backend_sync(p->be);
     ew_plan_unload(p);
-    if (!p->block_given)
-        ew_backend_free(p->block);
-    if (!p->packed_given)
-        ew_backend_free(p->packed);
-    ew_backend_free(p->optimizer_memory);
-    ew_backend_free(p->weights);
+    for (int i = 0; i < EW_REGIONS; i++)
+        if (!p->blocks[i].given)
+            ew_backend_free(p->blocks[i].memory);
     ew_backend_host_free(p->be, p->host_inputs);
     ew_backend_host_free(p->be, p->host_outputs);
     if (ew_plan_is_remote(p))
@@ -326,8 +328,5 @@ void ew_plan_free(struct ew_plan *p)
     free(p->groups.groups);
     free(p->steps);
     free(p->buffers);
-    free(p->kernel_states);
-    free(p->staging);
-    free(p->host_packed);
     free(p);
 }

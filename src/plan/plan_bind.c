@@ -20,45 +20,37 @@ static void *unconst(const void *p)
     return q;
 }
 
-static ew_err new_block(size_t bytes, char **out)
+/* Uses the block that is given, where it is large enough: for the steps, and behind those for
+ * packed weights. */
+static void take_given(struct ew_plan *p)
 {
-    void *block;
-    EW_TRY(ew_aligned_new(bytes, &block));
-    *out = block;
-    return EW_OK;
-}
-
-/* After the steps' memory in a block that is given, where it has the room. */
-static ew_err take_packed(struct ew_plan *p)
-{
-    const size_t at = ew_align_up(p->block_bytes);
-    p->packed_given = p->block_given && p->opts.given->block_alone &&
-                      ew_backend_bytes(p->block) >= at + p->packed_bytes;
-    if (!p->packed_given)
-        return ew_backend_alloc(p->be, p->packed_bytes, &p->packed);
-    p->packed = p->block;
+    struct ew_block *steps = &p->blocks[EW_REGION_STEPS], *packed = &p->blocks[EW_REGION_PACKED];
+    const struct ew_plan_given *given = p->opts.given;
+    const size_t room = given && given->block ? ew_backend_bytes(given->block) : 0;
+    const size_t at = ew_align_up(steps->bytes);
+    steps->given = room && room >= steps->bytes;
+    packed->given = steps->given && given->block_alone && room >= at + packed->bytes;
+    if (steps->given)
+        steps->memory = given->block;
+    if (!packed->given)
+        return;
+    packed->memory = given->block;
     for (int k = 0; k < p->n_steps; k++)
         if (!p->steps[k].host)
             p->steps[k].packed_at += at;
-    return EW_OK;
 }
 
 static ew_err take_blocks(struct ew_plan *p)
 {
-    const struct ew_plan_given *given = p->opts.given;
-    p->block_given = given && given->block && ew_backend_bytes(given->block) >= p->block_bytes;
-    if (p->block_given)
-        p->block = given->block;
-    else
-        EW_TRY(ew_backend_alloc(p->be, ew_plan_whole_block(p), &p->block));
-    EW_TRY(take_packed(p));
-    EW_TRY(ew_backend_alloc(p->be, p->optimizer_bytes, &p->optimizer_memory));
-    EW_TRY(new_block(p->kernel_states_bytes, &p->kernel_states));
-    if (!ew_plan_is_remote(p))
-        return EW_OK;
-    EW_TRY(ew_backend_alloc(p->be, p->weights_bytes, &p->weights));
-    EW_TRY(new_block(p->staging_bytes, &p->staging));
-    return new_block(p->host_packed_bytes, &p->host_packed);
+    take_given(p);
+    for (enum ew_region i = 0; i < EW_REGIONS; i++) {
+        struct ew_block *b = &p->blocks[i];
+        if (!b->given)
+            EW_TRY(ew_backend_alloc(i < EW_REGION_STATES ? p->be : p->host,
+                                    i == EW_REGION_STEPS ? ew_plan_whole_block(p) : b->bytes,
+                                    &b->memory));
+    }
+    return EW_OK;
 }
 
 static ew_err take_memory(struct ew_plan *p)
@@ -69,36 +61,32 @@ static ew_err take_memory(struct ew_plan *p)
                           : 0);
 }
 
-static void *address_of(const struct ew_plan *p, int buffer)
-{
-    return ew_backend_address(p->block, p->buffers[buffer].offset);
-}
-
 /* The step's packed weights: those that were given are used, or copied to the device. */
 static ew_err bind_packed(struct ew_plan *p, struct ew_step *s, struct ew_call *c)
 {
+    const enum ew_region region = s->host ? EW_REGION_HOST_PACKED : EW_REGION_PACKED;
     if (ew_plan_uses_given(p, s)) {
         c->packed = unconst(s->given);
         return EW_OK;
     }
-    if (s->host) {
-        c->packed = p->host_packed + s->packed_at;
-        return EW_OK;
-    }
-    c->packed = ew_backend_address(p->packed, s->packed_at);
-    return s->given ? ew_backend_write(p->packed, s->packed_at, s->given, s->kernel.packed) : EW_OK;
+    c->packed = ew_plan_address(p, region, s->packed_at);
+    return s->given ? ew_backend_write(p->blocks[region].memory, s->packed_at, s->given,
+                                       s->kernel.packed)
+                    : EW_OK;
 }
 
 static ew_err bind_step(struct ew_plan *p, struct ew_step *s)
 {
-    struct ew_call *c = s->host ? &s->host->call : &s->call;
+    struct ew_call *c = ew_step_call(s);
+    if (s->host)
+        ew_plan_bind_host_step(p, s);
     if (s->scratch >= 0)
-        c->scratch = address_of(p, s->scratch);
+        c->scratch = ew_plan_buffer_address(p, s->scratch);
     if (s->aux >= 0 && !s->host)
-        c->aux = address_of(p, s->aux);
+        c->aux = ew_plan_buffer_address(p, s->aux);
     ew_plan_bind_groups(p, s);
     if (s->kernel.state)
-        c->state = p->kernel_states + s->state_at;
+        c->state = ew_plan_address(p, EW_REGION_STATES, s->state_at);
     if (s->kernel.packed)
         EW_TRY(bind_packed(p, s, c));
     return s->kernel.prepare ? s->kernel.prepare(c) : EW_OK;
@@ -108,9 +96,9 @@ ew_err ew_plan_bind_memory(struct ew_plan *p)
 {
     EW_TRY(take_memory(p));
     bind_slots(p);
-    ew_plan_bind_host_steps(p);
-    if (p->optimizer_bytes) /* it begins with nothing */
-        EW_TRY(ew_backend_fill(p->optimizer_memory, 0, 0, p->optimizer_bytes));
+    const struct ew_block *optimizer = &p->blocks[EW_REGION_OPTIMIZER];
+    if (optimizer->bytes) /* it begins with nothing */
+        EW_TRY(ew_backend_fill(optimizer->memory, 0, 0, optimizer->bytes));
     for (int k = 0; k < p->n_steps; k++)
         EW_TRY(bind_step(p, &p->steps[k]));
     EW_TRY(ew_plan_refresh(p));

@@ -118,51 +118,7 @@ static int first_taken(const struct ew_plan *p, int node, enum ew_phase phase)
     return next_taken(p, p->member_of[node], phase);
 }
 
-int ew_plan_fused_backward(const struct ew_plan *p, int node, int i)
-{
-    const enum ew_phase phase = EW_PHASE_BACKWARD;
-    for (int m = first_taken(p, node, phase); m >= 0; m = next_taken(p, p->members[m].next, phase))
-        for (int k = 0; k < step_of(p, &p->members[m])->n_calls; k++) {
-            const struct ew_group_call *c = &step_of(p, &p->members[m])->calls[k];
-            if (c->phase == phase && i-- == 0)
-                return c->of;
-        }
-    return -1;
-}
-
 /* ---- Calls of other nodes ---- */
-
-/* The slot from which a step of the phase reads a value. */
-static ew_err slot_for(struct ew_plan *p, int value, enum ew_phase phase, struct ew_slot **out)
-{
-    *out = p->recompute[value].first >= 0 ? &p->recompute[value] : &p->values[value];
-    if (phase == EW_PHASE_BACKWARD)
-        return ew_plan_saved_slot(p, value, out);
-    return EW_OK;
-}
-
-/* A node's forward, as a step of the phase does it. */
-static ew_err forward_of(struct ew_plan *p, int node, enum ew_phase phase, struct ew_node_call *o)
-{
-    const struct ew_node *n = &p->g->nodes[node];
-    struct ew_tensor **t = ew_arena_array(&p->arena, (size_t)(n->n_in + n->n_out), sizeof(*t));
-    *o = (struct ew_node_call){
-        .node = node, .slots = ew_arena_array(&p->arena, (size_t)n->n_in, sizeof(*o->slots))};
-    EW_CHECK(t && o->slots, EW_ERR_MEMORY, "node %s: no memory for its fused group", n->name);
-    ew_graph_call(p->g, n, t, &o->call);
-    o->call.train = true;
-    for (int i = 0; i < n->n_in; i++) {
-        struct ew_slot *s = n->in[i] < 0 ? NULL : &p->values[n->in[i]];
-        if (s && !ew_plan_has_data(p, n->in[i])) {
-            EW_TRY(slot_for(p, n->in[i], phase, &s));
-            o->slots[o->n_slots++] = s;
-        }
-        t[i] = s ? &s->t : NULL;
-    }
-    for (int i = 0; i < n->n_out; i++)
-        t[n->n_in + i] = n->out[i] < 0 ? NULL : &p->values[n->out[i]].t;
-    return EW_OK;
-}
 
 static ew_err play(struct ew_plan *p, const struct ew_group_step *s, int depth, struct ew_call *c);
 
@@ -185,7 +141,7 @@ static ew_err make_call(struct ew_plan *p, const struct ew_group_call *of, enum 
         return ew_plan_update_call(p, of->of, &o->call);
     }
     if (of->phase == EW_PHASE_FORWARD)
-        EW_TRY(forward_of(p, of->of, phase, o));
+        EW_TRY(ew_plan_forward_call(p, of->of, phase, p->values, o));
     else
         EW_TRY(ew_plan_backward_call(p, of->of, o));
     o->call.be = p->be;
@@ -237,11 +193,6 @@ ew_err ew_plan_take_groups(struct ew_plan *p, int node, enum ew_phase phase,
 
 /* ---- Memory ---- */
 
-static struct ew_node_call *other_of(const struct ew_fused_call *f)
-{
-    return (struct ew_node_call *)(void *)f->call; /* its first member */
-}
-
 static void extend(struct ew_buffer *b, int step)
 {
     b->first = step < b->first ? step : b->first;
@@ -251,7 +202,7 @@ static void extend(struct ew_buffer *b, int step)
 static void extend_call(struct ew_plan *p, const struct ew_call *c, int step)
 {
     for (int i = 0; i < c->n_fused; i++) {
-        struct ew_node_call *o = other_of(&c->fused[i]);
+        struct ew_node_call *o = ew_plan_fused_call(c, i);
         for (int k = 0; k < o->n_slots; k++)
             ew_plan_touch(o->slots[k], step);
         if (o->node >= 0 && p->node_aux[o->node] >= 0)
@@ -290,9 +241,9 @@ ew_err ew_plan_extend_groups(struct ew_plan *p)
 static void bind_calls(struct ew_plan *p, const struct ew_call *c)
 {
     for (int i = 0; i < c->n_fused; i++) {
-        struct ew_node_call *o = other_of(&c->fused[i]);
+        struct ew_node_call *o = ew_plan_fused_call(c, i);
         if (o->node >= 0 && p->node_aux[o->node] >= 0)
-            o->call.aux = ew_backend_address(p->block, p->buffers[p->node_aux[o->node]].offset);
+            o->call.aux = ew_plan_buffer_address(p, p->node_aux[o->node]);
         bind_calls(p, &o->call);
     }
 }
@@ -300,7 +251,7 @@ static void bind_calls(struct ew_plan *p, const struct ew_call *c)
 void ew_plan_bind_groups(struct ew_plan *p, struct ew_step *s)
 {
     if (s->shared >= 0)
-        s->call.shared = ew_backend_address(p->block, p->buffers[s->shared].offset);
+        s->call.shared = ew_plan_buffer_address(p, s->shared);
     bind_calls(p, &s->call);
 }
 

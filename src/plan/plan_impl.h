@@ -11,6 +11,24 @@
 /* When a step runs, where the batch is split into parts. */
 enum ew_when { EW_WHEN_ALWAYS, EW_WHEN_FIRST_PART, EW_WHEN_LAST_PART };
 
+/* The blocks of a plan's memory, each of the device or of the host. */
+enum ew_region {
+    EW_REGION_STEPS,       /* what lives by steps: buffers */
+    EW_REGION_PACKED,      /* kernels' copies of weights */
+    EW_REGION_OPTIMIZER,   /* the optimiser's tensors, kept from run to run */
+    EW_REGION_WEIGHTS,     /* the graph's, where the device cannot read those */
+    EW_REGION_STATES,      /* kernels' states, kept from run to run; this and what follows: host */
+    EW_REGION_STAGING,     /* of host steps, which take turns */
+    EW_REGION_HOST_PACKED, /* as PACKED, of host steps */
+    EW_REGIONS
+};
+
+struct ew_block {
+    size_t bytes; /* grow while the plan is compiled */
+    struct ew_memory *memory;
+    bool given; /* it is not the plan's */
+};
+
 /* Where something lies on the device. */
 struct ew_place {
     struct ew_memory *memory;
@@ -21,10 +39,10 @@ struct ew_place {
 /* What a host step copies between the device and its own memory. */
 struct ew_copy {
     const struct ew_slot *slot; /* NULL: the step's aux */
-    size_t host_at;
-    bool in, out;          /* before the step to the host, after it back */
-    struct ew_place place; /* when memory is there; before that, bytes on the host */
-    void *host;
+    void **data;                /* what of the host's call points to it */
+    size_t host_at;             /* in EW_REGION_STAGING */
+    bool in, out;               /* before the step to the host, after it back */
+    struct ew_place place;      /* when memory is there; before that, bytes on the host */
 };
 
 /* A step that the device has no kernel for: it runs on the host, on copies (host_step.c). */
@@ -32,7 +50,7 @@ struct ew_host_step {
     struct ew_call call; /* the step's, on the host's memory */
     struct ew_copy *copies;
     int n_copies;
-    size_t scratch_at, bytes; /* in the plan's memory for such steps; bytes it needs there */
+    size_t scratch_at, bytes; /* in EW_REGION_STAGING */
     int64_t copy_ns;          /* of the last run that was timed */
 };
 
@@ -43,14 +61,13 @@ struct ew_step {
     int node;              /* of the graph, or -1 */
     enum ew_phase phase;
     enum ew_when when;
-    int scratch; /* buffer, or -1 */
-    int aux;     /* buffer, or -1 */
-    /* Where the kernel's own memory begins in the plan's blocks for it. */
-    size_t state_at, packed_at;
-    int shared;                /* buffer of its fused group, or -1 */
-    struct ew_host_step *host; /* NULL: it runs on the device */
-    const void *given;         /* packed weights that are not the plan's; NULL: they are */
-    enum ew_stop_kind stop;    /* of a run in pieces, after it; EW_STOP_END: none */
+    int scratch;                /* buffer, or -1 */
+    int aux;                    /* buffer, or -1 */
+    size_t state_at, packed_at; /* where the kernel's own memory begins in its blocks */
+    int shared;                 /* buffer of its fused group, or -1 */
+    struct ew_host_step *host;  /* NULL: it runs on the device */
+    const void *given;          /* packed weights that are not the plan's; NULL: they are */
+    enum ew_stop_kind stop;     /* of a run in pieces, after it; EW_STOP_END: none */
     int buckets; /* of gradients that are complete after it, where that is one more; else 0 */
 };
 
@@ -58,12 +75,11 @@ struct ew_step {
 struct ew_slot {
     struct ew_tensor t; /* data: the host's where it is known when planning; an address of the
                          * device when memory is bound */
-    int buffer;         /* -1: the value holds its own data, or is not used */
     int first, last;    /* steps that touch it; first -1: none */
     bool no_storage;    /* it gets no memory: whoever reads it makes it */
-    bool resident;      /* weights that have a copy on the device, at `at` of p->weights */
-    bool is_optimizer;  /* the optimiser's, kept from run to run at `at` of p->optimizer_memory */
-    size_t at;          /* bytes from the buffer's beginning: see ew_plan_place_part */
+    enum ew_region region;
+    int buffer; /* in EW_REGION_STEPS; -1: the value holds its own data, or is not used */
+    size_t at;  /* bytes from the buffer's beginning (see ew_plan_place_part), else the block's */
 };
 
 /* Steps that run as one program, or one step on the host. */
@@ -168,27 +184,14 @@ struct ew_plan {
     struct ew_fused_backward *backward; /* by node: what taken groups mean for it */
     int *joined; /* by value: the concatenation that it lies in from the beginning, or -1 */
     double recompute_flops;
-    size_t released;         /* bytes of the caller's weights */
-    struct ew_memory *block; /* what lives by steps */
+    size_t released; /* bytes of the caller's weights */
     struct ew_plan_moved {
         const void *data;
         size_t bytes;
     } * moved; /* weights that have moved from the source into the clone */
     int n_moved;
-    bool block_given, packed_given, backend_given;
-    size_t block_bytes;
-    struct ew_memory *optimizer_memory; /* the optimiser's tensors */
-    size_t optimizer_bytes;
-    char *kernel_states; /* kernels' states, kept from run to run; the host's */
-    size_t kernel_states_bytes;
-    struct ew_memory *packed; /* kernels' copies of weights */
-    size_t packed_bytes;
-    struct ew_memory *weights; /* the graph's, where the device cannot read those */
-    size_t weights_bytes;
-    char *staging; /* of host steps, which take turns */
-    size_t staging_bytes;
-    char *host_packed; /* as `packed`, of host steps */
-    size_t host_packed_bytes;
+    bool backend_given;
+    struct ew_block blocks[EW_REGIONS];
     void *host_inputs;         /* of ew_backend_host_alloc, where the device has its own */
     void *host_outputs;        /* likewise */
     struct ew_tensor *outputs; /* on the host, where the device's are not; else NULL */
@@ -201,10 +204,54 @@ struct ew_plan {
     struct ew_run_params params;
 };
 
+/* Bit i of what is declared of a node's inputs. */
+static inline bool ew_plan_bit(unsigned bits, int i)
+{
+    return i < 32 && (bits >> i & 1);
+}
+
 /* True where steps work on memory that the host has no part in. */
 static inline bool ew_plan_is_remote(const struct ew_plan *p)
 {
     return p->host != p->be;
+}
+
+/* The call that runs: on the host, where the device has no kernel for it. */
+static inline struct ew_call *ew_step_call(struct ew_step *s)
+{
+    return s->host ? &s->host->call : &s->call;
+}
+
+/* True where steps may read the slot on the device. */
+static inline bool ew_slot_has_place(const struct ew_slot *s)
+{
+    return s->region != EW_REGION_STEPS || s->buffer >= 0;
+}
+
+/* Takes bytes at the end of a block; returns where they begin. */
+static inline size_t ew_plan_reserve(struct ew_plan *p, enum ew_region region, size_t bytes)
+{
+    const size_t at = p->blocks[region].bytes;
+    p->blocks[region].bytes += ew_align_up(bytes);
+    return at;
+}
+
+/* The same for a slot that lives there, rather than by steps. */
+static inline void ew_plan_reserve_slot(struct ew_plan *p, enum ew_region region, struct ew_slot *s)
+{
+    s->region = region;
+    s->at = ew_plan_reserve(p, region, ew_tensor_bytes(&s->t));
+}
+
+/* Addresses, when memory is there. */
+static inline void *ew_plan_address(const struct ew_plan *p, enum ew_region region, size_t at)
+{
+    return ew_backend_address(p->blocks[region].memory, at);
+}
+
+static inline void *ew_plan_buffer_address(const struct ew_plan *p, int buffer)
+{
+    return ew_plan_address(p, EW_REGION_STEPS, p->buffers[buffer].offset);
 }
 
 /* Adds an empty step. */
@@ -216,8 +263,9 @@ ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, str
 /* The one of this name for the call, whose roles have changed. */
 ew_err ew_plan_same_kernel(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c,
                            struct ew_kernel *kernel);
-/* Gives the last step the kernel of a task that no operator does. */
-ew_err ew_plan_set_task(struct ew_plan *p, enum ew_task task);
+/* Adds a step for a task that no operator does. */
+ew_err ew_plan_add_task(struct ew_plan *p, enum ew_task task, enum ew_when when,
+                        const struct ew_call *call);
 /* Gives the last step its kernel, and that its memory. */
 ew_err ew_plan_set_kernel(struct ew_plan *p, const struct ew_kernel *k);
 /* Adds a buffer that is needed from step `first` to step `last`. */
@@ -242,6 +290,16 @@ void ew_plan_drop_views(struct ew_plan *p);
 /* plan_bind.c: takes the memory, and has the device turn places into addresses. */
 ew_err ew_plan_bind_memory(struct ew_plan *p);
 
+/* Where a value lies after the steps that are there so far. */
+static inline struct ew_slot *ew_plan_latest(const struct ew_plan *p, int value)
+{
+    return p->recompute[value].first >= 0 ? &p->recompute[value] : &p->values[value];
+}
+
+/* The call of the node's forward, as a step of the phase does it: backward adds the steps that
+ * compute values again.  Outputs go to `outs`, values or recompute. */
+ew_err ew_plan_forward_call(struct ew_plan *p, int node, enum ew_phase phase, struct ew_slot *outs,
+                            struct ew_node_call *out);
 /* Adds the forward step of a node; with `recompute` into the second set of slots. */
 ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool recompute);
 /* Fills p->needs_grad. */
@@ -268,12 +326,12 @@ ew_err ew_plan_find_host_nodes(struct ew_plan *p);
 bool ew_plan_step_on_host(const struct ew_plan *p, const struct ew_step *s);
 /* Gives such steps calls on copies, when buffers are known. */
 ew_err ew_plan_make_host_steps(struct ew_plan *p);
-/* Turns their places into pointers, when memory is there. */
-void ew_plan_bind_host_steps(struct ew_plan *p);
+/* Turns its places into pointers, when memory is there. */
+void ew_plan_bind_host_step(struct ew_plan *p, struct ew_step *s);
 
 /* narrow.c: true where the device stores activations in another type than the graph has. */
 bool ew_plan_is_narrow(const struct ew_plan *p);
-/* Gives the values of p->clone the types that the device stores them in. */
+/* There, gives the values of p->clone the types that the device stores them in. */
 ew_err ew_plan_narrow(struct ew_plan *p);
 /* What a node costs; operators know that of values of one type. */
 void ew_plan_node_cost(const struct ew_plan *p, int node, struct ew_cost *out);
@@ -286,25 +344,33 @@ ew_err ew_plan_host_call(struct ew_plan *p, const struct ew_call *c, const struc
 /* Gives `to`, a copy of the call, tensors of its own. */
 ew_err ew_plan_host_lists(struct ew_plan *p, const struct ew_call *c, struct ew_call *to);
 
+/* True where runs change the graph's weight. */
+static inline bool ew_plan_changes_weight(const struct ew_plan *p, int value)
+{
+    const struct ew_value *v = &p->g->values[value];
+    return p->opts.mode == EW_PLAN_TRAIN &&
+           ((v->kind == EW_VALUE_PARAM && !v->frozen) || v->kind == EW_VALUE_STATE);
+}
+
 /* residency.c: which weights the device needs a copy of, and where. */
 void ew_plan_place_weights(struct ew_plan *p);
 /* Where a slot's contents lie on the device; false where they do not. */
 bool ew_plan_locate(const struct ew_plan *p, const struct ew_slot *s, struct ew_place *out);
 ew_err ew_place_read(const struct ew_place *p, void *to);
 ew_err ew_place_write(const struct ew_place *p, const void *from);
-/* Bytes of the block that this plan takes: of its steps, and of those that it is lent to. */
+/* Bytes of the steps' block: of this plan's, and of those that it is lent to. */
 static inline size_t ew_plan_whole_block(const struct ew_plan *p)
 {
-    return p->block_bytes > p->opts.lend_bytes ? p->block_bytes : p->opts.lend_bytes;
+    const size_t own = p->blocks[EW_REGION_STEPS].bytes;
+    return own > p->opts.lend_bytes ? own : p->opts.lend_bytes;
 }
 
 ew_err ew_plan_read_slot(const struct ew_plan *p, const struct ew_slot *s, void *to);
 /* The host's view of inputs and outputs. */
 ew_err ew_plan_make_views(struct ew_plan *p, const struct ew_graph *g);
-/* Before and after the steps of a part: inputs to the device, outputs from it. */
+/* Before and after the steps of a part, without waiting: inputs to the device, outputs from it into
+ * this set. */
 ew_err ew_plan_write_inputs(struct ew_plan *p, int part);
-ew_err ew_plan_read_outputs(struct ew_plan *p);
-/* Without waiting, into this set. */
 ew_err ew_plan_fetch_outputs(struct ew_plan *p, int set);
 
 /* pieces/: which gradients are handed out together, when all steps but updates are there. */
@@ -313,9 +379,8 @@ ew_err ew_plan_make_buckets(struct ew_plan *p);
 void ew_plan_mark_stops(struct ew_plan *p);
 /* True where the node is done in two steps, between which a run stops. */
 bool ew_plan_splits(const struct ew_plan *p, int node);
-/* Makes them of the last step, which has its kernel and aux; of forward, all of it. */
+/* Makes them of the last step, which has its kernel and aux. */
 ew_err ew_plan_split(struct ew_plan *p, struct ew_step **second);
-ew_err ew_plan_split_forward(struct ew_plan *p, const struct ew_node *n);
 
 /* execute.c: makes programs of the steps. */
 ew_err ew_plan_load(struct ew_plan *p);
@@ -345,8 +410,12 @@ ew_err ew_plan_play_roles(struct ew_plan *p, int node, enum ew_phase phase, stru
  * same one with those roles. */
 ew_err ew_plan_take_groups(struct ew_plan *p, int node, enum ew_phase phase,
                            struct ew_kernel *kernel, struct ew_call *c);
-/* The i-th node whose backward that of `node` does as well; -1: there are no more. */
-int ew_plan_fused_backward(const struct ew_plan *p, int node, int i);
+/* The i-th call of another node that the step of this call does as well. */
+static inline struct ew_node_call *ew_plan_fused_call(const struct ew_call *c, int i)
+{
+    return (struct ew_node_call *)(void *)c->fused[i].call; /* its first member */
+}
+
 /* When all steps are there: what their groups' other calls read lives as long. */
 ew_err ew_plan_extend_groups(struct ew_plan *p);
 /* When memory is there: the same calls get theirs. */

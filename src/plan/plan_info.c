@@ -64,29 +64,29 @@ bool ew_plan_step_query(const struct ew_plan *p, int step, struct ew_kernel_quer
     return true;
 }
 
-static const struct ew_step *forward_step(const struct ew_plan *p, int node)
+static struct ew_step *forward_step(const struct ew_plan *p, int node)
 {
     return p->node_step[node] < 0 ? NULL : &p->steps[p->node_step[node]];
 }
 
 /* What the step has packed, for the host to read; NULL where it has not, or there is no memory. */
-static const void *read_packed(struct ew_plan *p, const struct ew_step *s)
+static const void *read_packed(struct ew_plan *p, struct ew_step *s)
 {
     if (!s->kernel.packed || p->opts.dry)
         return NULL;
     if (s->given)
         return s->given;
     if (s->host || !ew_plan_is_remote(p))
-        return s->host ? s->host->call.packed : s->call.packed;
+        return ew_step_call(s)->packed;
     void *copy = ew_arena_alloc(&p->arena, s->kernel.packed);
-    const bool ok =
-        copy && ew_backend_read(p->packed, s->packed_at, copy, s->kernel.packed) == EW_OK;
+    const bool ok = copy && ew_backend_read(p->blocks[EW_REGION_PACKED].memory, s->packed_at, copy,
+                                            s->kernel.packed) == EW_OK;
     return ok ? copy : NULL;
 }
 
 const char *ew_plan_node_kernel(struct ew_plan *p, int node, const void **packed, size_t *bytes)
 {
-    const struct ew_step *s = forward_step(p, node);
+    struct ew_step *s = forward_step(p, node);
     *packed = s ? read_packed(p, s) : NULL;
     *bytes = s ? s->kernel.packed : 0;
     return s ? s->kernel.name : NULL;
@@ -95,7 +95,7 @@ const char *ew_plan_node_kernel(struct ew_plan *p, int node, const void **packed
 bool ew_plan_node_packs(const struct ew_plan *p, int node, int i)
 {
     const struct ew_step *s = forward_step(p, node);
-    return s && i < 32 && (s->kernel.packs >> i & 1);
+    return s && ew_plan_bit(s->kernel.packs, i);
 }
 
 struct ew_backend *ew_plan_backend(const struct ew_plan *p)
@@ -114,9 +114,7 @@ void ew_plan_set_step(struct ew_plan *p, uint64_t step)
     p->params.optimizer = p->opts.update ? &p->opts.optimizer : NULL;
     for (int k = 0; k < p->n_steps; k++) {
         struct ew_step *s = &p->steps[k];
-        s->call.seed = ew_run_seed(p->params.key, s->node);
-        if (s->host)
-            s->host->call.seed = s->call.seed;
+        ew_step_call(s)->seed = ew_run_seed(p->params.key, s->node);
     }
 }
 
@@ -147,13 +145,14 @@ static size_t add_gradient(const struct ew_plan *p, size_t sum, size_t bytes)
 
 void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
 {
-    const size_t own = p->kernel_states_bytes + p->packed_bytes + p->weights_bytes +
-                       p->staging_bytes + p->host_packed_bytes + p->optimizer_bytes;
+    size_t own = 0;
+    for (int i = EW_REGION_STEPS + 1; i < EW_REGIONS; i++)
+        own += p->blocks[i].bytes;
     *out = (struct ew_plan_stats){.steps = p->n_steps,
                                   .arena_bytes = ew_plan_whole_block(p) + own,
                                   .unshared_bytes = own,
-                                  .block_bytes = p->block_bytes,
-                                  .resident_bytes = p->weights_bytes,
+                                  .block_bytes = p->blocks[EW_REGION_STEPS].bytes,
+                                  .resident_bytes = p->blocks[EW_REGION_WEIGHTS].bytes,
                                   .recompute_cheap = p->strategy.cheap,
                                   .segments = p->strategy.segments,
                                   .parts = p->strategy.parts,
@@ -176,7 +175,7 @@ void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
         if (v->kind == EW_VALUE_PARAM && p->grads[i].buffer >= 0)
             out->grad_bytes = add_gradient(p, out->grad_bytes, ew_tensor_bytes(&v->t));
         for (int k = 0; k < EW_UPDATE_STATES; k++)
-            if (p->state[k][i].is_optimizer)
+            if (p->state[k][i].region == EW_REGION_OPTIMIZER)
                 out->state_bytes += ew_tensor_bytes(&v->t);
     }
     /* The caller's whole batch, where the steps have a part of their own. */
@@ -193,5 +192,6 @@ void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
 
 struct ew_plan_given ew_plan_lend(const struct ew_plan *p)
 {
-    return (struct ew_plan_given){.backend = p->be, .block = p->block, .block_alone = true};
+    return (struct ew_plan_given){
+        .backend = p->be, .block = p->blocks[EW_REGION_STEPS].memory, .block_alone = true};
 }

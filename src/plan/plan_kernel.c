@@ -81,9 +81,14 @@ ew_err ew_plan_same_kernel(struct ew_plan *p, int node, enum ew_phase phase, str
     return EW_OK;
 }
 
-ew_err ew_plan_set_task(struct ew_plan *p, enum ew_task task)
+ew_err ew_plan_add_task(struct ew_plan *p, enum ew_task task, enum ew_when when,
+                        const struct ew_call *call)
 {
-    struct ew_step *s = &p->steps[p->n_steps - 1];
+    struct ew_step *s;
+    EW_TRY(ew_plan_step_new(p, &s));
+    s->phase = task == EW_TASK_CLEAR || task == EW_TASK_SEED ? EW_PHASE_BACKWARD : EW_PHASE_UPDATE;
+    s->when = when;
+    s->call = *call;
     s->call.be = p->be;
     if (ew_backend_task(p->be, task, &p->opts.optimizer, &s->kernel))
         return EW_OK;
@@ -116,7 +121,7 @@ static ew_err check_absent(const struct ew_plan *p, const struct ew_step *s)
     const struct ew_node *n = &p->g->nodes[s->node];
     for (int i = 0; absent && i < n->n_in; i++)
         EW_CHECK(
-            n->in[i] < 0 || !absent[n->in[i]] || (s->given && i < 32 && s->kernel.packs >> i & 1),
+            n->in[i] < 0 || !absent[n->in[i]] || (s->given && ew_plan_bit(s->kernel.packs, i)),
             EW_ERR_UNSUPPORTED,
             "node %s: kernel %s needs the weights %s, which were left out as packed for another",
             n->name, s->kernel.name, p->g->values[n->in[i]].name);
@@ -128,15 +133,12 @@ ew_err ew_plan_set_kernel(struct ew_plan *p, const struct ew_kernel *k)
     const int step = p->n_steps - 1;
     struct ew_step *s = &p->steps[step];
     const bool on_host = ew_plan_step_on_host(p, s);
-    size_t *packed = on_host ? &p->host_packed_bytes : &p->packed_bytes;
     s->kernel = *k;
     if (k->scratch && !on_host)
         EW_TRY(ew_plan_buffer_new(p, k->scratch, step, step, &s->scratch));
-    s->state_at = p->kernel_states_bytes;
-    s->packed_at = *packed;
-    p->kernel_states_bytes += ew_align_up(k->state);
+    s->state_at = ew_plan_reserve(p, EW_REGION_STATES, k->state);
     s->given = s->node >= 0 && s->phase == EW_PHASE_FORWARD ? find_packed(p, s->node, k) : NULL;
-    if (!ew_plan_uses_given(p, s))
-        *packed += ew_align_up(k->packed);
+    s->packed_at = ew_plan_reserve(p, on_host ? EW_REGION_HOST_PACKED : EW_REGION_PACKED,
+                                   ew_plan_uses_given(p, s) ? 0 : k->packed);
     return s->node >= 0 ? check_absent(p, s) : EW_OK;
 }

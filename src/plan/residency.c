@@ -11,11 +11,10 @@
 
 bool ew_plan_locate(const struct ew_plan *p, const struct ew_slot *s, struct ew_place *out)
 {
-    if (!s->resident && !s->is_optimizer && s->buffer < 0)
+    if (!ew_slot_has_place(s))
         return false;
-    const bool buffer = !s->resident && !s->is_optimizer;
-    out->memory = s->resident ? p->weights : s->is_optimizer ? p->optimizer_memory : p->block;
-    out->at = s->at + (buffer ? p->buffers[s->buffer].offset : 0);
+    out->memory = p->blocks[s->region].memory;
+    out->at = s->at + (s->buffer >= 0 ? p->buffers[s->buffer].offset : 0);
     out->floats = ew_plan_converts(p, s);
     out->bytes =
         (size_t)ew_tensor_count(&s->t) * (out->floats ? sizeof(float) : ew_dtype_size(s->t.dtype));
@@ -58,26 +57,23 @@ void ew_plan_place_weights(struct ew_plan *p)
         const bool host_alone = r->known && r->known == r->count;
         if (s->first < 0 || s->buffer >= 0 || !ew_value_is_known(&p->g->values[i]) || host_alone)
             continue;
-        s->resident = true;
-        s->at = p->weights_bytes;
-        p->weights_bytes += ew_align_up(ew_tensor_bytes(&s->t));
+        ew_plan_reserve_slot(p, EW_REGION_WEIGHTS, s);
     }
 }
 
-/* Weights that are released have been packed, and nobody reads them. */
+/* The device has a copy of the host's.  Weights that are released have been packed, and nobody
+ * reads them. */
+static bool is_resident(const struct ew_plan *p, int value)
+{
+    return p->values[value].region == EW_REGION_WEIGHTS && p->g->values[value].t.data;
+}
+
 static ew_err push_weights(struct ew_plan *p)
 {
     for (int i = 0; i < p->g->n_values; i++)
-        if (p->values[i].resident && p->g->values[i].t.data)
+        if (is_resident(p, i))
             EW_TRY(write_slot(p, &p->values[i], p->g->values[i].t.data));
     return EW_OK;
-}
-
-static bool is_changed(const struct ew_plan *p, int value)
-{
-    const struct ew_value *v = &p->g->values[value];
-    return p->opts.mode == EW_PLAN_TRAIN && p->values[value].resident && v->t.data &&
-           ((v->kind == EW_VALUE_PARAM && !v->frozen) || v->kind == EW_VALUE_STATE);
 }
 
 /* The optimiser's tensors that the host has been given, to the device or from it. */
@@ -98,7 +94,7 @@ ew_err ew_plan_pull(struct ew_plan *p)
     if (!ew_plan_is_remote(p) || p->opts.dry)
         return EW_OK;
     for (int i = 0; i < p->g->n_values; i++)
-        if (is_changed(p, i))
+        if (is_resident(p, i) && ew_plan_changes_weight(p, i))
             EW_TRY(ew_plan_read_slot(p, &p->values[i], p->g->values[i].t.data));
     return move_states(p, false);
 }
@@ -145,7 +141,7 @@ const struct ew_tensor *ew_plan_grad(struct ew_plan *p, int value)
 struct ew_tensor *ew_plan_state(struct ew_plan *p, int value, int i)
 {
     p->opts.optimizer.handed++;
-    if (i >= EW_UPDATE_STATES || !p->state[i][value].is_optimizer)
+    if (i >= EW_UPDATE_STATES || p->state[i][value].region != EW_REGION_OPTIMIZER)
         return NULL;
     struct ew_slot *s = &p->state[i][value];
     if (!ew_plan_is_remote(p) || p->opts.dry)
@@ -256,10 +252,4 @@ ew_err ew_plan_fetch_outputs(struct ew_plan *p, int set)
             EW_TRY(
                 ew_plan_read_slot(p, &p->values[p->g->outputs[i]], p->outputs[set * n + i].data));
     return EW_OK;
-}
-
-ew_err ew_plan_read_outputs(struct ew_plan *p)
-{
-    EW_TRY(ew_plan_fetch_outputs(p, p->ahead.shown));
-    return p->outputs ? ew_backend_sync(p->be) : EW_OK;
 }

@@ -13,15 +13,12 @@ static struct ew_tensor *other_of(struct ew_plan *p, const struct ew_rounded_val
     if (r->other < 0)
         return NULL;
     struct ew_slot *s = r->how.is_bias ? &p->kept[r->other] : &p->values[r->other];
-    ew_plan_touch(s, p->n_steps - 1);
+    ew_plan_touch(s, p->n_steps);
     return &s->t;
 }
 
 static ew_err add_step(struct ew_plan *p, const struct ew_rounded_value *r, enum ew_task task)
 {
-    const bool round = task == EW_TASK_ROUND;
-    struct ew_step *s;
-    EW_TRY(ew_plan_step_new(p, &s));
     struct ew_tensor **in = ew_arena_array(&p->arena, EW_ROUND_INPUTS, sizeof(*in));
     struct ew_weight_rounding *how = ew_arena_array(&p->arena, 1, sizeof(*how));
     EW_CHECK(in && how, EW_ERR_MEMORY, "no memory for a step");
@@ -30,12 +27,11 @@ static ew_err add_step(struct ew_plan *p, const struct ew_rounded_value *r, enum
     in[EW_ROUND_OTHER] = other_of(p, r);
     in[EW_ROUND_KEPT] = &p->kept[r->value].t;
     in[EW_ROUND_ROUNDED] = &p->rounded[r->value].t;
-    ew_plan_touch(&p->values[r->value], p->n_steps - 1);
-    s->phase = EW_PHASE_UPDATE;
-    s->when = round ? EW_WHEN_FIRST_PART : EW_WHEN_LAST_PART;
-    s->call = (struct ew_call){
+    ew_plan_touch(&p->values[r->value], p->n_steps);
+    const struct ew_call call = {
         .name = p->g->values[r->value].name, .attr = how, .n_in = EW_ROUND_INPUTS, .in = in};
-    return ew_plan_set_task(p, task);
+    return ew_plan_add_task(p, task, task == EW_TASK_ROUND ? EW_WHEN_FIRST_PART : EW_WHEN_LAST_PART,
+                            &call);
 }
 
 ew_err ew_plan_add_rounding(struct ew_plan *p, enum ew_task task)

@@ -54,7 +54,7 @@ ew_err ew_plan_saved_slot(struct ew_plan *p, int value, struct ew_slot **out)
 {
     if (!available(p, value))
         EW_TRY(compute_again(p, value));
-    *out = p->recompute[value].first >= 0 ? &p->recompute[value] : &p->values[value];
+    *out = ew_plan_latest(p, value);
     return EW_OK;
 }
 

@@ -2,16 +2,6 @@
 /* The optimiser's steps in the plan. */
 #include "plan/plan_impl.h"
 
-/* The optimiser's tensors lie apart, so that between runs the block is free for other plans. */
-static void place_state(struct ew_plan *p, struct ew_slot *s)
-{
-    if (s->is_optimizer)
-        return;
-    s->is_optimizer = true;
-    s->at = p->optimizer_bytes;
-    p->optimizer_bytes += ew_align_up(ew_tensor_bytes(&s->t));
-}
-
 ew_err ew_plan_update_call(struct ew_plan *p, int value, struct ew_call *out)
 {
     const int states = ew_optimizer_states(&p->opts.optimizer);
@@ -19,9 +9,11 @@ ew_err ew_plan_update_call(struct ew_plan *p, int value, struct ew_call *out)
     EW_CHECK(in, EW_ERR_MEMORY, "no memory for a step");
     in[0] = &p->values[value].t;
     in[1] = &p->grads[value].t;
-    for (int i = 0; i < states; i++) {
-        in[2 + i] = &p->state[i][value].t;
-        place_state(p, &p->state[i][value]);
+    for (int i = 0; i < states; i++) { /* apart: between runs the steps' block is free for others */
+        struct ew_slot *s = &p->state[i][value];
+        in[2 + i] = &s->t;
+        if (s->region != EW_REGION_OPTIMIZER)
+            ew_plan_reserve_slot(p, EW_REGION_OPTIMIZER, s);
     }
     *out = (struct ew_call){.name = p->g->values[value].name,
                             .attr = &p->opts.optimizer,
@@ -33,11 +25,8 @@ ew_err ew_plan_update_call(struct ew_plan *p, int value, struct ew_call *out)
 
 ew_err ew_plan_add_update(struct ew_plan *p, int value)
 {
-    struct ew_step *s;
-    EW_TRY(ew_plan_step_new(p, &s));
-    ew_plan_touch(&p->grads[value], p->n_steps - 1);
-    s->phase = EW_PHASE_UPDATE;
-    s->when = EW_WHEN_LAST_PART;
-    EW_TRY(ew_plan_update_call(p, value, &s->call));
-    return ew_plan_set_task(p, EW_TASK_UPDATE);
+    struct ew_call call;
+    ew_plan_touch(&p->grads[value], p->n_steps);
+    EW_TRY(ew_plan_update_call(p, value, &call));
+    return ew_plan_add_task(p, EW_TASK_UPDATE, EW_WHEN_LAST_PART, &call);
 }

@@ -25,16 +25,3 @@ ew_err ew_plan_split(struct ew_plan *p, struct ew_step **second)
     p->buffers[first->aux].last = p->n_steps - 1;
     return EW_OK;
 }
-
-ew_err ew_plan_split_forward(struct ew_plan *p, const struct ew_node *n)
-{
-    struct ew_step *second;
-    EW_TRY(ew_plan_split(p, &second));
-    for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0)
-            ew_plan_touch(&p->values[ew_plan_source(p, n->in[i])], p->n_steps - 1);
-    for (int i = 0; i < n->n_out; i++)
-        if (n->out[i] >= 0 && !p->values[n->out[i]].no_storage)
-            ew_plan_touch(&p->values[n->out[i]], p->n_steps - 1);
-    return EW_OK;
-}
