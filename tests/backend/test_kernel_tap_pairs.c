@@ -160,12 +160,14 @@ static void run_sparse_grad(const struct data *d, bool apart, const struct ew_un
     const int64_t filters = g->no_filter ? 0 : k->sparse_wgrad_tiles(&d->s, by_x);
     void *scratch = test_scratch(k->sparse_grad_scratch(&d->s));
     void *other = test_scratch(k->sparse_wgrad_scratch(&d->s));
+    struct ew_unpacked_grads data = *g;
+    data.no_filter |= by_x;
     if (!apart) {
-        k->sparse_grad_run(g, 0, tiles, scratch);
+        k->sparse_grad_run(&data, 0, tiles, scratch);
         k->sparse_wgrad_run(g, by_x, 0, filters, other);
     }
     for (int64_t t = tiles - 1; apart && t >= 0; t--)
-        k->sparse_grad_run(g, t, t + 1, scratch);
+        k->sparse_grad_run(&data, t, t + 1, scratch);
     for (int64_t t = filters - 1; apart && t >= 0; t--)
         k->sparse_wgrad_run(g, by_x, t, t + 1, other);
     ew_guard_free(scratch);

@@ -120,6 +120,15 @@ static int fire(struct ew_builder *b, int x)
     return ew_b_relu(b, ew_b_conv_bias(b, "last", x, 24, ew_win(1, 1, 0)));
 }
 
+/* Wide 1x1 layers between batch norms: what they read has zeros, their gradients have none. */
+static int wide_bottleneck(struct ew_builder *b, int x)
+{
+    x = ew_b_relu(b, ew_b_bn(b, "bn1", ew_b_conv(b, "conv1", x, 128, ew_win(1, 1, 0))));
+    x = ew_b_relu(b, ew_b_bn(b, "bn2", ew_b_conv(b, "conv2", x, 160, ew_win(1, 1, 0))));
+    x = ew_b_max_pool(b, x, ew_win(3, 2, 0)); /* and few rows */
+    return ew_b_bn(b, "bn3", ew_b_conv(b, "conv3", x, 144, ew_win(1, 1, 0)));
+}
+
 /* ---- Training ---- */
 
 static struct ew_plan *train(struct ew_graph *g, struct ew_backend *be, bool update)
@@ -236,6 +245,7 @@ static void concatenation(void)
 static void optimizer_step(void)
 {
     check(fire, PATTERNS("optimiser's step"), true, true);
+    check(wide_bottleneck, PATTERNS("optimiser's step"), true, true);
 }
 
 /* All at once, and as it is by default. */

@@ -544,7 +544,7 @@ struct ew_column_sums {
     X(void,    tap_pairs_grad_sum, (const struct ew_unpacked_grads *p, int64_t begin, int64_t end))        \
     /* Dense layers and 1x1 filters of many zeros, in training (see kernel/sparse/sparse.h): in x, and      \
      * backward in dy.  share: of [rows, n], rows `step` apart, what is not zero.  Backward: grad,   \
-     * then filter, whose tiles are 0 where grad makes both; `by_x`: by the zeros of x, not of dy.   \
+     * then filter, whose tiles are 0 where grad makes both; `by_x`: of x's zeros, grad's no_filter. \
      * Scratch is for a thread; neither `transposed` nor `shared` is used. */                            \
     X(bool,    sparse_fits,    (const struct ew_conv_shape *s))                                    \
     X(double,  sparse_share,   (const float *a, int64_t rows, int64_t n, int64_t step))            \

@@ -141,7 +141,7 @@ static size_t grad_scratch(const struct ew_kernels *k, const struct ew_conv_shap
     if (!k->sparse_fits(s))
         return k->scatter_grad_scratch(s);
     const size_t data = k->sparse_grad_scratch(s), filter = k->sparse_wgrad_scratch(s);
-    return k->sparse_wgrad_tiles(s, false) > 0 && filter > data ? filter : data;
+    return filter > data ? filter : data;
 }
 
 static void run_gradients(const struct ew_call *c, struct work *w)
@@ -160,6 +160,32 @@ static void run_gradients(const struct ew_call *c, struct work *w)
         ew_pool_run(ew_cpu(c->be)->pool, tiles, filter_tiles, w);
 }
 
+/* The filter's gradient by the zeros of x, which a ReLU left, and the data's by the other kernel:
+ * gradients that come out of a batch norm have no zeros. */
+static ew_err run_filter_by_x(const struct ew_call *c)
+{
+    const struct ew_conv_shape *s = &((const struct state *)c->state)->shape;
+    struct ew_tensor *const din[] = {c->din[0], NULL, c->n_in > 2 ? c->din[2] : NULL};
+    struct ew_call data = *c;
+    struct ew_update update;
+    data.din = din;
+    EW_TRY(run_otherwise(&data));
+    struct work w = {.k = ew_cpu(c->be)->isa,
+                     .backward = ew_unpacked_grads_of(c, s, ew_cpu_update_of(c, &update)),
+                     .scratch = c->scratch,
+                     .size = grad_scratch(ew_cpu(c->be)->isa, s),
+                     .by_x = true};
+    ew_pool_run(ew_cpu(c->be)->pool, w.k->sparse_wgrad_tiles(s, true), filter_tiles, &w);
+    return EW_OK;
+}
+
+static bool pays_by_x(const struct ew_call *c)
+{
+    const struct state *state = c->state;
+    return c->din[1] && ew_cpu(c->be)->isa->sparse_fits(&state->shape) &&
+           share_of(c, c->in[0], 0) <= state->most;
+}
+
 static ew_err run_backward(const struct ew_call *c)
 {
     const struct state *state = c->state;
@@ -170,12 +196,13 @@ static ew_err run_backward(const struct ew_call *c)
         return EW_OK;
     const double share = share_of(c, masks ? c->out[0] : c->dout[0], c->out_step);
     if (share > state->most)
-        return run_otherwise(c);
+        return pays_by_x(c) ? run_filter_by_x(c) : run_otherwise(c);
     struct work w = {.k = ew_cpu(c->be)->isa,
                      .backward = ew_unpacked_grads_of(c, s, ew_cpu_update_of(c, &update)),
                      .scratch = (char *)c->scratch + shared_bytes(ew_cpu(c->be)->isa, s),
                      .size = grad_scratch(ew_cpu(c->be)->isa, s),
-                     .by_x = share_of(c, c->in[0], 0) < share};
+                     .by_x = ew_cpu(c->be)->isa->sparse_wgrad_tiles(s, false) > 0 &&
+                             share_of(c, c->in[0], 0) < share};
     const bool bias = c->n_in > 2 && c->din[2], scattered = !ew_cpu(c->be)->isa->sparse_fits(s);
     w.backward.mask = ew_plays(c, EW_ROLE_RELU_MASK);
     w.backward.filter.db = bias && scattered && !masks && c->din[1] ? c->din[2]->data : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of 1x1 filters by the zeros of dy, or of x, where rows are many.
+/* Gradients of 1x1 filters by the zeros of x, or of dy where rows are many.
  *
  * One side of the filter is sparse, the other is cut into tiles of WIDE.  Rows pass SPAN at a time:
  * the sparse side transposed, and the dense one copied together, while all sums of the tile stay in
@@ -35,7 +35,8 @@ static int64_t most(const struct ew_conv_shape *s)
 
 int64_t EW_K(sparse_wgrad_tiles)(const struct ew_conv_shape *s, bool by_x)
 {
-    return sparse_rows(s) > ROWS ? div_up(by_x ? s->cout : s->cin, WIDE) : 0;
+    const bool joint = sparse_rows(s) <= ROWS && !by_x; /* k_sparse_grad.c makes both */
+    return joint ? 0 : div_up(by_x ? s->cout : s->cin, WIDE);
 }
 
 size_t EW_K(sparse_wgrad_scratch)(const struct ew_conv_shape *s)
