@@ -47,6 +47,20 @@ ew_err ew_folder_make(const char *path)
     return make_one(path);
 }
 
+ew_err ew_folder_has_plain(const char *folder, const char *const *names)
+{
+    struct stat st;
+    char path[PATH_MAX];
+    for (; *names; names++) {
+        const int n = snprintf(path, sizeof(path), "%s/%s", folder, *names);
+        EW_CHECK(n > 0 && (size_t)n < sizeof(path), EW_ERR_LIMIT, "%.60s: the path is too long",
+                 folder);
+        EW_CHECK(lstat(path, &st) != 0 || S_ISREG(st.st_mode), EW_ERR_IO,
+                 "%s: is no plain file; a run writes to none but its own", path);
+    }
+    return EW_OK;
+}
+
 /* ---- The marker ------------------------------------------------------------------------------ */
 
 static ew_err mark_path(const char *folder, char out[PATH_MAX])

@@ -18,6 +18,10 @@ ew_err ew_folder_make_parents(const char *path);
 /* The same with `path` itself. */
 ew_err ew_folder_make(const char *path);
 
+/* Fails where one of these files of a folder is a link, a pipe or a folder: what is written to it
+ * would go elsewhere.  The names end with NULL. */
+ew_err ew_folder_has_plain(const char *folder, const char *const *names);
+
 /* Makes `path` an empty folder of ours.  One that a dead process has left is emptied first; one of
  * a process at work, or one that has no marker and is not empty, is refused. */
 ew_err ew_owned_make(const char *path);

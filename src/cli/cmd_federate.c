@@ -195,11 +195,15 @@ static ew_err check_rows(const struct run *r)
     return EW_OK;
 }
 
+/* Through a link in the folder they would go elsewhere. */
+static const char *const written[] = {"rounds.csv", "last.ckpt", NULL};
+
 static ew_err make_folder(struct ew_cmd_call *c, const struct run *r)
 {
     if (!r->o.output || !first_rank(r))
         return EW_OK;
     EW_TRY(ew_cmd_folder_is_new(c, r->o.output));
+    EW_TRY(ew_folder_has_plain(r->o.output, written));
     EW_TRY(check_rows(r));
     return ew_folder_make(r->o.output);
 }
@@ -226,6 +230,7 @@ static ew_err begin_resumed(struct ew_cmd_call *c, struct run *r)
         .from = asked->resume, .may_change = may_change, .arena = &r->arena};
     EW_TRY(ew_cmd_resume(c, &saved, &r->from, &r->o));
     r->o.output = saved.folder;
+    EW_TRY(ew_folder_has_plain(saved.folder, written));
     EW_TRY(ew_data_open(c, r->o.data, &r->data));
     r->prep = r->from.prep;
     r->net = r->from.graph;

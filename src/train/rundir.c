@@ -148,6 +148,19 @@ static void sweep_leftovers(const struct ew_rundir *r)
         ew_file_sweep(ew_rundir_file(r, ours[i], path));
 }
 
+/* The folder that --resume is given may be from somebody else: a link in it, in the place of a file
+ * that a run writes, would lead to one of the user's. */
+static ew_err check_plain(const char *path)
+{
+    static const char *const written[] = {"last.ckpt",   "best.ckpt", "options.ini", "machine.json",
+                                          "result.json", "int8.onnx", NULL};
+    const char *rows[EW_ROWS_COUNT + 1] = {NULL};
+    for (int i = 0; i < EW_ROWS_COUNT; i++)
+        rows[i] = row_files[i].name;
+    EW_TRY(ew_folder_has_plain(path, written));
+    return ew_folder_has_plain(path, rows);
+}
+
 static ew_err open_files(struct ew_rundir *r, const int64_t bytes[EW_ROWS_COUNT])
 {
     for (int i = 0; i < EW_ROWS_COUNT; i++) {
@@ -172,6 +185,7 @@ ew_err ew_rundir_open(const char *path, int64_t need, const int64_t bytes[EW_ROW
              "the run folder's name is empty or too long");
     EW_TRY(ew_folder_make(path));
     EW_TRY(check_room(path, need));
+    EW_TRY(check_plain(path));
     strcpy(out->path, path);
     int64_t keep[EW_ROWS_COUNT];
     memcpy(keep, bytes, sizeof(keep));

@@ -24,6 +24,12 @@ edgewise federate lenet5 --data $data $quick --method scaffold --momentum 0.9 ||
 edgewise federate lenet5 --data $data --clients 500 || true
 edgewise federate lenet5 --data $data --deadline 5 || true
 edgewise federate lenet5 || true
+# A folder from somebody else, with a link in the place of its rows.
+echo mine >victim
+mkdir linked
+cp parts/last.ckpt linked/
+ln -s ../victim linked/rounds.csv
+edgewise federate --resume linked --rounds 4 || cat victim
 # Data and folder of the same name: the folder is not taken for the data, nor left behind.
 edgewise federate lenet5 --data nowhere -o nowhere >/dev/null 2>&1 || [ -e nowhere ] || echo "no folder"
 # Rows that somebody keeps in a folder without a checkpoint stay; those of a run killed in its first round do not.

@@ -450,6 +450,35 @@ static void goes_on_without_lost_rows(void)
     free(text);
 }
 
+/* A folder from somebody else may have links in the place of files that a run writes. */
+static void goes_on_without_links(void)
+{
+    static const char *const names[] = {"epochs.csv", "batches.jsonl", "options.ini", "best.ckpt",
+                                        "result.json"};
+    const struct ew_train_opts o = small_opts();
+    struct session s;
+    char folder[512], victim[512], path[600], *text = NULL;
+    size_t size = 0;
+    snprintf(folder, sizeof(folder), "%s", ew_test_path("linked"));
+    snprintf(victim, sizeof(victim), "%s", ew_test_path("victim"));
+    EW_EXPECT_OK(session_open(&s, &o, folder));
+    train_some(s.t, 1);
+    ew_trainer_save(s.t);
+    session_close(&s);
+    EW_EXPECT_OK(ew_file_write(victim, "mine", 4));
+    for (size_t i = 0; i < EW_COUNT(names); i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+        unlink(path);
+        EW_EXPECT_INT(symlink(victim, path), 0);
+        EW_EXPECT_ERR(session_open(&s, &o, folder), EW_ERR_IO, "is no plain file");
+        session_close(&s);
+        unlink(path);
+    }
+    EW_EXPECT_OK(ew_file_read(victim, 100, &text, &size));
+    EW_EXPECT_STR(text, "mine");
+    free(text);
+}
+
 /* A new run replaces neither rows nor checkpoints of another, nor files that are not of a run. */
 static void leaves_the_folders_of_others(void)
 {
@@ -568,6 +597,7 @@ int main(int argc, char **argv)
         /* First: a process that forks has no threads of its own yet. */
         EW_TEST(planned_memory_has_evaluation),
         EW_TEST(goes_on_in_the_same_parts),
+        EW_TEST(goes_on_without_links),
         EW_TEST(goes_on_without_lost_rows),
         EW_TEST(leaves_the_folders_of_others),
         EW_TEST(survives_being_killed),
