@@ -3,6 +3,7 @@
  * that a loaded input pixel serves all taps that meet it.  3x3 and 5x5 with strides 1 and 2 are
  * unrolled, all else goes tap by tap. */
 #include "backend/cpu/kernel/common/act.h"
+#include "backend/cpu/kernel/common/formed.h"
 #include "backend/cpu/kernel/depthwise/depthwise.h"
 #include "backend/cpu/kernel/norm/norm_stats.h"
 
@@ -212,7 +213,8 @@ INLINE void span_line(const struct span *s, const struct form f, int64_t c)
     put_sums(s, sum[1], f, c + LANES, LANES);
 }
 
-INLINE void span_fixed(const struct span *span, const struct form f)
+/* Whole vectors of channels; the first channel that is left. */
+FORMED int64_t span_fixed(const struct span *span, const struct form f)
 {
     const struct span own = *span, *s = &own; /* which the outputs that are stored cannot change */
     const int64_t channels = s->channels;
@@ -222,44 +224,92 @@ INLINE void span_fixed(const struct span *span, const struct form f)
         span_line(s, f, c);
     for (; c + LANES <= channels; c += LANES)
         span_vector(s, f, c, LANES);
-    if (c < channels)
-        span_vector(s, f, c, channels - c);
+    return c;
 }
 
-/* Those ends that whole networks use are chosen here, all others vector by vector. */
-INLINE void span_ends(const struct span *s, const int taps, const int stride, const int pixels)
+/* The last channels, from c on: less than a vector. */
+FORMED void span_rest(const struct span *span, const struct form f, int64_t c)
 {
-    if (BY_LINES && s->end == END_CLAMP && s->even)
-        span_fixed(s, (struct form){taps, stride, pixels, END_CLAMP, true});
-    else if (s->end == END_CLAMP)
-        span_fixed(s, (struct form){taps, stride, pixels, END_CLAMP});
-    else if (BY_LINES && s->end == END_HARD_SWISH && s->even)
-        span_fixed(s, (struct form){taps, stride, pixels, END_HARD_SWISH, true});
-    else if (s->end == END_HARD_SWISH)
-        span_fixed(s, (struct form){taps, stride, pixels, END_HARD_SWISH});
-    else if (s->end == END_STATS)
-        span_fixed(s, (struct form){taps, stride, pixels, END_STATS});
-    else
-        span_fixed(s, (struct form){taps, stride, pixels, END_ANY});
+    const struct span own = *span;
+    const int64_t n = own.channels - c;
+    if (n > 0 && n < LANES) /* or compilers make code for whole vectors too */
+        span_vector(&own, f, c, n);
 }
+
+/* Instances are functions of their own: in one, they take compilers twice the time. */
+#define WHOLE(taps, stride, n, end, even)                                                          \
+    static __attribute__((noinline))                                                               \
+    int64_t whole_##taps##_##stride##_##n##_##end##_##even(const struct span *s)                   \
+    {                                                                                              \
+        return span_fixed(s, (struct form){taps, stride, n, END_##end, even});                     \
+    }
+
+#define REST(taps, stride, n, end)                                                                 \
+    static __attribute__((noinline)) void rest_##taps##_##stride##_##n##_##end(                    \
+        const struct span *s, int64_t c)                                                           \
+    {                                                                                              \
+        span_rest(s, (struct form){taps, stride, n, END_##end}, c);                                \
+    }
+
+/* Those ends that whole networks use are chosen here, all others vector by vector; the last
+ * channels have the most common one. */
+#define SPAN_FULL(taps, stride)                                                                    \
+    WHOLE(taps, stride, 7, CLAMP, 0)                                                               \
+    WHOLE(taps, stride, 7, CLAMP, 1)                                                               \
+    WHOLE(taps, stride, 7, HARD_SWISH, 0)                                                          \
+    WHOLE(taps, stride, 7, HARD_SWISH, 1)                                                          \
+    WHOLE(taps, stride, 7, STATS, 0)                                                               \
+    WHOLE(taps, stride, 7, ANY, 0)                                                                 \
+    REST(taps, stride, 7, CLAMP)                                                                   \
+    REST(taps, stride, 7, ANY)                                                                     \
+    static int64_t whole_##taps##_##stride(const struct span *s)                                   \
+    {                                                                                              \
+        if (BY_LINES && s->end == END_CLAMP && s->even)                                            \
+            return whole_##taps##_##stride##_7_CLAMP_1(s);                                         \
+        if (s->end == END_CLAMP)                                                                   \
+            return whole_##taps##_##stride##_7_CLAMP_0(s);                                         \
+        if (BY_LINES && s->end == END_HARD_SWISH && s->even)                                       \
+            return whole_##taps##_##stride##_7_HARD_SWISH_1(s);                                    \
+        if (s->end == END_HARD_SWISH)                                                              \
+            return whole_##taps##_##stride##_7_HARD_SWISH_0(s);                                    \
+        if (s->end == END_STATS)                                                                   \
+            return whole_##taps##_##stride##_7_STATS_0(s);                                         \
+        return whole_##taps##_##stride##_7_ANY_0(s);                                               \
+    }
+
+#define SPAN_SHORT(taps, stride, n)                                                                \
+    WHOLE(taps, stride, n, ANY, 0)                                                                 \
+    REST(taps, stride, n, ANY)
 
 #define SPAN_CASE(taps, stride, n)                                                                 \
     case n:                                                                                        \
-        span_fixed(s, (struct form){taps, stride, n, END_ANY});                                    \
+        c = whole_##taps##_##stride##_##n##_ANY_0(s);                                              \
+        if (c < s->channels)                                                                       \
+            rest_##taps##_##stride##_##n##_ANY(s, c);                                              \
         break;
 
+#define SHORTS(X, taps, stride)                                                                    \
+    X(taps, stride, 1)                                                                             \
+    X(taps, stride, 2)                                                                             \
+    X(taps, stride, 3)                                                                             \
+    X(taps, stride, 4)                                                                             \
+    X(taps, stride, 5)                                                                             \
+    X(taps, stride, 6)
+
 #define SPAN(taps, stride)                                                                         \
+    SPAN_FULL(taps, stride)                                                                        \
+    SHORTS(SPAN_SHORT, taps, stride)                                                               \
     static void span_##taps##_##stride(const struct span *s, int64_t pixels)                       \
     {                                                                                              \
+        int64_t c;                                                                                 \
         switch (pixels) {                                                                          \
-            SPAN_CASE(taps, stride, 1)                                                             \
-            SPAN_CASE(taps, stride, 2)                                                             \
-            SPAN_CASE(taps, stride, 3)                                                             \
-            SPAN_CASE(taps, stride, 4)                                                             \
-            SPAN_CASE(taps, stride, 5)                                                             \
-            SPAN_CASE(taps, stride, 6)                                                             \
+            SHORTS(SPAN_CASE, taps, stride)                                                        \
         default:                                                                                   \
-            span_ends(s, taps, stride, PIXELS);                                                    \
+            c = whole_##taps##_##stride(s);                                                        \
+            if (c < s->channels && s->end == END_CLAMP)                                            \
+                rest_##taps##_##stride##_7_CLAMP(s, c);                                            \
+            else if (c < s->channels)                                                              \
+                rest_##taps##_##stride##_7_ANY(s, c);                                              \
         }                                                                                          \
     }
 

@@ -4,6 +4,7 @@
  * one through the filter's even taps, one through the odd ones.  Else, and at the edges, each pixel
  * collects the few taps that meet it. */
 #include "backend/cpu/kernel/common/act.h"
+#include "backend/cpu/kernel/common/formed.h"
 #include "backend/cpu/kernel/depthwise/depthwise.h"
 
 static bool unit_stride(const struct ew_conv_shape *s)
@@ -169,14 +170,15 @@ INLINE void pair_vector(const struct data_row *r, int64_t q, int64_t c, int64_t 
     }
 }
 
-INLINE void pair_span(const struct data_row *r, int64_t q, const int taps, const int count)
+FORMED void pair_span(const struct data_row *r, int64_t q, const int taps, const int count)
 {
     const int64_t channels = r->c->shape.cin;
     int64_t c = 0;
     for (; c + LANES <= channels; c += LANES)
         pair_vector(r, q, c, LANES, taps, count);
-    if (c < channels)
-        pair_vector(r, q, c, channels - c, taps, count);
+    const int64_t rest = channels - c;
+    if (rest > 0 && rest < LANES) /* or compilers make code for whole vectors too */
+        pair_vector(r, q, c, rest, taps, count);
 }
 
 #define PAIR_CASE(n)                                                                               \

@@ -87,7 +87,7 @@ struct steps {
     int row, a, w; /* from row to row of a; from k to k of a and of w */
 };
 
-INLINE void fixed(const struct micro *m, int first, const struct form f, const struct steps step,
+FORMED void fixed(const struct micro *m, int first, const struct form f, const struct steps step,
                   const bool stats)
 {
     struct sums s;
@@ -111,7 +111,7 @@ INLINE void fixed(const struct micro *m, int first, const struct form f, const s
         finish(m, &s, m->row + first, f);
 }
 
-INLINE void direct(const struct micro *m, int first, const struct form f)
+FORMED void direct(const struct micro *m, int first, const struct form f)
 {
     struct sums s;
     begin(m, &s, m->row + first, f);
@@ -139,7 +139,7 @@ INLINE void direct(const struct micro *m, int first, const struct form f)
         finish(m, &s, m->row + first, f);
 }
 
-INLINE void add_spans(const struct micro *m, int first, const struct form f, const bool fetch)
+FORMED void add_spans(const struct micro *m, int first, const struct form f, const bool fetch)
 {
     struct sums s;
     begin(m, &s, m->row + first, f);

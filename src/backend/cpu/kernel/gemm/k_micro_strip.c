@@ -45,7 +45,7 @@ INLINE void finish(const struct micro_strip *m, int64_t row, const struct sums *
 #define FETCHING 4 /* groups that share the fetching: a burst would hold the products up */
 
 /* `groups` of f.rows rows each, from `row` on. */
-INLINE void add_groups(const struct micro_strip *m, int64_t row, int64_t groups,
+FORMED void add_groups(const struct micro_strip *m, int64_t row, int64_t groups,
                        const struct form f, const bool general)
 {
     const int64_t step = m->row_step;

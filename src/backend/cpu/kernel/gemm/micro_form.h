@@ -4,6 +4,7 @@
 #ifndef EW_BACKEND_CPU_KERNEL_GEMM_MICRO_FORM_H
 #define EW_BACKEND_CPU_KERNEL_GEMM_MICRO_FORM_H
 
+#include "backend/cpu/kernel/common/formed.h"
 #include "backend/cpu/kernel/gemm/micro.h"
 
 /* What one instance holds in registers: constants, so that loops over it vanish. */
