@@ -71,23 +71,33 @@ struct ref_conv_data {
     int what;    /* 0: forward, 1: data gradient, 2: filter gradient */
 };
 
+static inline double ref_dot(double sum, const float *a, const float *b, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        sum += (double)a[i] * (double)b[i];
+    return sum;
+}
+
+static inline void ref_add(double *out, double times, const float *a, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] += times * (double)a[i];
+}
+
 static inline void ref_conv_pair(const struct ew_conv_shape *s, struct ref_pair p, void *ctx)
 {
     const struct ref_conv_data *d = ctx;
     const int64_t cg = s->cin / s->groups, og = s->cout / s->groups;
     const int64_t taps = (int64_t)s->axis[0].taps * s->axis[1].taps * s->axis[2].taps;
     for (int64_t o = 0; o < s->cout; o++) {
-        for (int64_t c = 0; c < cg; c++) {
-            const int64_t x = p.x * s->cin + o / og * cg + c;
-            const int64_t y = p.y * s->cout + o;
-            const int64_t w = (o * taps + p.tap) * cg + c;
-            if (d->what == 0)
-                d->out[y] += (double)d->x[x] * (double)d->w[w];
-            else if (d->what == 1)
-                d->out[x] += (double)d->dy[y] * (double)d->w[w];
-            else
-                d->out[w] += (double)d->dy[y] * (double)d->x[x];
-        }
+        const int64_t x = p.x * s->cin + o / og * cg, y = p.y * s->cout + o;
+        const int64_t w = (o * taps + p.tap) * cg;
+        if (d->what == 0)
+            d->out[y] = ref_dot(d->out[y], d->x + x, d->w + w, cg);
+        else if (d->what == 1)
+            ref_add(d->out + x, (double)d->dy[y], d->w + w, cg);
+        else
+            ref_add(d->out + w, (double)d->dy[y], d->x + x, cg);
     }
 }
 

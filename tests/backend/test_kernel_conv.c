@@ -104,6 +104,7 @@ static const struct {
     {"no image",        {0, 1, 3, 4, {A1, {4, 4, 3, 1, 1, 1}, {4, 4, 3, 1, 1, 1}}}},
 };
 #undef A1
+#define CASES (sizeof(cases) / sizeof(cases[0]))
 
 static const struct ew_epilogue ends[] = { /* pointers only say whether there is one */
     {0},
@@ -150,15 +151,39 @@ static void pack_twice(pack_fn *pack, const struct ew_conv_shape *s, int64_t til
     ew_guard_free(again);
 }
 
+/* What the reference makes of a case: of the same numbers for all kernels, so that it is asked
+ * once. */
+static struct kept {
+    double *y; /* before any epilogue */
+    double *dx, *dw;
+} forward_kept[CASES], gradients_kept[CASES];
+
+typedef void ref_fn(const struct ew_conv_shape *s, const float *a, const float *b, double *out);
+
+/* A copy of it, n numbers. */
+static double *reference(double **kept, ref_fn *ref, const struct ew_conv_shape *s, const float *a,
+                         const float *b, int64_t n)
+{
+    if (!*kept) {
+        *kept = test_zeros(n);
+        ref(s, a, b, *kept);
+    }
+    double *copy = test_zeros(n);
+    memcpy(copy, *kept, (size_t)n * sizeof(double));
+    return copy;
+}
+
 struct conv_data {
     float *x, *w, *bias, *add, *y, *packed;
     void *scratch;
-    double *sums; /* the reference's, before any epilogue */
+    struct kept *kept;
     int64_t n_x, n_w, n_y;
 };
 
-static void data_init(struct conv_data *d, const struct ew_conv_shape *s, uint64_t seed)
+static void data_init(struct conv_data *d, const struct ew_conv_shape *s, struct kept *kept,
+                      uint64_t seed)
 {
+    d->kept = kept;
     d->n_x = ref_conv_in_count(s);
     d->n_w = ref_conv_filter_count(s);
     d->n_y = ref_conv_out_count(s);
@@ -167,8 +192,6 @@ static void data_init(struct conv_data *d, const struct ew_conv_shape *s, uint64
     d->bias = test_array(s->cout, seed + 3);
     d->add = test_array(d->n_y, seed + 2);
     d->y = test_array(d->n_y, seed + 5);
-    d->sums = test_zeros(d->n_y);
-    ref_conv(s, d->x, d->w, d->sums);
 }
 
 static void data_fini(struct conv_data *d)
@@ -178,7 +201,6 @@ static void data_fini(struct conv_data *d)
     ew_guard_free(d->bias);
     ew_guard_free(d->add);
     ew_guard_free(d->y);
-    free(d->sums);
 }
 
 /* F(4x4, 3x3) multiplies inputs by up to 5 and sums by up to 8, in both directions, before most of
@@ -193,8 +215,7 @@ static void forward(const struct way *way, const struct ew_conv_shape *s, const 
     struct ew_conv c = {.shape = *s, .x = d->x, .w = d->packed, .y = d->y, .end = ends[end]};
     c.end.bias = end % 3 != 2 ? d->bias : NULL;
     c.end.add = end % 2 ? d->add : NULL;
-    double *want = test_zeros(d->n_y);
-    memcpy(want, d->sums, (size_t)d->n_y * sizeof(double));
+    double *want = reference(&d->kept->y, ref_conv, s, d->x, d->w, d->n_y);
     const double scale = test_scale(want, d->n_y);
     ref_epilogue(&c.end, d->n_y, s->cout, want);
     const int64_t tiles = way->tiles(s);
@@ -239,8 +260,8 @@ struct gradients {
 static void data_gradient(const struct gradients *k, const struct ew_conv_shape *s,
                           const struct conv_data *d, bool add)
 {
-    double *want = test_zeros(d->n_x);
-    ref_conv_data(s, d->add, d->w, want); /* `add` serves as dy */
+    /* `add` serves as dy */
+    double *want = reference(&d->kept->dx, ref_conv_data, s, d->add, d->w, d->n_x);
     const double tol = tolerance(ref_conv_macs(s) / (double)(d->n_x ? d->n_x : 1)) *
                        (1 + test_scale(want, d->n_x));
     float *dx = test_array(d->n_x, 3), *again = test_array(d->n_x, 3);
@@ -286,8 +307,7 @@ static void run_filter(const struct gradients *k, const struct ew_kernels *isa,
 static void filter_gradient(const struct gradients *k, const struct ew_kernels *isa,
                             const struct ew_conv_shape *s, const struct conv_data *d, bool add)
 {
-    double *want = test_zeros(d->n_w);
-    ref_conv_filter(s, d->add, d->x, want);
+    double *want = reference(&d->kept->dw, ref_conv_filter, s, d->add, d->x, d->n_w);
     const double direct = tolerance(ref_conv_macs(s) / (double)d->n_w);
     const double tol = (k->tolerance > 0 ? k->tolerance : direct) * (1 + test_scale(want, d->n_w));
     float *dw = test_array(d->n_w, 3), *again = test_array(d->n_w, 3);
@@ -333,13 +353,13 @@ static void bias_gradient(const struct gradients *k, const struct ew_kernels *is
 
 static void walk_gradients(const struct ew_kernels *isa, const struct gradients *k)
 {
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < CASES; i++) {
         const struct ew_conv_shape *s = &cases[i].s;
         if (k->fits && !k->fits(s))
             continue;
         ew_test_begin("%s gradients %s: %s", k->name, isa->isa, cases[i].name);
         struct conv_data d = {0};
-        data_init(&d, s, 10 * i + 2);
+        data_init(&d, s, &gradients_kept[i], 10 * i + 2);
         if (k->data_run) {
             d.packed = test_scratch(k->pack_size(s) * sizeof(float));
             d.scratch = test_scratch(k->data_scratch(s));
@@ -380,7 +400,7 @@ static void winograd_pack_twice(const struct ew_kernels *k, const struct ew_conv
 
 static void walk_forward(const struct ew_kernels *k, const struct way *way)
 {
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < CASES; i++) {
         struct ew_conv_shape shape = cases[i].s;
         const struct ew_conv_shape *s = &shape;
         shape.late_transform = way->late;
@@ -388,7 +408,7 @@ static void walk_forward(const struct ew_kernels *k, const struct way *way)
             continue;
         ew_test_begin("%s %s: %s", way->name, k->isa, cases[i].name);
         struct conv_data d = {0};
-        data_init(&d, s, 10 * i + 1);
+        data_init(&d, s, &forward_kept[i], 10 * i + 1);
         d.packed = test_scratch(way->pack_size(s) * sizeof(float));
         d.scratch = test_scratch(way->scratch(s));
         if (way->run == k->winograd_run)
@@ -426,14 +446,12 @@ static struct ew_conv_shape dgrad_shape(const struct ew_conv_shape *s)
     return r;
 }
 
-static void mirrored_gradient(const struct ew_kernels *k, const struct way *way,
-                              const struct ew_conv_shape *s, uint64_t seed)
+static void mirrored_gradient(const struct ew_kernels *k, const struct way *way, size_t number)
 {
-    const struct ew_conv_shape r = dgrad_shape(s);
+    const struct ew_conv_shape *s = &cases[number].s, r = dgrad_shape(s);
     struct conv_data d = {0};
-    data_init(&d, s, seed);
-    double *want = test_zeros(d.n_x);
-    ref_conv_data(s, d.add, d.w, want);
+    data_init(&d, s, &gradients_kept[number], 10 * number + 2);
+    double *want = reference(&d.kept->dx, ref_conv_data, s, d.add, d.w, d.n_x);
     d.packed = test_scratch(way->pack_size(&r) * sizeof(float));
     d.scratch = test_scratch(way->scratch(&r));
     if (way->run == k->winograd_run)
@@ -451,12 +469,12 @@ static void mirrored_gradient(const struct ew_kernels *k, const struct way *way,
 
 static void walk_mirrored(const struct ew_kernels *k, const struct way *way)
 {
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < CASES; i++) {
         const struct ew_conv_shape *s = &cases[i].s, r = dgrad_shape(s);
         if (s->axis[0].stride * s->axis[1].stride * s->axis[2].stride != 1 || !way->fits(&r))
             continue;
         ew_test_begin("%s data gradient %s: %s", way->name, k->isa, cases[i].name);
-        mirrored_gradient(k, way, s, 10 * i + 3);
+        mirrored_gradient(k, way, i);
         ew_test_end();
     }
 }
