@@ -106,8 +106,11 @@ const edgewise = (() => {
     return out;
   }
 
-  function dots(f, c) {
+  function dots(f, c, width) {
     const colour = (s) => (s.front ? c.soft : c.series[s.colour % 8]);
+    // At the right of its dot; at the left where it would leave the picture.
+    const beside = ({rect, labelRect}) => ({hideOverlap: true,
+      dx: labelRect.x + labelRect.width > width ? -labelRect.width - rect.width - 10 : 0});
     return f.series.flatMap((s) => (s.front || s.trend ? [{
       type: 'line', name: s.name, symbol: 'none', silent: true, z: 1, itemStyle: {color: colour(s)},
       lineStyle: {color: colour(s), type: s.quality === 'published' ? 'dotted' : 'dashed',
@@ -116,7 +119,7 @@ const edgewise = (() => {
     }] : [{
       type: 'scatter', name: s.name, symbolSize: 12, itemStyle: fill(s, c),
       label: {show: true, position: 'right', color: c.soft, fontSize: 11, formatter: (d) => d.data.point.label || ''},
-      labelLayout: {hideOverlap: true},
+      labelLayout: beside,
       data: s.points.map((p) => datum(s, p, [p.x, p.y])),
     }, ...whiskers(f, s, c, 0, 0)]));
   }
@@ -259,7 +262,7 @@ const edgewise = (() => {
 
   function option(f, width) {
     const c = colours(), narrow = width < 480;
-    const series = kinds[f.kind](f, c);
+    const series = kinds[f.kind](f, c, width);
     const names = [...new Set(f.series.map((s) => s.name))];
     const legend = names.length > 1 && f.kind !== 'matrix';
     const out = {

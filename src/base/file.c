@@ -237,6 +237,17 @@ ew_err ew_file_out_open(const char *path, struct ew_file_out *o)
     return EW_OK;
 }
 
+ew_err ew_file_out_check(const char *path)
+{
+    struct ew_file_out o;
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return EW_OK; /* opening a pipe would wait for its reader */
+    EW_TRY(ew_file_out_open(path, &o));
+    ew_file_out_abort(&o);
+    return EW_OK;
+}
+
 /* Makes the rename itself last; not every file system can. */
 static void sync_folder(const char *path)
 {

@@ -41,6 +41,10 @@ ew_err ew_file_out_open(const char *path, struct ew_file_out *o);
 ew_err ew_file_out_commit(struct ew_file_out *o); /* always releases everything */
 void ew_file_out_abort(struct ew_file_out *o);    /* leaves no trace; fine after commit */
 
+/* Fails where a file of this name could not be written: asked before long work, which it would
+ * end. */
+ew_err ew_file_out_check(const char *path);
+
 /* Removes all that killed processes have left of files in the making of this name, and nothing
  * else: those of processes at work are locked. */
 void ew_file_sweep(const char *path);

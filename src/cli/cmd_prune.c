@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/num.h"
 #include "cli/data_cmd.h"
 #include "cli/device_opt.h"
@@ -24,7 +25,7 @@ static const struct ew_field fields[] = {
     {.name = "params", .type = EW_FIELD_STR, .offset = FIELD_OF(params), .metavar = "N|P%",
      .help = "target: at most this many parameters"},
     {.name = "bytes", .type = EW_FIELD_STR, .offset = FIELD_OF(bytes), .metavar = "N|P%",
-     .help = "target: memory of the inference plan, weights and activations"},
+     .help = "target: memory of the inference plan, weights and activations, as 64K or 2M"},
     {.name = "latency", .type = EW_FIELD_STR, .offset = FIELD_OF(latency), .metavar = "TIME|P%",
      .help = "target: time of one image as 5ms, measured here; a bare number is milliseconds"},
     {.name = "importance", .type = EW_FIELD_ENUM, .offset = FIELD_OF(importance), .def = "l1",
@@ -62,21 +63,29 @@ struct work {
 
 /* ---- What is asked for ---- */
 
-/* "50%", or a number; of a time also with its unit. */
+/* What a last letter of bytes stands for; 1: it is none. */
+static double unit_of(enum ew_prune_by by, char last)
+{
+    const char *const units = "kmg",
+                      *at = by == EW_PRUNE_BYTES && last ? strchr(units, last | 32) : NULL;
+    return at ? pow(1024, (double)(at - units + 1)) : 1;
+}
+
+/* "50%", or a number; of a time or of bytes also with its unit. */
 static ew_err parse_target(const char *option, const char *text, struct ew_prune_run_opts *out)
 {
     char number[32];
     if (out->by == EW_PRUNE_LATENCY && ew_num_ms(text, &out->target))
         return EW_OK;
     const size_t n = strlen(text);
+    const double unit = n > 1 ? unit_of(out->by, text[n - 1]) : 1;
     out->share = n > 1 && text[n - 1] == '%';
-    snprintf(number, sizeof(number), "%.*s", (int)(n - out->share), text);
+    snprintf(number, sizeof(number), "%.*s", (int)(n - (out->share || unit > 1)), text);
     EW_CHECK(n < sizeof(number) && ew_num_float(number, &out->target) && out->target > 0 &&
                  isfinite(out->target),
              EW_ERR_USAGE, "--%s: '%.40s' is neither a number nor a share such as 50%%", option,
              text);
-    if (out->share)
-        out->target /= 100;
+    out->target *= out->share ? 0.01 : unit;
     return EW_OK;
 }
 
@@ -194,6 +203,7 @@ static ew_err finish(struct work *w, struct ew_recording *rec)
 
 static ew_err work(struct work *w, struct ew_recording *rec)
 {
+    EW_TRY(ew_file_out_check(w->o->output)); /* before any work */
     EW_TRY(open_network(w));
     if (w->o->train.data)
         EW_TRY(open_data(w));

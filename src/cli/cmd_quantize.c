@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/pool.h"
 #include "cli/bench_times.h"
@@ -181,6 +182,7 @@ static ew_err run(struct ew_cmd_call *c)
     struct ew_classifier k;
     EW_CHECK(o->calib, EW_ERR_USAGE, "--calib says which images to measure ranges on");
     EW_CHECK(o->output, EW_ERR_USAGE, "--output says which file to write");
+    EW_TRY(ew_file_out_check(o->output)); /* before any work */
     struct ew_recording rec;
     EW_TRY(ew_cmd_record(c, o->db, &rec));
     ew_status_line("loading %s ...", c->args[0]);

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "cli/cmd.h"
 #include "cli/reproduce_view.h"
+#include "report/figure_key.h"
 #include "report/page.h"
 #include "report/store/load.h"
 
@@ -47,6 +48,26 @@ struct context {
     bool loaded;
 };
 
+/* Runs that the table or figure rests on: of its studies and, where it is one part of them, of that
+ * part alone. */
+static void keep_own(struct ew_results *r, const struct ew_reproduction *only)
+{
+    int n = 0;
+    for (int i = 0; i < r->n_runs; i++) {
+        const struct ew_run_data *d = &r->runs[i];
+        const char *label = d->run.label ? d->run.label : "";
+        const bool own = !d->run.study || ew_words_have(only->study, d->run.study);
+        if (own && (!only->part || strncmp(label, only->part, strlen(only->part)) == 0))
+            r->runs[n++] = *d;
+    }
+    r->n_runs = n;
+    n = 0;
+    for (int i = 0; i < r->n_studies; i++)
+        if (ew_words_have(only->study, r->studies[i].name))
+            r->studies[n++] = r->studies[i];
+    r->n_studies = n;
+}
+
 static ew_err load(struct context *x, const struct ew_reproduction *only)
 {
     struct ew_store *s;
@@ -54,14 +75,18 @@ static ew_err load(struct context *x, const struct ew_reproduction *only)
         return EW_OK;
     EW_TRY(ew_store_open(x->o->db, &(struct ew_store_opts){.existing = true}, &s));
     ew_err err = ew_results_load(s, NULL, NULL, &x->results);
+    if (err == EW_OK && only)
+        keep_own(&x->results, only);
     if (err == EW_OK)
         err = ew_figures_init(ew_figures_report, &x->results, NULL, &x->figures);
     x->loaded = err == EW_OK;
     const int last = x->results.n_runs - 1;
     if (err == EW_OK && last >= 0)
-        err = ew_reproduce_compare(
-            s, &(struct ew_reproduce_whose){x->results.runs[last].machine.unit, x->o->simulate},
-            only, &x->tables);
+        err = ew_reproduce_compare(s,
+                                   &(struct ew_reproduce_whose){x->results.runs[last].machine.unit,
+                                                                x->o->simulate,
+                                                                only ? only->part : NULL},
+                                   only, &x->tables);
     ew_store_close(s);
     return err;
 }

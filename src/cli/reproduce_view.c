@@ -134,20 +134,33 @@ static ew_err shape_row(struct ew_grid *g, const struct ew_study *s, const struc
                         ew_likeness_verdict(x, text));
 }
 
-static ew_err compare_study(struct ew_store *s, const char *unit, const struct ew_study *study,
-                            struct ew_reproduce_tables *t)
+/* Those of labels that begin with `part` come first; how many they are.  NULL: all. */
+static int pick_part(struct ew_comparison *list, int n, const char *part)
+{
+    int m = 0;
+    for (int i = 0; i < n; i++) {
+        const char *label = strstr(list[i].published->settings, "label=");
+        if (!part || (label && strncmp(label + strlen("label="), part, strlen(part)) == 0))
+            list[m++] = list[i];
+    }
+    return m;
+}
+
+static ew_err compare_study(struct ew_store *s, const struct ew_reproduce_whose *w,
+                            const struct ew_study *study, struct ew_reproduce_tables *t)
 {
     struct ew_arena a;
     struct ew_comparison *list;
     struct ew_likeness *shapes;
     int n = 0;
     ew_arena_init(&a);
-    ew_err err = ew_summary_compare(s, study, unit, &a, &list);
-    for (int i = 0; err == EW_OK && i < study->n_published; i++)
+    ew_err err = ew_summary_compare(s, study, w->unit, &a, &list);
+    const int all = err == EW_OK ? pick_part(list, study->n_published, w->part) : 0;
+    for (int i = 0; err == EW_OK && i < all; i++)
         if (list[i].runs && isfinite(list[i].value))
             err = value_row(&t->values, study, &list[i]);
     if (err == EW_OK)
-        err = ew_likeness_find(list, study->n_published, &a, &shapes, &n);
+        err = ew_likeness_find(list, all, &a, &shapes, &n);
     for (int i = 0; err == EW_OK && i < n; i++)
         err = shape_row(&t->shapes, study, &shapes[i]);
     ew_arena_fini(&a);
@@ -176,7 +189,7 @@ static ew_err compare_file(struct ew_store *s, const struct ew_reproduce_whose *
         o.quick = quick != 0;
         err = ew_study_parse(&a, name, copy, &o, &study);
         if (err == EW_OK)
-            err = compare_study(s, w->unit, &study, t);
+            err = compare_study(s, w, &study, t);
     }
     ew_arena_fini(&a);
     return err;

@@ -18,6 +18,7 @@ ew_err ew_reproduce_list(const struct ew_figures *f, const struct ew_reproduce_h
 /* Whose runs: of this device, or of a simulated board. */
 struct ew_reproduce_whose {
     const char *unit, *simulate; /* simulate NULL: measured ones */
+    const char *part;            /* of labels that begin so; NULL: all */
 };
 
 /* Published values beside ours with their ratio, and verdicts on the shapes, of the studies that

@@ -54,10 +54,14 @@ static ew_err open_network(struct ew_cmd_call *c, struct ew_train_run *r)
     EW_TRY(e);
     r->net = n.graph;
     r->weights_prep = n.prep;
+    EW_CHECK(o->qat == EW_TRAIN_QAT_OFF || !n.classes_were || !o->net.classes, EW_ERR_USAGE,
+             "--qat: --classes begins the last layer of %s anew; train it without --qat first",
+             n.graph->name);
     EW_CHECK(o->qat == EW_TRAIN_QAT_OFF || !n.classes_were, EW_ERR_USAGE,
-             "--qat: %s has %lld classes, and its last layer would begin anew; train it for those "
-             "of %s first, without --qat",
-             n.graph->name, (long long)n.classes_were, o->train.data);
+             "--qat: %s has %lld classes and %s has %lld, so that its last layer would begin anew; "
+             "train it for those first, without --qat",
+             n.graph->name, (long long)n.classes_were, o->train.data,
+             (long long)ew_dataset_info(r->data)->classes);
     if (n.copied)
         EW_INFO("%d tensors of weights from %s", n.copied, o->init);
     if (n.frozen)
@@ -152,6 +156,21 @@ static ew_err make_qat(struct ew_train_run *r)
     return EW_OK;
 }
 
+/* An option that is only for another one, which is not given, would do nothing. */
+static ew_err check_alone(const struct ew_cmd_call *c, const struct ew_train_run *r)
+{
+    const struct {
+        const char *option, *of;
+        bool there;
+    } all[] = {{"teach-share", "teach", r->o.teach != NULL},
+               {"temperature", "teach", r->o.teach != NULL},
+               {"calib", "qat", r->o.qat != EW_TRAIN_QAT_OFF}};
+    for (size_t i = 0; i < EW_COUNT(all); i++)
+        EW_CHECK(all[i].there || !ew_cmd_given(c, all[i].option), EW_ERR_USAGE,
+                 "--%s is for --%s, which is not given", all[i].option, all[i].of);
+    return EW_OK;
+}
+
 static ew_err check_qat(const struct ew_train_run *r)
 {
     if (r->o.qat == EW_TRAIN_QAT_OFF || r->job.resume)
@@ -219,6 +238,7 @@ ew_err ew_train_setup(struct ew_cmd_call *c, struct ew_train_run *r)
     ew_arena_init(&r->arena);
     r->json = c->json;
     EW_TRY(begin(c, r));
+    EW_TRY(check_alone(c, r));
     EW_TRY(check_qat(r));
     EW_TRY(open_data(c, r));
     if (!r->job.resume) {
@@ -227,10 +247,11 @@ ew_err ew_train_setup(struct ew_cmd_call *c, struct ew_train_run *r)
         shrink_batch(c, r);
     }
     EW_TRY(normalise(r));
-    if (r->o.qat != EW_TRAIN_QAT_OFF && !r->job.resume)
-        EW_TRY(make_qat(r));
     EW_TRY(open_teacher(r));
     EW_TRY(check_folder(c, r));
+    EW_TRY(ew_train_check_batch(ew_dataset_info(r->data), &r->o.train));
+    if (r->o.qat != EW_TRAIN_QAT_OFF && !r->job.resume)
+        EW_TRY(make_qat(r));
     EW_TRY(describe(r));
     r->job.net = r->net;
     r->job.data = r->data;

@@ -375,6 +375,18 @@ static ew_err insert(struct quantizer *q)
     return ew_graph_infer(g);
 }
 
+ew_err ew_quantize_check_float(const struct ew_graph *g)
+{
+    for (int k = 0; k < g->n_nodes; k++)
+        EW_CHECK(g->nodes[k].op != &ew_op_quantize_linear &&
+                     g->nodes[k].op != &ew_op_dequantize_linear &&
+                     g->nodes[k].op != &ew_op_fake_quant,
+                 EW_ERR_ARG,
+                 "%s is quantised already (node %s); give the float32 network that it was made of",
+                 g->name, g->nodes[k].name);
+    return EW_OK;
+}
+
 ew_err ew_quantize_prepare(struct ew_graph *g)
 {
     EW_TRY(ew_pass_drop_identity(g));

@@ -40,6 +40,10 @@ struct ew_quantize_opts {
  * what they read, with one scale for all. */
 bool ew_quantize_moves(const struct ew_node *n);
 
+/* Fails where the network is quantised already: the rounding of the first time would be taken for
+ * the network. */
+ew_err ew_quantize_check_float(const struct ew_graph *g);
+
 /* What must be done before ranges are measured: batch norms go into convolutions, and what would
  * only hand values on goes. */
 ew_err ew_quantize_prepare(struct ew_graph *g);

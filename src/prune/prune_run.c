@@ -7,6 +7,8 @@
 
 #include "base/owned.h"
 #include "bench/bench.h"
+#include "compress/quantize.h"
+#include "format/image_card.h"
 #include "train/evaluate.h"
 #include "train/trainer.h"
 
@@ -57,6 +59,24 @@ static ew_err note_layers(struct work *w, const struct ew_channels *c)
                                                 .before = width_of(w, i)};
     }
     r->n_layers = c->n_makers;
+    return EW_OK;
+}
+
+/* Scores by the loss and learning again take whole batches. */
+static ew_err check_batches(const struct work *w)
+{
+    const struct ew_loader_opts *train = w->job->train;
+    const bool taylor = w->o.importance == EW_IMPORTANCE_TAYLOR;
+    EW_CHECK(train || (!taylor && !w->job->fine_tune), EW_ERR_ARG,
+             "%s: importance by the loss and fine-tuning need training data", w->job->net->name);
+    if (w->job->fine_tune)
+        EW_TRY(ew_train_check_batch(ew_dataset_info(train->data), w->job->fine_tune));
+    if (taylor) {
+        const struct ew_dataset_info *info = ew_dataset_info(train->data);
+        EW_CHECK(info->count[EW_SPLIT_TRAIN] >= w->o.batch, EW_ERR_ARG,
+                 "%s: a batch of %lld is more than its %lld samples for training", info->name,
+                 (long long)w->o.batch, (long long)info->count[EW_SPLIT_TRAIN]);
+    }
     return EW_OK;
 }
 
@@ -191,6 +211,7 @@ static ew_err fine_tune(struct work *w)
     }
     ew_trainer_close(t);
     EW_TRY(e);
+    EW_TRY(ew_image_card_random(net, false)); /* they have learnt, whatever they were */
     return evaluate(w, &w->r->accuracy_after);
 }
 
@@ -219,9 +240,8 @@ static ew_err prune(struct work *w)
 static ew_err run(struct work *w)
 {
     struct ew_graph *net = w->job->net;
-    EW_CHECK(w->job->train || (w->o.importance != EW_IMPORTANCE_TAYLOR && !w->job->fine_tune),
-             EW_ERR_ARG, "%s: importance by the loss and fine-tuning need training data",
-             net->name);
+    EW_TRY(check_batches(w));
+    EW_TRY(ew_quantize_check_float(net));
     EW_TRY(ew_graph_set_batch(net, 1));
     EW_TRY(find_target(w));
     EW_TRY(check_work(w));

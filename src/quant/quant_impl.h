@@ -52,8 +52,6 @@ ew_err ew_quant_build(const struct ew_quant_job *job, const struct ew_quant_vari
 ew_err ew_quant_time(const struct ew_graph *g, int threads, const struct ew_quant_layer *layers,
                      int n, double *layer_s, double *all_s);
 
-/* Fails where the network is quantised already. */
-ew_err ew_quant_check_float(const struct ew_graph *g);
 /* Whatever a graph borrows of others becomes its own. */
 ew_err ew_quant_own_weights(struct ew_graph *g);
 

@@ -30,7 +30,7 @@ static ew_err learn(const struct ew_quant_job *job, struct ew_graph **out)
     struct ew_quant_probe probe = {0};
     struct ew_quant_result tried = {0};
     struct ew_quant_remedies remedies = {.job = job, .probe = &probe, .out = &tried};
-    ew_err e = ew_quant_check_float(job->net);
+    ew_err e = ew_quantize_check_float(job->net);
     if (e == EW_OK)
         e = ew_quant_probe_fill(job, &probe);
     if (e == EW_OK)

@@ -202,18 +202,6 @@ static int64_t weight_bytes(const struct ew_graph *g)
     return sum;
 }
 
-/* Quantising twice would take the rounding of the first time for the network. */
-ew_err ew_quant_check_float(const struct ew_graph *g)
-{
-    for (int k = 0; k < g->n_nodes; k++)
-        EW_CHECK(!strstr(g->nodes[k].op->name, "quantize_linear") &&
-                     g->nodes[k].op != &ew_op_fake_quant,
-                 EW_ERR_ARG,
-                 "%s is quantised already (node %s); give the float32 network that it was made of",
-                 g->name, g->nodes[k].name);
-    return EW_OK;
-}
-
 /* Whatever the result borrows of variants becomes its own. */
 ew_err ew_quant_own_weights(struct ew_graph *g)
 {
@@ -245,7 +233,7 @@ ew_err ew_quant_run(const struct ew_quant_job *job, struct ew_quant_result *out)
     own.calibration.shuffle = own.calibration.drop_last = false;
     own.calibration.augment = (struct ew_augment){0};
     ew_loader_fit(&own.calibration, in);
-    ew_err e = ew_quant_check_float(job->net);
+    ew_err e = ew_quantize_check_float(job->net);
     if (e == EW_OK)
         e = ew_quant_probe_fill(&own, &probe);
     if (e == EW_OK)

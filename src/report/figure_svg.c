@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/utf8.h"
 #include "report/figure_json.h"
 #include "report/html.h"
 
@@ -170,7 +171,9 @@ static void draw_y(const struct canvas *c, int axis)
     fprintf(c->out, "<g text-anchor=\"%s\">", axis ? "start" : "end");
     for (int i = 0; i < n; i++) {
         const double at = s->min + i * s->step, v = log ? pow(10, at) : at;
-        text_at(c, x, py(c, axis, v) + 4, ew_text_value(v + 0.0, buf));
+        if (log) /* powers of ten: no digit more than they have */
+            snprintf(buf, sizeof(buf), "%.*f", at < 0 ? (int)-at : 0, v);
+        text_at(c, x, py(c, axis, v) + 4, log ? buf : ew_text_value(v + 0.0, buf));
     }
     fputs("</g>", c->out);
     label_of(&c->f->y[axis], buf, sizeof(buf));
@@ -183,7 +186,10 @@ static void draw_y(const struct canvas *c, int axis)
     fputs("</text>", c->out);
 }
 
-#define LINE_HEIGHT 13.0
+#define LINE_HEIGHT   13.0
+#define CHAR_WIDTH    5.6
+#define SLANTED_CHARS 20 /* of a slanted name; more take the plot's height */
+#define MOST_NAMES    24 /* of more categories some are named */
 
 /* The most lines that a category has. */
 static int category_lines(const struct ew_figure *f)
@@ -198,19 +204,60 @@ static int category_lines(const struct ew_figure *f)
     return most < 4 ? most : 4;
 }
 
+/* Room of one category, and whether its names need more than that: they are slanted then. */
+static double category_room(const struct ew_figure *f, double right)
+{
+    return (right - LEFT) / (f->n_categories ? f->n_categories : 1);
+}
+
+static int longest_line(const struct ew_figure *f)
+{
+    int most = 0;
+    for (int i = 0; i < f->n_categories; i++)
+        for (const char *p = f->categories[i]; *p;) {
+            const int len = (int)strcspn(p, "\n");
+            most = len > most ? len : most;
+            p += len + (p[len] == '\n');
+        }
+    return most;
+}
+
+static bool slanted(const struct ew_figure *f, double right)
+{
+    return by_category(f) && f->desc->kind != EW_FIGURE_MATRIX && f->n_categories <= MOST_NAMES &&
+           longest_line(f) * CHAR_WIDTH > category_room(f, right);
+}
+
+/* What names take below the plot. */
+static double names_height(const struct ew_figure *f, double right)
+{
+    if (!slanted(f, right))
+        return LINE_HEIGHT * category_lines(f);
+    const int chars = longest_line(f) < SLANTED_CHARS ? longest_line(f) : SLANTED_CHARS;
+    return 12 + chars * CHAR_WIDTH * 0.64 + LINE_HEIGHT * (category_lines(f) - 1); /* sin 40 */
+}
+
 /* Line by line under its place, each cut to the room that there is. */
 static void draw_category(const struct canvas *c, int i)
 {
-    const double room = (c->right - LEFT) / c->f->n_categories;
-    const int fit = room < 30 ? 5 : room > 360 ? 60 : (int)(room / 5.6);
+    const double room = category_room(c->f, c->right);
+    const bool slant = slanted(c->f, c->right);
+    const int fit = slant ? SLANTED_CHARS : room < 30 ? 5 : room > 360 ? 60 : (int)(room / 5.6);
     const char *p = c->f->categories[i];
-    if (c->f->n_categories > 24 && i % (c->f->n_categories / 12))
+    if (c->f->n_categories > MOST_NAMES && i % (c->f->n_categories / 12))
         return;
     for (int line = 0; line < 4 && p; line++) {
-        char text[64];
+        char text[256];
         const int len = (int)strcspn(p, "\n");
-        snprintf(text, sizeof(text), "%.*s", len < fit ? len : fit, p);
-        text_at(c, px(c, i), c->bottom + 15 + line * LINE_HEIGHT, text);
+        snprintf(text, sizeof(text), "%.*s", len, p);
+        if (ew_utf8_width(text) > fit)
+            memcpy(text + ew_utf8_fit(text, fit - 1), "\u2026", sizeof("\u2026"));
+        if (slant)
+            fprintf(c->out, "<g text-anchor=\"end\" transform=\"rotate(-40 %.1f %.1f)\">",
+                    px(c, i) + 4, c->bottom + 12 + line * LINE_HEIGHT);
+        text_at(c, px(c, i) + (slant ? 4 : 0), c->bottom + (slant ? 12 : 15) + line * LINE_HEIGHT,
+                text);
+        fputs(slant ? "</g>" : "", c->out);
         p = p[len] ? p + len + 1 : NULL;
     }
 }
@@ -349,8 +396,13 @@ static void draw_dots(const struct canvas *c, const struct ew_series *s)
         fprintf(c->out, "<circle class=\"mark dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"",
                 look(s, buf), x, y);
         end_mark(c, "circle", s, p);
-        if (p->label)
-            text_at(c, x + 8, y - 6, p->label);
+        if (!p->label)
+            continue;
+        const double width = ew_utf8_width(p->label) * CHAR_WIDTH;
+        const bool left = x + 8 + width > WIDTH; /* it would leave the picture at the right */
+        fputs(left ? "<g text-anchor=\"end\">" : "", c->out);
+        text_at(c, left ? x - 8 : x + 8, y - 6, p->label);
+        fputs(left ? "</g>" : "", c->out);
     }
 }
 
@@ -502,9 +554,9 @@ ew_err ew_figure_svg(const struct ew_figure *f, bool tips, FILE *out)
         return EW_OK;
     c.out = open_memstream(&text, &size);
     EW_CHECK(c.out, EW_ERR_MEMORY, "no memory for a picture");
-    c.bottom = HEIGHT - 28 - LINE_HEIGHT * category_lines(f);
     if (f->y[1].label)
         c.right = WIDTH - 66;
+    c.bottom = HEIGHT - 28 - names_height(f, c.right);
     find_scales(&c);
     draw(&c);
     EW_CHECK(ew_memstream_close(c.out, &text), EW_ERR_MEMORY, "no memory for a picture");

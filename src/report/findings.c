@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/figure.h"
+
 #define STALLED 0.1 /* of an epoch: from here on loading is worth a word */
 
 /* The mean of an epoch's field over all epochs but the first. */
@@ -176,18 +178,26 @@ static bool extremes(const struct ew_results *r, const struct ew_run_data **fast
     return *fast && *fast != *slow;
 }
 
+/* Three digits, and all of those before the point. */
+static const char *digits(double v, char buf[EW_VALUE_CHARS])
+{
+    snprintf(buf, EW_VALUE_CHARS, v >= 999.5 && v < 1e9 ? "%.0f" : "%.3g", v);
+    return buf;
+}
+
 static bool say_best(const struct ew_run_data *fast, const struct ew_run_data *slow, char *out)
 {
     struct ew_arena a;
-    char what[160];
+    char what[160], epoch[EW_VALUE_CHARS], gain[EW_VALUE_CHARS];
     ew_arena_init(&a);
     differences(fast, slow, &a, what, sizeof(what));
     if (*what)
         snprintf(out, EW_FINDING_CHARS,
-                 "%.60s trains fastest with %.150s: %.3g s an epoch, %.3g times "
-                 "faster than the slowest "
+                 "%.60s trains fastest with %.150s: %.12s s an epoch, %.12s times faster than the "
+                 "slowest "
                  "configuration.",
-                 network_of(fast, &a), what, epoch_s(fast), epoch_s(slow) / epoch_s(fast));
+                 network_of(fast, &a), what, digits(epoch_s(fast), epoch),
+                 digits(epoch_s(slow) / epoch_s(fast), gain));
     ew_arena_fini(&a);
     return *what;
 }
@@ -197,6 +207,7 @@ static bool say_bench(const struct ew_results *r, char *out)
 {
     const struct ew_run_data *fast = NULL, *slow = NULL;
     double low = HUGE_VAL, high = 0;
+    char least[EW_VALUE_CHARS], most[EW_VALUE_CHARS];
     for (int i = 0; i < r->n_runs; i++) {
         const struct ew_run_data *d = &r->runs[i];
         const double rate = metric(d, "images_per_s"), ms = 1e3 / rate;
@@ -215,15 +226,15 @@ static bool say_bench(const struct ew_results *r, char *out)
         return false;
     if (fast == slow) {
         const double rate = 1e3 / low, digit = pow(10, fmax(floor(log10(rate)) - 2, 0));
-        snprintf(out, EW_FINDING_CHARS, "%.60s takes %.3g ms an image, so %.*f images a second.",
-                 fast->job.network, low, rate < 10 ? 2 : 0,
+        snprintf(out, EW_FINDING_CHARS, "%.60s takes %s ms an image, so %.*f images a second.",
+                 fast->job.network, digits(low, least), rate < 10 ? 2 : 0,
                  digit > 1 ? round(rate / digit) * digit : rate);
         return true;
     }
     snprintf(out, EW_FINDING_CHARS,
-             "Of what was benched %.60s is the fastest with %.3g ms an image, %.60s the slowest "
-             "with %.3g.",
-             fast->job.network, low, slow->job.network, high);
+             "Of what was benched %.60s is the fastest with %s ms an image, %.60s the slowest "
+             "with %s.",
+             fast->job.network, digits(low, least), slow->job.network, digits(high, most));
     return true;
 }
 
@@ -237,13 +248,14 @@ static double stall_share(const struct ew_run_data *d)
 static void say_time(const struct ew_run_data *d, char *out)
 {
     const double energy = later(d, offsetof(struct ew_epoch_row, energy_j));
+    char joule[EW_VALUE_CHARS], watt[EW_VALUE_CHARS];
     int n = snprintf(out, EW_FINDING_CHARS,
                      "Of that epoch %.0f %% is computing and %.0f %% waiting for data",
                      100 * later(d, offsetof(struct ew_epoch_row, compute_s)) / epoch_s(d),
                      100 * stall_share(d));
     if (isfinite(energy))
-        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n, "; it takes %.3g J at %.3g W", energy,
-                      energy / epoch_s(d));
+        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n, "; it takes %s J at %s W",
+                      digits(energy, joule), digits(energy / epoch_s(d), watt));
     snprintf(out + n, EW_FINDING_CHARS - (size_t)n, ".");
 }
 
@@ -301,9 +313,10 @@ static void say_one(const struct ew_run_data *d, char *out)
 {
     const double accuracy = d->epochs[d->n_epochs - 1].accuracy;
     struct ew_arena a;
+    char epoch[EW_VALUE_CHARS];
     ew_arena_init(&a);
-    const int n = snprintf(out, EW_FINDING_CHARS, "%.60s takes %.3g s an epoch", network_of(d, &a),
-                           epoch_s(d));
+    const int n = snprintf(out, EW_FINDING_CHARS, "%.60s takes %s s an epoch", network_of(d, &a),
+                           digits(epoch_s(d), epoch));
     if (isfinite(accuracy))
         snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
                  " and is right for %.3g %% of the validation images after %d.", 100 * accuracy,

@@ -208,12 +208,34 @@ static bool is_there(const char *path)
     return stat(path, &st) == 0;
 }
 
+/* What hours of work would end at. */
+static ew_err check_job(const struct ew_search_job *job)
+{
+    const struct ew_loader_opts *l = &job->loader;
+    const int64_t samples = l->subset ? l->n_subset : ew_dataset_info(l->data)->count[l->split];
+    int filters = 0;
+    for (int i = 0; i < job->net->n; i++)
+        filters += job->net->base[i];
+    EW_CHECK(samples >= l->batch, EW_ERR_ARG,
+             "%s: a batch of %lld is more than its %lld samples for training; --batch makes it "
+             "smaller",
+             ew_dataset_info(l->data)->name, (long long)l->batch, (long long)samples);
+    EW_CHECK(job->opts.prune.per_step < filters, EW_ERR_ARG,
+             "%s has %d filters: --prune-units %d would close all of them in one step",
+             job->net->network, filters, job->opts.prune.per_step);
+    EW_CHECK(mkdir(job->folder, 0777) == 0 || errno == EEXIST, EW_ERR_IO, "%s: %s", job->folder,
+             strerror(errno));
+    struct stat st;
+    EW_CHECK(stat(job->folder, &st) == 0 && S_ISDIR(st.st_mode), EW_ERR_IO, "%s: is not a folder",
+             job->folder);
+    return EW_OK;
+}
+
 ew_err ew_search_run(const struct ew_search_job *job, struct ew_search_result *out)
 {
     const struct ew_scaling *s = job->net;
     *out = (struct ew_search_result){0};
-    EW_CHECK(mkdir(job->folder, 0777) == 0 || errno == EEXIST, EW_ERR_IO, "%s: %s", job->folder,
-             strerror(errno));
+    EW_TRY(check_job(job));
     memcpy(out->widths, s->base, sizeof(out->widths));
     for (int i = 0; i < job->opts.iterations; i++) {
         struct descent d = {.job = job, .iteration = i};
@@ -222,6 +244,8 @@ ew_err ew_search_run(const struct ew_search_job *job, struct ew_search_result *o
         ew_err e = EW_OK;
         if (!is_there(out->last))
             e = descend(&d, out->last);
+        else if (job->talk)
+            fprintf(job->talk, "iteration %d: taken from %s\n", i, out->last);
         close_descent(&d);
         EW_TRY(e);
         EW_TRY(fit(s, out->last, out->widths));

@@ -27,21 +27,29 @@ void ew_train_divide(const struct ew_dataset_info *info, const struct ew_train_o
         *training = o->samples;
 }
 
+ew_err ew_train_check_batch(const struct ew_dataset_info *info, const struct ew_train_opts *o)
+{
+    int64_t training, validation;
+    EW_CHECK(info->count[EW_SPLIT_TRAIN] > 0, EW_ERR_ARG, "%s: has no training data", info->name);
+    ew_train_divide(info, o, &training, &validation);
+    EW_CHECK(training >= o->batch, EW_ERR_ARG,
+             "%s: a batch of %lld is more than its %lld samples for training; --batch makes it "
+             "smaller%s",
+             info->name, (long long)o->batch, (long long)training,
+             validation ? ", --val-split 0 trains on all" : "");
+    return EW_OK;
+}
+
 /* Which samples are for training and which for validation; none where both are all there is. */
 ew_err ew_trainer_divide(struct ew_trainer *t)
 {
     const struct ew_train_opts *o = &t->job.opts;
     const struct ew_dataset_info *info = ew_dataset_info(t->job.data);
     const int64_t n = info->count[EW_SPLIT_TRAIN];
-    EW_CHECK(n > 0, EW_ERR_ARG, "%s: has no training data", info->name);
+    EW_TRY(ew_train_check_batch(info, o));
     ew_train_divide(info, o, &t->n_training, &t->n_validation);
     if (t->n_validation && o->val_split <= 0)
         EW_INFO("%s has no test split: a tenth of the training data is for validation", info->name);
-    EW_CHECK(t->n_training >= o->batch, EW_ERR_ARG,
-             "%s: a batch of %lld is more than its %lld samples for training; --batch makes it "
-             "smaller%s",
-             info->name, (long long)o->batch, (long long)t->n_training,
-             t->n_validation ? ", --val-split 0 trains on all" : "");
     if (t->n_training == n)
         return EW_OK;
     t->order = malloc((size_t)n * sizeof(*t->order));

@@ -82,6 +82,8 @@ struct ew_trainer;
 /* How many samples are for training and for validation. */
 void ew_train_divide(const struct ew_dataset_info *info, const struct ew_train_opts *o,
                      int64_t *training, int64_t *validation);
+/* Fails where there is no whole batch of samples for training. */
+ew_err ew_train_check_batch(const struct ew_dataset_info *info, const struct ew_train_opts *o);
 
 /* Bytes that a run needs beside its learner, into the learner's options: the loader's batches, and
  * evaluation. */

@@ -29,4 +29,14 @@ try resnet9 --macs 200% -o x.onnx
 try lenet5 --keep 0.5 --importance bn -o x.onnx
 try nowhere.onnx --keep 0.5 -o x.onnx
 try lenet5 --keep 0.5 --data synthetic:classes=10 -o x.onnx
+try lenet5 --keep 0.5 -o nowhere/x.onnx
+try lenet5 --bytes 1kk -o x.onnx
+# Once these came to light after the first cut, the epochs or all of the work.
+train() { try learnt.onnx --keep 0.5 --mean 0 --std 1 --data synthetic:train=320,test=64 --threads 1 "$@"; }
+train --epochs 1 -o nowhere/x.onnx
+train --epochs 1 -o .
+train --epochs 1 --batch 1000 -o x.onnx
+train --importance taylor --batch 1000 -o x.onnx
+edgewise quantize learnt.onnx --mean 0 --std 1 --calib synthetic:train=320,test=64:16 --no-time --min-sqnr -100 -o int8.onnx >/dev/null 2>&1
+try int8.onnx --keep 0.5 -o x.onnx
 [ ! -e x.onnx ]

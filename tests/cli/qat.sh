@@ -29,3 +29,10 @@ edgewise train float/best.ckpt --qat int4 --data $data 2>&1 || true
 edgewise train int8/int8.onnx --qat int8 --data $data 2>&1 || true
 edgewise train float/best.ckpt --qat int8 --data synthetic:classes=7 2>&1 || true
 edgewise train float/best.ckpt --qat int8 --data $data --classes 10 2>&1 || true
+edgewise train float/best.ckpt --data $data --calib 10 2>&1 || true
+edgewise train float/best.ckpt --data $data --teach-share 0.3 2>&1 || true
+edgewise train float/best.ckpt --data $data --temperature 3 2>&1 || true
+# Before anything is measured for it.
+edgewise train float/best.ckpt --qat int8 --data $data --teach nowhere.onnx 2>&1 || true
+edgewise train float/best.ckpt --qat int8 --data $data --batch 500 2>&1 || true
+edgewise train float/best.ckpt --qat int8 --data $data -o float 2>&1 || true
