@@ -97,6 +97,7 @@ static ew_err own_bias(struct ew_graph *g, struct ew_node *n, int64_t filters, f
     int fresh;
     EW_TRY(ew_pass_new_param(g, has ? g->values[n->in[2]].name : n->name, &shape, &fresh));
     *out = g->values[fresh].t.data;
+    g->values[fresh].frozen = g->values[n->in[has ? 2 : 1]].frozen;
     if (has)
         memcpy(*out, g->values[n->in[2]].t.data, (size_t)filters * sizeof(float));
     int *in = ew_arena_array(&g->arena, 3, sizeof(*in));

@@ -171,6 +171,7 @@ static ew_err own(struct ew_graph *g, struct ew_readers *r, const struct ew_node
     int fresh;
     EW_TRY(ew_pass_new_param(g, g->values[was].name, &old.shape, &fresh));
     memcpy(g->values[fresh].t.data, old.data, ew_tensor_bytes(&old));
+    g->values[fresh].frozen = g->values[was].frozen;
     return ew_readers_set(r, (int)(n - g->nodes), slot, fresh);
 }
 

@@ -55,6 +55,19 @@ static void fold_weights(const struct ew_graph *g, const struct ew_node *conv,
     }
 }
 
+/* What is made of weights stays as it is in training where all of them do. */
+static bool all_frozen(const struct ew_graph *g, const struct ew_node *conv,
+                       const struct ew_node *bn, bool filters)
+{
+    const int made_of[] = {filters ? conv->in[1] : -1, bn->in[SCALE], filters ? -1 : bn->in[SHIFT],
+                           !filters && conv->n_in > 2 ? conv->in[2] : -1};
+    int learn = 0, frozen = 0;
+    for (size_t i = 0; i < EW_COUNT(made_of); i++)
+        if (made_of[i] >= 0 && g->values[made_of[i]].kind == EW_VALUE_PARAM)
+            (*(g->values[made_of[i]].frozen ? &frozen : &learn))++;
+    return frozen > 0 && learn == 0;
+}
+
 /* `own`: the filters are scaled where they lie. */
 static ew_err fold(struct ew_graph *g, struct ew_readers *r, int node, bool own)
 {
@@ -68,6 +81,8 @@ static ew_err fold(struct ew_graph *g, struct ew_readers *r, int node, bool own)
         EW_TRY(ew_pass_new_param(g, g->values[conv->in[1]].name, &ws, &w));
     EW_TRY(ew_pass_new_param(g, g->values[bn->in[SHIFT]].name, &bs, &b));
     fold_weights(g, conv, bn, g->values[w].t.data, g->values[b].t.data);
+    g->values[w].frozen = all_frozen(g, conv, bn, true);
+    g->values[b].frozen = all_frozen(g, conv, bn, false);
     EW_TRY(ew_readers_set_all(r, at, (const int[]){conv->in[0], w, b}, 3));
     ew_readers_detach(r, node);
     return ew_readers_replace(r, bn->out[0], conv->out[0]);

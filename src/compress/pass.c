@@ -50,6 +50,7 @@ ew_err ew_pass_new_weights(struct ew_graph *g, int like, int *out)
     EW_CHECK(t.data, EW_ERR_MEMORY, "%s: no memory for folded weights", old.name);
     const bool known = old.kind == EW_VALUE_ACT; /* computed from constants */
     EW_TRY(ew_graph_const(g, old.name, known ? EW_VALUE_CONST : old.kind, &t, false, out));
+    g->values[*out].frozen = old.frozen;
     return ew_graph_claim_name(g, *out, old.name);
 }
 

@@ -105,6 +105,7 @@ static ew_err trim(struct ew_graph *g, struct ew_node *n)
     int id;
     EW_TRY(ew_pass_new_param(g, g->values[n->in[1]].name, &shape, &id));
     cut_filters(&s, a, old.data, g->values[id].t.data);
+    g->values[id].frozen = g->values[n->in[1]].frozen;
     cut_attr(&s.w, a, spatial, &((struct ew_conv_attr *)n->attr)->win);
     n->in[1] = id;
     return EW_OK;

@@ -282,6 +282,32 @@ static void behind_frozen_layers(void)
     ew_dataset_close(data);
 }
 
+/* Filters that a batch norm was folded into once learnt whatever --freeze had said. */
+static void folded_weights_stay_frozen(void)
+{
+    struct ew_dataset *data = NULL;
+    struct ew_graph *net = NULL, *g = NULL;
+    const struct ew_model_opts o = {
+        .size = sizeof(o), .scale = 0.1, .height = 32, .width = 32, .classes = 10};
+    int n, learn = 0, frozen = 0;
+    EW_EXPECT_OK(ew_dataset_open("synthetic:train=64,test=16,size=32,channels=3", &data));
+    EW_EXPECT_OK(ew_model_build("resnet9", &o, &net));
+    EW_EXPECT_OK(ew_model_init("resnet9", 3, net));
+    EW_EXPECT_OK(ew_adapt_freeze(net, "backbone", &n));
+    const struct ew_quant_job job = job_of(net, data, EW_QUANTIZE_CHANNEL);
+    if (EW_EXPECT_OK(ew_quant_learn(&job, &g)))
+        for (int v = 0; v < g->n_values; v++)
+            if (g->values[v].kind == EW_VALUE_PARAM) {
+                frozen += g->values[v].frozen;
+                learn += !g->values[v].frozen;
+                EW_EXPECT(g->values[v].frozen == (strncmp(g->values[v].name, "linear", 6) != 0));
+            }
+    EW_EXPECT(learn == 2 && frozen == 16); /* filters and biases of eight convolutions */
+    ew_graph_free(g);
+    ew_graph_free(net);
+    ew_dataset_close(data);
+}
+
 static void twice_is_refused(void)
 {
     struct ew_dataset *data = NULL;
@@ -298,4 +324,5 @@ static void twice_is_refused(void)
 }
 
 EW_TEST_MAIN(EW_TEST(digits), EW_TEST(shapes), EW_TEST(biases_stay_at_their_positions),
-             EW_TEST(behind_frozen_layers), EW_TEST(twice_is_refused))
+             EW_TEST(behind_frozen_layers), EW_TEST(folded_weights_stay_frozen),
+             EW_TEST(twice_is_refused))
