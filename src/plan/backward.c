@@ -153,9 +153,9 @@ static ew_err add_updates(struct ew_plan *p, int node)
  * group, that one comes first. */
 static ew_err add_updates_of(struct ew_plan *p, int node)
 {
-    const struct ew_call *c = &p->steps[p->n_steps - 1].call;
-    for (int i = 0; i < c->n_fused; i++) {
-        const struct ew_node_call *other = ew_plan_fused_call(c, i);
+    const struct ew_call c = p->steps[p->n_steps - 1].call; /* updates are steps: the list moves */
+    for (int i = 0; i < c.n_fused; i++) {
+        const struct ew_node_call *other = ew_plan_fused_call(&c, i);
         if (other->call.din)
             EW_TRY(add_updates(p, other->node));
     }
