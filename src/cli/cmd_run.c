@@ -221,7 +221,7 @@ static ew_err compile(struct job *j)
         .memory_limit = (size_t)j->o->memory_limit,
         .backend = {.threads = (int)j->o->threads, .reference = j->o->reference}};
     if (j->video && !j->o->reference && !j->o->memory_limit)
-        EW_TRY(ew_run_video_slide(j->net.graph, j->o->window, j->o->hop, &po, &j->slide));
+        EW_TRY(ew_video_stream_slide(j->net.graph, j->o->window, j->o->hop, &po, &j->slide));
     if (j->slide)
         return EW_OK;
     EW_TRY(ew_plan_compile(j->net.graph, &po, &j->p));
@@ -292,17 +292,17 @@ static ew_err run_video(struct job *j)
 {
     const struct opts *o = j->o;
     EW_CHECK(!o->output, EW_ERR_USAGE, "--output is for one input");
-    const struct ew_run_video v = {.name = j->c->args[0],
-                                   .source = j->video,
-                                   .net = &j->net,
-                                   .p = j->p,
-                                   .slide = j->slide,
+    const struct ew_run_video v = {.stream = {.name = j->c->args[0],
+                                              .source = j->video,
+                                              .net = &j->net,
+                                              .p = j->p,
+                                              .slide = j->slide,
+                                              .window = o->window,
+                                              .hop = o->hop,
+                                              .fps = o->fps,
+                                              .seconds = o->seconds,
+                                              .budget_ms = budget_of(o)},
                                    .show = j->show,
-                                   .window = o->window,
-                                   .hop = o->hop,
-                                   .fps = o->fps,
-                                   .seconds = o->seconds,
-                                   .budget_ms = budget_of(o),
                                    .annotate = o->annotate,
                                    .sheet = o->sheet,
                                    .live = o->live,

@@ -50,15 +50,6 @@ void ew_run_print(const char *name, const struct ew_tensor *t, const struct ew_r
 void ew_run_print_json(struct ew_json *j, const char *name, const struct ew_tensor *t,
                        const struct ew_run_show *how);
 
-/* The best classes of one row of scores, at most EW_RUN_TOP; 0 where the output is something else.
- */
-#define EW_RUN_TOP 5
-struct ew_run_class {
-    int64_t index;
-    double share;
-};
-int ew_run_best(const struct ew_tensor *t, struct ew_run_class out[EW_RUN_TOP]);
-
 /* ---- Many images ---- */
 
 /* Files that are shown one after the other. */

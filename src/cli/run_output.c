@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/run_io.h"
+#include "measure/top_classes.h"
 
 #define MAX_TOP 100
 
@@ -38,60 +39,6 @@ static struct stats measure(const struct ew_tensor *t)
     return s;
 }
 
-/* One row of at least two scores: [K], [1, K], [1, K, 1, 1]. */
-static bool is_scores(const struct ew_tensor *t)
-{
-    const int64_t n = ew_tensor_count(t);
-    int wide = 0;
-    for (int i = 0; i < t->shape.rank; i++)
-        wide += t->shape.dim[i] > 1;
-    return n > 1 && wide == 1 && (t->shape.rank == 1 || t->shape.dim[0] == 1) &&
-           ew_dtype_is_float(t->dtype);
-}
-
-/* Scores that add up to one are probabilities already. */
-static bool is_probabilities(const struct ew_tensor *t)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < ew_tensor_count(t); i++) {
-        const double v = ew_tensor_get(t, i);
-        if (!(v >= 0 && v <= 1.0001))
-            return false;
-        sum += v;
-    }
-    return fabs(sum - 1) < 1e-3;
-}
-
-struct top {
-    int64_t index;
-    double value, share;
-};
-
-/* The largest scores first, each with its share of the softmax. */
-static int find_top(const struct ew_tensor *t, int want, struct top *out)
-{
-    const int64_t n = ew_tensor_count(t);
-    int found = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const double v = ew_tensor_get(t, i);
-        int at = found < want ? found : want;
-        while (at > 0 && (v > out[at - 1].value || isnan(out[at - 1].value)))
-            at--;
-        if (at >= want)
-            continue;
-        found = found < want ? found + 1 : want;
-        memmove(out + at + 1, out + at, (size_t)(found - 1 - at) * sizeof(*out));
-        out[at] = (struct top){.index = i, .value = v};
-    }
-    const bool already = is_probabilities(t);
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += exp(ew_tensor_get(t, i) - out[0].value);
-    for (int i = 0; i < found; i++)
-        out[i].share = already ? out[i].value : exp(out[i].value - out[0].value) / sum;
-    return found;
-}
-
 static int wanted(const struct ew_run_show *how)
 {
     return how->top < MAX_TOP ? how->top : MAX_TOP;
@@ -108,15 +55,15 @@ void ew_run_print(const char *name, const struct ew_tensor *t, const struct ew_r
     printf("%s: %s of %s\n", name, ew_shape_text(&t->shape, shape), ew_dtype_name(t->dtype));
     if (ew_tensor_count(t) == 0)
         return;
-    if (!is_scores(t) || wanted(how) == 0) {
+    struct ew_top_class top[MAX_TOP];
+    const int n = ew_top_classes(t, wanted(how), top);
+    if (n == 0) {
         const struct stats s = measure(t);
         printf("  min %.6g, mean %.6g, max %.6g, deviation %.6g", s.min, s.mean, s.max,
                s.deviation);
         printf(s.not_finite ? ", %lld not finite\n" : "\n", (long long)s.not_finite);
         return;
     }
-    struct top top[MAX_TOP + 1];
-    const int n = find_top(t, wanted(how), top);
     for (int i = 0; i < n; i++)
         printf("  class %5lld  %6.2f %%  %12.6g  %s\n", (long long)top[i].index, 100 * top[i].share,
                top[i].value, label(how, top[i].index));
@@ -138,11 +85,11 @@ void ew_run_print_json(struct ew_json *j, const char *name, const struct ew_tens
     ew_json_num(j, "max", s.max);
     ew_json_num(j, "deviation", s.deviation);
     ew_json_int(j, "not_finite", s.not_finite);
-    if (is_scores(t)) {
-        struct top top[MAX_TOP + 1];
-        const int n = find_top(t, wanted(how), top);
+    struct ew_top_class top[MAX_TOP];
+    const int want = wanted(how), n = ew_top_classes(t, want > 0 ? want : 1, top);
+    if (n > 0) {
         ew_json_array(j, "top");
-        for (int i = 0; i < n; i++) {
+        for (int i = 0; i < n && i < want; i++) {
             ew_json_object(j, NULL);
             ew_json_int(j, "class", top[i].index);
             ew_json_num(j, "value", top[i].value);
@@ -154,15 +101,6 @@ void ew_run_print_json(struct ew_json *j, const char *name, const struct ew_tens
         ew_json_end(j);
     }
     ew_json_end(j);
-}
-
-int ew_run_best(const struct ew_tensor *t, struct ew_run_class out[EW_RUN_TOP])
-{
-    struct top top[EW_RUN_TOP + 1];
-    const int n = is_scores(t) ? find_top(t, EW_RUN_TOP, top) : 0;
-    for (int i = 0; i < n; i++)
-        out[i] = (struct ew_run_class){top[i].index, top[i].share};
-    return n;
 }
 
 const char *ew_run_output_path(struct ew_arena *a, const char *path, int index)

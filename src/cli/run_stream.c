@@ -11,6 +11,7 @@
 #include "cli/run_io.h"
 #include "data/image_file.h"
 #include "measure/image_stream.h"
+#include "measure/top_classes.h"
 
 /* ---- Finding images ---- */
 
@@ -138,10 +139,10 @@ static void show(void *ctx, const char *path, int64_t read_ns, int64_t run_ns)
 {
     struct shown *t = ctx;
     const struct ew_run_show *how = &t->s->show;
-    struct ew_run_class top[EW_RUN_TOP] = {{.index = -1}};
-    const bool scores = ew_run_best(ew_plan_output(t->s->p, 0), top) > 0;
-    const int64_t best = top[0].index;
-    const double share = top[0].share;
+    struct ew_top_class top = {.index = -1};
+    const bool scores = ew_top_classes(ew_plan_output(t->s->p, 0), 1, &top) > 0;
+    const int64_t best = top.index;
+    const double share = top.share;
     const char *label = scores && best < how->n_labels ? how->labels[best] : "";
     if (t->s->json) {
         begin_json(t);

@@ -9,6 +9,7 @@
 
 #include "cli/canvas.h"
 #include "cli/run_io.h"
+#include "measure/video_stream.h"
 
 #define EW_VIDEO_PAGE_VERSION 1   /* of the file */
 #define EW_VIDEO_PAGE_ANSWERS 240 /* that the page shows */
@@ -17,13 +18,8 @@ struct ew_video_answer {
     int64_t frame;
     double time_s, latency_ms;
     double error; /* of an autoencoder */
-    struct ew_run_class top[EW_RUN_TOP];
+    struct ew_top_class top[EW_VIDEO_TOP];
     int n_top;
-};
-
-/* So far. */
-struct ew_video_counts {
-    int64_t frames, dropped, answers, late, decode_ns, run_ns;
 };
 
 struct ew_video_page {

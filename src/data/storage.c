@@ -133,13 +133,6 @@ static int64_t take_bits(struct ew_medium *m, int64_t first, int64_t last)
     return missing;
 }
 
-static void sleep_until(int64_t ns)
-{
-    const struct timespec t = {.tv_sec = ns / EW_NS_PER_S, .tv_nsec = ns % EW_NS_PER_S};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-        ;
-}
-
 int64_t ew_medium_wait(struct ew_medium *m, int64_t i, const struct ew_sample *s)
 {
     if (s->bytes_read <= 0)
@@ -159,7 +152,7 @@ int64_t ew_medium_wait(struct ew_medium *m, int64_t i, const struct ew_sample *s
     }
     pthread_mutex_unlock(&m->lock);
     if (done > now)
-        sleep_until(done);
+        ew_clock_sleep_until(done, NULL);
     return done - now;
 }
 

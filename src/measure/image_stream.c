@@ -48,14 +48,6 @@ static ew_err run_files(struct stream *t)
     return EW_OK;
 }
 
-static void sleep_until(int64_t ns)
-{
-    const struct timespec at = {.tv_sec = (time_t)(ns / EW_NS_PER_S),
-                                .tv_nsec = (long)(ns % EW_NS_PER_S)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
-        continue;
-}
-
 static ew_err run_frame(struct stream *t, const struct ew_sample *image)
 {
     EW_TRY(ew_image_input_put(t->images, image, 0, t->to));
@@ -74,7 +66,7 @@ static ew_err run_frames(struct stream *t, const struct ew_sample *images, int n
     for (int64_t k = 0; k < frames;) {
         const int64_t there = start + (int64_t)((double)k * period);
         if (ew_clock_ns() < there)
-            sleep_until(there);
+            ew_clock_sleep_until(there, NULL);
         EW_TRY(run_frame(t, &images[k % n_images]));
         const int64_t now = ew_clock_ns();
         EW_TRY(note(t, now - there));

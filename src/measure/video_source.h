@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where `edgewise run` has its frames from: decoded, or raw from standard input. */
-#ifndef EW_CLI_VIDEO_SOURCE_H
-#define EW_CLI_VIDEO_SOURCE_H
+/* Where a video stream has its frames from: decoded, or raw from standard input. */
+#ifndef EW_MEASURE_VIDEO_SOURCE_H
+#define EW_MEASURE_VIDEO_SOURCE_H
 
 #include "data/video_decoder.h"
 

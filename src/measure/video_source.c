@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames for `edgewise run`. */
-#include "cli/video_source.h"
+/* Frames of a video stream. */
+#include "measure/video_source.h"
 
 #include <errno.h>
 #include <string.h>
