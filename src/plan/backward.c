@@ -6,20 +6,6 @@
  * a shape but no data, and their memory is free for other use. */
 #include "plan/plan_impl.h"
 
-/* A step that writes one gradient. */
-static ew_err add_writer(struct ew_plan *p, enum ew_task task, int value)
-{
-    struct ew_tensor **slot = ew_arena_array(&p->arena, 1, sizeof(*slot));
-    EW_CHECK(slot, EW_ERR_MEMORY, "no memory for a step");
-    slot[0] = &p->grads[value].t;
-    const struct ew_call call = {
-        .name = p->g->values[value].name, .attr = &p->strategy.parts, .n_out = 1, .out = slot};
-    /* Parameter gradients are summed over the parts of a batch. */
-    const bool param = p->g->values[value].kind == EW_VALUE_PARAM;
-    ew_plan_touch(&p->grads[value], p->n_steps);
-    return ew_plan_add_task(p, task, param ? EW_WHEN_FIRST_PART : EW_WHEN_ALWAYS, &call);
-}
-
 /* Values through which the loss reaches a trainable parameter. */
 void ew_plan_mark_gradients(struct ew_plan *p)
 {
@@ -112,7 +98,7 @@ static ew_err add_clears(struct ew_plan *p, const struct ew_node *n, unsigned fr
     for (int i = 0; i < n->n_in; i++) {
         const int v = n->in[i];
         if (v >= 0 && p->needs_grad[v] && p->grads[v].first < 0 && !ew_plan_bit(fresh, i))
-            EW_TRY(add_writer(p, EW_TASK_CLEAR, v));
+            EW_TRY(ew_plan_write_gradient(p, EW_TASK_CLEAR, v));
     }
     return EW_OK;
 }
@@ -251,7 +237,7 @@ ew_err ew_plan_add_backward(struct ew_plan *p)
     EW_CHECK(p->needs_grad[loss], EW_ERR_ARG, "%s: depends on no trainable parameter",
              g->values[loss].name);
     const int n_forward = p->n_steps;
-    EW_TRY(add_writer(p, EW_TASK_SEED, loss));
+    EW_TRY(ew_plan_write_gradient(p, EW_TASK_SEED, loss));
     for (int k = n_forward - 1; k >= 0; k--) {
         const struct ew_step *s = &p->steps[k];
         if (s->node < 0 || s->phase != EW_PHASE_FORWARD || s->stop != EW_STOP_END)

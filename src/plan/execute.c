@@ -25,11 +25,12 @@ bool ew_plan_runs_last(const struct ew_plan *p, const struct ew_step *s)
     return runs_in(p, s, last_part(p));
 }
 
-/* Ends a segment with the commands since `first`. */
+/* Ends a segment with the commands since the last one's end. */
 static ew_err add_segment(struct ew_plan *p, struct ew_run_list *l, struct ew_host_step *host,
-                          const struct ew_command *commands, int first)
+                          const struct ew_command *commands)
 {
-    const int n = l->n_steps - first;
+    const struct ew_segment *last = l->n ? &l->segments[l->n - 1] : NULL;
+    const int first = last ? last->first + last->n : 0, n = l->n_steps - first;
     if (n == 0)
         return EW_OK;
     EW_TRY(ew_grow((void **)&l->segments, &l->cap, l->n + 1, sizeof(*l->segments)));
@@ -64,27 +65,22 @@ static ew_err load_list(struct ew_plan *p, enum ew_part part, struct ew_run_list
     l->steps = calloc((size_t)p->n_steps + 1, sizeof(*l->steps));
     EW_CHECK(commands && l->steps, EW_ERR_MEMORY, "no memory to run graph %s", p->g->name);
     const bool one = is_one_program(p);
-    int first = 0;
     for (int k = 0; k < p->n_steps; k++) {
         struct ew_step *s = &p->steps[k];
         if (!runs_in(p, s, part))
             continue;
-        if (s->host) {
-            EW_TRY(add_segment(p, l, NULL, commands, first));
-            first = l->n_steps;
-        }
+        if (s->host)
+            EW_TRY(add_segment(p, l, NULL, commands));
         l->steps[l->n_steps] = k;
         commands[l->n_steps++] = (struct ew_command){.kernel = &s->kernel,
                                                      .call = ew_step_call(s),
                                                      .node = s->node,
                                                      .phase = s->phase,
                                                      .is_read_later = !one || makes_output(p, s)};
-        if (s->host || (part == last_part(p) && (s->stop != EW_STOP_END || s->buckets))) {
-            EW_TRY(add_segment(p, l, s->host, commands, first));
-            first = l->n_steps;
-        }
+        if (s->host || (part == last_part(p) && (s->stop != EW_STOP_END || s->buckets)))
+            EW_TRY(add_segment(p, l, s->host, commands));
     }
-    return add_segment(p, l, NULL, commands, first);
+    return add_segment(p, l, NULL, commands);
 }
 
 ew_err ew_plan_load(struct ew_plan *p)

@@ -8,39 +8,28 @@
 
 #include "base/mem.h"
 
-static int total_order(const struct ew_buffer *x, const struct ew_buffer *y)
+int ew_memory_by_rank(const void *a, const void *b)
 {
-    if (x->first != y->first)
-        return x->first < y->first ? -1 : 1;
-    return x < y ? -1 : x > y; /* the same plan every time */
+    const struct ew_ranked *x = a, *y = b;
+    const double p[] = {x->key, x->then, y->b->first}, q[] = {y->key, y->then, x->b->first};
+    for (int i = 0; i < 3; i++)
+        if (p[i] < q[i] || p[i] > q[i])
+            return p[i] > q[i] ? -1 : 1;
+    return x->b < y->b ? -1 : x->b > y->b; /* the same plan every time */
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const struct ew_buffer *x = *(struct ew_buffer *const *)a, *y = *(struct ew_buffer *const *)b;
-    if (x->size != y->size)
-        return x->size > y->size ? -1 : 1;
-    return total_order(x, y);
-}
+enum order { BY_SIZE, BY_AREA, BY_LIFE, ORDERS };
 
-/* Size times steps. */
-static int by_area(const void *a, const void *b)
+static void sort(struct ew_ranked *r, struct ew_buffer *buffers, int n, enum order order)
 {
-    const struct ew_buffer *x = *(struct ew_buffer *const *)a, *y = *(struct ew_buffer *const *)b;
-    const double p = (double)x->size * ((double)x->last - x->first + 1);
-    const double q = (double)y->size * ((double)y->last - y->first + 1);
-    if (p < q || p > q)
-        return p > q ? -1 : 1;
-    return total_order(x, y);
-}
-
-static int by_life(const void *a, const void *b)
-{
-    const struct ew_buffer *x = *(struct ew_buffer *const *)a, *y = *(struct ew_buffer *const *)b;
-    const int64_t p = (int64_t)x->last - x->first, q = (int64_t)y->last - y->first;
-    if (p != q)
-        return p > q ? -1 : 1;
-    return by_size(a, b);
+    for (int i = 0; i < n; i++) {
+        struct ew_buffer *b = &buffers[i];
+        const double size = (double)b->size, life = (double)b->last - b->first + 1;
+        const struct ew_ranked ranks[] = {
+            [BY_SIZE] = {size, 0, b}, [BY_AREA] = {size * life, 0, b}, [BY_LIFE] = {life, size, b}};
+        r[i] = ranks[order];
+    }
+    qsort(r, (size_t)n, sizeof(*r), ew_memory_by_rank);
 }
 
 /* The place of `b` among n placed buffers, which are sorted by offset: the lowest gap between those
@@ -80,11 +69,12 @@ static void insert(struct ew_buffer **placed, int n, struct ew_buffer *b)
 }
 
 /* Each in its order to the lowest gap; returns what that takes. */
-static size_t place(struct ew_buffer **order, struct ew_buffer **placed, int n, int64_t *probes)
+static size_t place(const struct ew_ranked *order, struct ew_buffer **placed, int n,
+                    int64_t *probes)
 {
     size_t total = 0;
     for (int i = 0; i < n; i++) {
-        struct ew_buffer *b = order[i];
+        struct ew_buffer *b = order[i].b;
         b->offset = lowest_gap(placed, i, b, probes);
         insert(placed, i, b);
         const size_t end = b->offset + ew_align_up(b->size);
@@ -96,26 +86,23 @@ static size_t place(struct ew_buffer **order, struct ew_buffer **placed, int n, 
 /* No order is best for all: of three the one that takes the least is used. */
 static ew_err place_best(struct ew_buffer *buffers, int n, size_t *total, int64_t *probes)
 {
-    int (*const orders[])(const void *, const void *) = {by_size, by_area, by_life};
-    EW_CLEANUP(ew_free_ptr) struct ew_buffer **order = calloc((size_t)n + 1, sizeof(*order));
+    EW_CLEANUP(ew_free_ptr) struct ew_ranked *ranked = calloc((size_t)n + 1, sizeof(*ranked));
     EW_CLEANUP(ew_free_ptr) struct ew_buffer **placed = calloc((size_t)n + 1, sizeof(*placed));
-    EW_CHECK(order && placed, EW_ERR_MEMORY, "no memory to plan %d buffers", n);
-    for (int i = 0; i < n; i++)
-        order[i] = &buffers[i];
-    size_t best = 0, least = SIZE_MAX, now = 0;
-    for (size_t k = 0; k < EW_COUNT(orders); k++) {
-        qsort(order, (size_t)n, sizeof(*order), orders[k]);
-        now = place(order, placed, n, probes);
-        if (now < least) {
-            least = now;
+    EW_CHECK(ranked && placed, EW_ERR_MEMORY, "no memory to plan %d buffers", n);
+    size_t least = SIZE_MAX;
+    enum order best = BY_SIZE;
+    for (enum order k = 0; k < ORDERS; k++) {
+        sort(ranked, buffers, n, k);
+        *total = place(ranked, placed, n, probes);
+        if (*total < least) {
+            least = *total;
             best = k;
         }
     }
-    if (best + 1 != EW_COUNT(orders)) { /* else it is in place already */
-        qsort(order, (size_t)n, sizeof(*order), orders[best]);
-        now = place(order, placed, n, probes);
-    }
-    *total = now;
+    if (best + 1 == ORDERS) /* it is in place already */
+        return EW_OK;
+    sort(ranked, buffers, n, best);
+    *total = place(ranked, placed, n, probes);
     return EW_OK;
 }
 

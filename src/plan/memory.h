@@ -22,6 +22,13 @@ struct ew_buffer {
 #define EW_MEMORY_PAIRWISE_MAX 8192 /* the pairs of so many take a tenth of a second */
 ew_err ew_memory_place(struct ew_buffer *buffers, int n, size_t *total, int64_t *probes);
 
+/* An order of buffers: the largest key first, then the largest `then`, then the first step. */
+struct ew_ranked {
+    double key, then;
+    struct ew_buffer *b;
+};
+int ew_memory_by_rank(const void *a, const void *b);
+
 /* The same in the order of the steps, as a heap would be used: for any number of buffers in
  * n log n, in a block that is some per cent larger (memory_sweep.c). */
 ew_err ew_memory_sweep(struct ew_buffer *buffers, int n, size_t *total, int64_t *probes);

@@ -145,33 +145,15 @@ static void give(struct heap *h, int at)
     enter_class(h, at);
 }
 
-static int by_first(const void *a, const void *b)
+/* `begin` and `end` are sorted by first and last step, and have no buffer at their end. */
+static void sweep(struct heap *h, const struct ew_buffer *buffers, const struct ew_ranked *begin,
+                  const struct ew_ranked *end, int *region)
 {
-    const struct ew_buffer *x = *(struct ew_buffer *const *)a, *y = *(struct ew_buffer *const *)b;
-    if (x->first != y->first)
-        return x->first < y->first ? -1 : 1;
-    if (x->last != y->last)
-        return x->last > y->last ? -1 : 1; /* what stays long goes to the bottom */
-    return x < y ? -1 : x > y;
-}
-
-static int by_last(const void *a, const void *b)
-{
-    const struct ew_buffer *x = *(struct ew_buffer *const *)a, *y = *(struct ew_buffer *const *)b;
-    if (x->last != y->last)
-        return x->last < y->last ? -1 : 1;
-    return x < y ? -1 : x > y;
-}
-
-/* `begin` and `end` are sorted by first and last step, and NULL at their end. */
-static void sweep(struct heap *h, const struct ew_buffer *buffers, struct ew_buffer *const *begin,
-                  struct ew_buffer *const *end, int *region)
-{
-    for (; *begin; begin++) {
-        struct ew_buffer *b = *begin;
-        for (; *end && (*end)->last < b->first; end++)
-            if ((*end)->size)
-                give(h, region[*end - buffers]);
+    for (; begin->b; begin++) {
+        struct ew_buffer *b = begin->b;
+        for (; end->b && end->b->last < b->first; end++)
+            if (end->b->size)
+                give(h, region[end->b - buffers]);
         b->offset = 0;
         if (b->size == 0)
             continue;
@@ -185,17 +167,19 @@ ew_err ew_memory_sweep(struct ew_buffer *buffers, int n, size_t *total, int64_t 
     const size_t room = (size_t)n + 1;
     struct heap h = {.top = NONE, .probes = probes};
     EW_CLEANUP(ew_free_ptr) struct region *regions = calloc(2 * room, sizeof(*regions));
-    EW_CLEANUP(ew_free_ptr) struct ew_buffer **begin = calloc(room, sizeof(*begin));
-    EW_CLEANUP(ew_free_ptr) struct ew_buffer **end = calloc(room, sizeof(*end));
+    EW_CLEANUP(ew_free_ptr) struct ew_ranked *begin = calloc(room, sizeof(*begin));
+    EW_CLEANUP(ew_free_ptr) struct ew_ranked *end = calloc(room, sizeof(*end));
     EW_CLEANUP(ew_free_ptr) int *region = calloc(room, sizeof(*region));
     EW_CHECK(regions && begin && end && region, EW_ERR_MEMORY, "no memory to plan %d buffers", n);
     h.regions = regions;
     for (int i = 0; i < CLASSES; i++)
         h.class[i] = NONE;
-    for (int i = 0; i < n; i++)
-        begin[i] = end[i] = &buffers[i];
-    qsort(begin, (size_t)n, sizeof(*begin), by_first);
-    qsort(end, (size_t)n, sizeof(*end), by_last);
+    for (int i = 0; i < n; i++) { /* of those that begin together, what stays long to the bottom */
+        begin[i] = (struct ew_ranked){-(double)buffers[i].first, buffers[i].last, &buffers[i]};
+        end[i] = (struct ew_ranked){-(double)buffers[i].last, -(double)i, &buffers[i]};
+    }
+    qsort(begin, (size_t)n, sizeof(*begin), ew_memory_by_rank);
+    qsort(end, (size_t)n, sizeof(*end), ew_memory_by_rank);
     sweep(&h, buffers, begin, end, region);
     *total = h.top == NONE ? 0 : h.regions[h.top].at + h.regions[h.top].size;
     return EW_OK;

@@ -197,8 +197,7 @@ struct ew_plan {
     struct ew_tensor *outputs; /* on the host, where the device's are not; else NULL */
     int output_sets;           /* of them after one another: as many runs may be under way */
     struct ew_ahead ahead;
-    struct ew_tensor *host_states[EW_UPDATE_STATES],
-        *host_grads; /* likewise, made when asked for */
+    struct ew_tensor *host_tensors; /* likewise, by slot, made when asked for */
     struct ew_run_list lists[EW_PART_KINDS];
     struct ew_pieces pieces;
     struct ew_run_params params;
@@ -263,9 +262,6 @@ ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, str
 /* The one of this name for the call, whose roles have changed. */
 ew_err ew_plan_same_kernel(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c,
                            struct ew_kernel *kernel);
-/* Adds a step for a task that no operator does. */
-ew_err ew_plan_add_task(struct ew_plan *p, enum ew_task task, enum ew_when when,
-                        const struct ew_call *call);
 /* Gives the last step its kernel, and that its memory. */
 ew_err ew_plan_set_kernel(struct ew_plan *p, const struct ew_kernel *k);
 /* Adds a buffer that is needed from step `first` to step `last`. */
@@ -309,13 +305,15 @@ ew_err ew_plan_add_backward(struct ew_plan *p);
 /* The call of the node's backward, with data where it reads it; adds the steps that compute values
  * again. */
 ew_err ew_plan_backward_call(struct ew_plan *p, int node, struct ew_node_call *out);
+
+/* plan_task.c: a step that clears a gradient, or seeds it. */
+ew_err ew_plan_write_gradient(struct ew_plan *p, enum ew_task task, int value);
 /* A step that updates a parameter whose gradient is complete. */
 ew_err ew_plan_add_update(struct ew_plan *p, int value);
 /* The same as a call, for kernels that update as they go: the gradient has no memory. */
 ew_err ew_plan_update_call(struct ew_plan *p, int value, struct ew_call *out);
-
-/* rounding.c: steps before all others that round weights, and behind them, that take back all of it
- * but what they were changed by. */
+/* Steps before all others that round weights, and behind them, that take back all of it but what
+ * they were changed by. */
 ew_err ew_plan_add_rounding(struct ew_plan *p, enum ew_task task);
 /* Their memory, when all steps are there. */
 ew_err ew_plan_keep_rounded(struct ew_plan *p);

@@ -81,23 +81,6 @@ ew_err ew_plan_same_kernel(struct ew_plan *p, int node, enum ew_phase phase, str
     return EW_OK;
 }
 
-ew_err ew_plan_add_task(struct ew_plan *p, enum ew_task task, enum ew_when when,
-                        const struct ew_call *call)
-{
-    struct ew_step *s;
-    EW_TRY(ew_plan_step_new(p, &s));
-    s->phase = task == EW_TASK_CLEAR || task == EW_TASK_SEED ? EW_PHASE_BACKWARD : EW_PHASE_UPDATE;
-    s->when = when;
-    s->call = *call;
-    s->call.be = p->be;
-    if (ew_backend_task(p->be, task, &p->opts.optimizer, &s->kernel))
-        return EW_OK;
-    s->call.be = p->host;
-    EW_CHECK(ew_backend_task(p->host, task, &p->opts.optimizer, &s->kernel), EW_ERR_INTERNAL,
-             "%s: the host can neither clear nor update", s->call.name);
-    return EW_OK;
-}
-
 /* Weights that were packed before for this kernel of this node, or NULL. */
 static const void *find_packed(const struct ew_plan *p, int node, const struct ew_kernel *k)
 {

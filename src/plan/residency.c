@@ -40,13 +40,6 @@ ew_err ew_plan_read_slot(const struct ew_plan *p, const struct ew_slot *s, void 
     return ew_place_read(&place, to);
 }
 
-static ew_err write_slot(const struct ew_plan *p, const struct ew_slot *s, const void *from)
-{
-    struct ew_place place;
-    EW_CHECK(ew_plan_locate(p, s, &place), EW_ERR_INTERNAL, "a value has no memory to write");
-    return ew_place_write(&place, from);
-}
-
 /* ---- Weights ---- */
 
 void ew_plan_place_weights(struct ew_plan *p)
@@ -61,70 +54,53 @@ void ew_plan_place_weights(struct ew_plan *p)
     }
 }
 
-/* The device has a copy of the host's.  Weights that are released have been packed, and nobody
- * reads them. */
-static bool is_resident(const struct ew_plan *p, int value)
+/* What the host has of a slot that the device keeps from run to run; NULL: nothing.  Weights that
+ * are released have been packed, and nobody reads them. */
+static void *host_data(const struct ew_plan *p, int slot)
 {
-    return p->values[value].region == EW_REGION_WEIGHTS && p->g->values[value].t.data;
-}
-
-static ew_err push_weights(struct ew_plan *p)
-{
-    for (int i = 0; i < p->g->n_values; i++)
-        if (is_resident(p, i))
-            EW_TRY(write_slot(p, &p->values[i], p->g->values[i].t.data));
-    return EW_OK;
-}
-
-/* The optimiser's tensors that the host has been given, to the device or from it. */
-static ew_err move_states(struct ew_plan *p, bool push)
-{
-    for (int k = 0; k < EW_UPDATE_STATES; k++)
-        for (int i = 0; p->host_states[k] && i < p->g->n_values; i++) {
-            void *data = p->host_states[k][i].data;
-            if (data)
-                EW_TRY(push ? write_slot(p, &p->state[k][i], data)
-                            : ew_plan_read_slot(p, &p->state[k][i], data));
-        }
-    return EW_OK;
+    if (p->slots[slot].region == EW_REGION_WEIGHTS)
+        return p->g->values[slot].t.data;
+    const bool asked = p->slots[slot].region == EW_REGION_OPTIMIZER && p->host_tensors;
+    return asked ? p->host_tensors[slot].data : NULL;
 }
 
 ew_err ew_plan_pull(struct ew_plan *p)
 {
-    if (!ew_plan_is_remote(p) || p->opts.dry)
-        return EW_OK;
-    for (int i = 0; i < p->g->n_values; i++)
-        if (is_resident(p, i) && ew_plan_changes_weight(p, i))
-            EW_TRY(ew_plan_read_slot(p, &p->values[i], p->g->values[i].t.data));
-    return move_states(p, false);
+    for (int i = 0; i < p->n_slots && ew_plan_is_remote(p) && !p->opts.dry; i++) {
+        const bool weight = p->slots[i].region == EW_REGION_WEIGHTS;
+        if (host_data(p, i) && (!weight || ew_plan_changes_weight(p, i)))
+            EW_TRY(ew_plan_read_slot(p, &p->slots[i], host_data(p, i)));
+    }
+    return EW_OK;
 }
 
 ew_err ew_plan_refresh(struct ew_plan *p)
 {
-    if (ew_plan_is_remote(p)) {
-        EW_TRY(push_weights(p));
-        EW_TRY(move_states(p, true));
-    }
+    struct ew_place place;
+    for (int i = 0; i < p->n_slots && ew_plan_is_remote(p); i++)
+        if (host_data(p, i) && ew_plan_locate(p, &p->slots[i], &place))
+            EW_TRY(ew_place_write(&place, host_data(p, i)));
     EW_TRY(ew_plan_pack(p));
     return ew_backend_sync(p->be);
 }
 
 /* ---- What the host asks for ---- */
 
-/* A tensor of the host for a slot of the device, made when it is first asked for. */
-static struct ew_tensor *host_tensor(struct ew_plan *p, struct ew_tensor **list, int value,
-                                     const struct ew_slot *slot)
+/* A tensor of the host for a slot of the device: made when it is first asked for, and with `again`
+ * read each time. */
+static struct ew_tensor *host_tensor(struct ew_plan *p, const struct ew_slot *slot, bool again)
 {
-    if (!*list)
-        *list = ew_arena_array(&p->arena, (size_t)p->g->n_values + 1, sizeof(**list));
-    struct ew_tensor *t = *list ? &(*list)[value] : NULL;
-    if (!t || t->data)
+    if (!p->host_tensors)
+        p->host_tensors = ew_arena_array(&p->arena, (size_t)p->n_slots, sizeof(*p->host_tensors));
+    struct ew_tensor *t = p->host_tensors ? &p->host_tensors[slot - p->slots] : NULL;
+    if (!t || (t->data && !again))
         return t;
+    void *data = t->data;
     *t = slot->t;
     if (ew_plan_converts(p, slot))
         t->dtype = EW_F32;
-    t->data = ew_arena_alloc(&p->arena, ew_tensor_bytes(t));
-    return t->data ? t : NULL;
+    t->data = data ? data : ew_arena_alloc(&p->arena, ew_tensor_bytes(t));
+    return t->data && ew_plan_read_slot(p, slot, t->data) == EW_OK ? t : NULL;
 }
 
 const struct ew_tensor *ew_plan_grad(struct ew_plan *p, int value)
@@ -134,8 +110,7 @@ const struct ew_tensor *ew_plan_grad(struct ew_plan *p, int value)
         return NULL;
     if (!ew_plan_is_remote(p))
         return &s->t;
-    struct ew_tensor *t = host_tensor(p, &p->host_grads, value, s);
-    return t && ew_plan_read_slot(p, s, t->data) == EW_OK ? t : NULL;
+    return host_tensor(p, s, true);
 }
 
 struct ew_tensor *ew_plan_state(struct ew_plan *p, int value, int i)
@@ -144,11 +119,7 @@ struct ew_tensor *ew_plan_state(struct ew_plan *p, int value, int i)
     if (i >= EW_UPDATE_STATES || p->state[i][value].region != EW_REGION_OPTIMIZER)
         return NULL;
     struct ew_slot *s = &p->state[i][value];
-    if (!ew_plan_is_remote(p) || p->opts.dry)
-        return &s->t;
-    const bool known = p->host_states[i] && p->host_states[i][value].data;
-    struct ew_tensor *t = host_tensor(p, &p->host_states[i], value, s);
-    return t && (known || ew_plan_read_slot(p, s, t->data) == EW_OK) ? t : NULL;
+    return !ew_plan_is_remote(p) || p->opts.dry ? &s->t : host_tensor(p, s, false);
 }
 
 /* ---- Inputs and outputs ---- */

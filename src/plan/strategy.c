@@ -88,12 +88,18 @@ static void drop_cheap(struct ew_plan *p, int *depth)
 #define LARGE_SHARE 64                /* a value is large from this part of all activations on, */
 #define LARGE_BYTES ((size_t)4 << 20) /* and beyond the caches */
 
-static void drop_large(struct ew_plan *p)
+static size_t activation_bytes(const struct ew_graph *g)
 {
-    const struct ew_graph *g = p->g;
     size_t total = 0;
     for (int v = 0; v < g->n_values; v++)
         total += g->values[v].producer >= 0 ? ew_tensor_bytes(&g->values[v].t) : 0;
+    return total;
+}
+
+static void drop_large(struct ew_plan *p)
+{
+    const struct ew_graph *g = p->g;
+    const size_t total = activation_bytes(g);
     const size_t large = total / LARGE_SHARE > LARGE_BYTES ? total / LARGE_SHARE : LARGE_BYTES;
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
@@ -122,9 +128,8 @@ static void crossing_bytes(const struct ew_graph *g, const int *last_use, size_t
  * bytes cross it. */
 static int find_border(const struct ew_graph *g, const size_t *bytes, double share, double window)
 {
-    double total = 0, made = 0;
-    for (int v = 0; v < g->n_values; v++)
-        total += g->values[v].producer >= 0 ? (double)ew_tensor_bytes(&g->values[v].t) : 0;
+    const double total = (double)activation_bytes(g);
+    double made = 0;
     int best = -1;
     for (int k = 0; k < g->n_nodes; k++) {
         for (int i = 0; i < g->nodes[k].n_out; i++)
