@@ -42,6 +42,7 @@ struct ew_field {
     double min, max; /* for INT, FLOAT, SIZE and members of INTS; no check when min == max */
     const char *const *choices; /* for ENUM, NULL-terminated */
     const char *metavar;        /* shown in help: "FILE", "HxWxC" */
+    const char *verbs; /* of a command, for which the option is: "fit, generate"; NULL: all */
     const char *help;
     char letter;           /* short flag, or 0 */
     const char *unit;      /* of a record: "s", "J"; NULL: none */

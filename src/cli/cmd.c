@@ -256,39 +256,26 @@ static bool is_verb(const struct ew_cmd *cmd, const char *word, size_t n)
     return false;
 }
 
-/* "fit, generate: ..." is for these alone: past the colon, and *found where `verb` is among them;
- * NULL: for all. */
-static const char *past_verbs(const struct ew_cmd *cmd, const char *help, const char *verb,
-                              bool *found)
+/* Whether "fit, generate" has the verb. */
+static bool lists(const char *verbs, const char *verb, size_t n)
 {
-    for (bool more = true; more;) {
-        const size_t n = letters(help);
-        if (!is_verb(cmd, help, n))
-            return NULL;
-        *found |= strlen(verb) == n && strncmp(help, verb, n) == 0;
-        more = strncmp(help + n, ", ", 2) == 0;
-        help += n + (more ? 2 : 0);
-    }
-    return *help == ':' ? help : NULL;
+    for (const char *p = verbs; *p; p += letters(p), p += strspn(p, ", "))
+        if (letters(p) == n && strncmp(p, verb, n) == 0)
+            return true;
+    return false;
 }
 
-/* The table of options says in its help which verbs an option is for. */
 static ew_err check_verb(const struct ew_cmd_line *line)
 {
     const struct ew_cmd *cmd = line->cmd;
     const char *verb = line->n_args ? line->args[0] : "";
-    if (!is_verb(cmd, verb, letters(verb)) || verb[letters(verb)])
+    const size_t n = letters(verb);
+    if (!is_verb(cmd, verb, n) || verb[n])
         return EW_OK;
-    for (const struct ew_field *f = cmd->opts; f && f->name; f++) {
-        bool found = !(line->given >> (f - cmd->opts) & 1);
-        const char *head = found || !f->help ? NULL : past_verbs(cmd, f->help, verb, &found);
-        if (!head)
-            continue;
-        for (const char *p = strstr(head, "; "); p; p = strstr(p + 1, "; "))
-            past_verbs(cmd, p + 2, verb, &found);
-        EW_CHECK(found, EW_ERR_USAGE, "%s %s: --%s is an option of %.*s", cmd->name, verb, f->name,
-                 (int)(head - f->help), f->help);
-    }
+    for (const struct ew_field *f = cmd->opts; f && f->name; f++)
+        EW_CHECK(!(line->given >> (f - cmd->opts) & 1) || !f->verbs || lists(f->verbs, verb, n),
+                 EW_ERR_USAGE, "%s %s: --%s is an option of %s", cmd->name, verb, f->name,
+                 f->verbs);
     return EW_OK;
 }
 

@@ -18,46 +18,49 @@ static const char *const splits[] = {"train", "test", "unlabelled", NULL};
 static const char *const kinds[] = {"digits", "shapes", "motion", NULL};
 static const char *const formats[] = {"folder", "idx", "packed", NULL};
 
-#define STR_FIELD(member, value, what)                                                             \
+#define STR_FIELD(member, value, who, what)                                                        \
     {                                                                                              \
         .name = #member, .type = EW_FIELD_STR, .offset = offsetof(struct ew_data_opts, member),    \
-        .metavar = value, .help = what                                                             \
+        .metavar = value, .verbs = who, .help = what                                               \
     }
-#define INT_FIELD(member, flag, value, low, high, what)                                            \
+#define INT_FIELD(member, value, low, high, who, what)                                             \
     {                                                                                              \
-        .name = flag, .type = EW_FIELD_INT, .offset = offsetof(struct ew_data_opts, member),       \
-        .def = value, .min = low, .max = high, .metavar = "N", .help = what                        \
+        .name = #member, .type = EW_FIELD_INT, .offset = offsetof(struct ew_data_opts, member),    \
+        .def = value, .min = low, .max = high, .metavar = "N", .verbs = who, .help = what          \
     }
 
 static const struct ew_field fields[] = {
-    STR_FIELD(from, "PLACE", "get: a folder, an archive, a URL, or 'package'"),
-    STR_FIELD(to, "PATH", "get, make: the folder; pack: the file"),
+    STR_FIELD(from, "PLACE", "get", "a folder, an archive, a URL, or 'package'"),
+    STR_FIELD(to, "PATH", "get, make, pack", "the folder; of pack the file"),
     {.name = "split",
      .type = EW_FIELD_ENUM,
      .offset = offsetof(struct ew_data_opts, split),
      .choices = splits,
      .def = "train",
-     .help = "info, bench: which samples"},
-    STR_FIELD(sheet, "FILE.png", "info: write a contact sheet"),
+     .verbs = "info, bench",
+     .help = "which samples"},
+    STR_FIELD(sheet, "FILE.png", "info", "write a contact sheet"),
     {.name = "kind",
      .type = EW_FIELD_ENUM,
      .offset = offsetof(struct ew_data_opts, kind),
      .choices = kinds,
      .def = "digits",
-     .help = "make: what is drawn; motion: clips whose class is how something moves"},
+     .verbs = "make",
+     .help = "what is drawn; motion: clips whose class is how something moves"},
     {.name = "format",
      .type = EW_FIELD_ENUM,
      .offset = offsetof(struct ew_data_opts, format),
      .choices = formats,
      .def = "folder",
-     .help = "make: layout of the files"},
-    INT_FIELD(train, "train", "6000", 1, 1e8, "make: training samples"),
-    INT_FIELD(test, "test", "1000", 1, 1e8, "make: test samples"),
-    INT_FIELD(classes, "classes", "0", 0, 100,
-              "make: classes; digits have 10 at most, motion 8; 0: so many"),
-    INT_FIELD(side, "side", "0", 0, 1024,
-              "make: height and width; 0: 28 for digits and motion, 32 for shapes"),
-    INT_FIELD(channels, "channels", "0", 0, 3, "make: 1 or 3; 0: 1 for digits, else 3"),
+     .verbs = "make",
+     .help = "layout of the files"},
+    INT_FIELD(train, "6000", 1, 1e8, "make", "training samples"),
+    INT_FIELD(test, "1000", 1, 1e8, "make", "test samples"),
+    INT_FIELD(classes, "0", 0, 100, "make",
+              "classes; digits have 10 at most, motion 8; 0: so many"),
+    INT_FIELD(side, "0", 0, 1024, "make",
+              "height and width; 0: 28 for digits and motion, 32 for shapes"),
+    INT_FIELD(channels, "0", 0, 3, "make", "1 or 3; 0: 1 for digits, else 3"),
     {.name = "noise",
      .type = EW_FIELD_FLOAT,
      .offset = offsetof(struct ew_data_opts, noise),
@@ -65,21 +68,24 @@ static const struct ew_field fields[] = {
      .min = 0,
      .max = 1,
      .metavar = "X",
-     .help = "make: noise on the pixels"},
-    INT_FIELD(seed, "seed", "1", 0, 1e15, "make, bench: another one gives other samples"),
+     .verbs = "make",
+     .help = "noise on the pixels"},
+    INT_FIELD(seed, "1", 0, 1e15, "make, bench", "another one gives other samples"),
     {.name = "raw",
      .type = EW_FIELD_BOOL,
      .offset = offsetof(struct ew_data_opts, raw),
-     .help = "pack: decoded pixels instead of PNG and JPEG files"},
+     .verbs = "pack",
+     .help = "decoded pixels instead of PNG and JPEG files"},
     {.name = "size",
      .type = EW_FIELD_INTS,
      .offset = offsetof(struct ew_data_opts, size),
      .min = 1,
      .max = 16384,
      .metavar = "HxW",
-     .help = "pack, bench: resize to this"},
-    INT_FIELD(batch, "batch", "64", 1, 1e6, "bench: images per batch"),
-    INT_FIELD(epochs, "epochs", "2", 1, 1e6, "bench: times through the data"),
+     .verbs = "pack, bench",
+     .help = "resize to this"},
+    INT_FIELD(batch, "64", 1, 1e6, "bench", "images per batch"),
+    INT_FIELD(epochs, "2", 1, 1e6, "bench", "times through the data"),
     EW_LOAD_FIELDS(struct ew_data_opts, load),
     EW_FIELD_END,
 };

@@ -19,7 +19,8 @@ static const struct ew_field fields[] = {
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, from),
      .metavar = "URL|FILE",
-     .help = "get: another place that has the same file"},
+     .verbs = "get",
+     .help = "another place that has the same file"},
     EW_FIELD_END,
 };
 

@@ -29,34 +29,37 @@ static const char *const fan_words[] = {"keep", "full", NULL};
 #define MHZ_FIELD(member, flag, text)                                                              \
     {                                                                                              \
         .name = flag, .type = EW_FIELD_INT, .offset = offsetof(struct opts, member), .min = 0,     \
-        .max = 100000, .metavar = "N", .help = text                                                \
+        .max = 100000, .metavar = "N", .verbs = "set", .help = text                                \
     }
 
 static const struct ew_field fields[] = {
     EW_BOARD_ROOT_FIELD(struct opts),
-    MHZ_FIELD(cores, "cores", "set: this many cores on"),
-    MHZ_FIELD(cpu_mhz, "cpu-mhz", "set: highest CPU clock"),
-    MHZ_FIELD(gpu_mhz, "gpu-mhz", "set: highest GPU clock"),
-    MHZ_FIELD(mem_mhz, "mem-mhz", "set: highest memory clock"),
+    MHZ_FIELD(cores, "cores", "this many cores on"),
+    MHZ_FIELD(cpu_mhz, "cpu-mhz", "highest CPU clock"),
+    MHZ_FIELD(gpu_mhz, "gpu-mhz", "highest GPU clock"),
+    MHZ_FIELD(mem_mhz, "mem-mhz", "highest memory clock"),
     {.name = "dvfs",
      .type = EW_FIELD_ENUM,
      .offset = offsetof(struct opts, dvfs),
      .choices = dvfs_words,
      .def = "keep",
-     .help = "set: clocks free to move, or held at their highest"},
+     .verbs = "set",
+     .help = "clocks free to move, or held at their highest"},
     {.name = "fan",
      .type = EW_FIELD_ENUM,
      .offset = offsetof(struct opts, fan),
      .choices = fan_words,
      .def = "keep",
-     .help = "set: full speed, whatever the temperature"},
+     .verbs = "set",
+     .help = "full speed, whatever the temperature"},
     {.name = "gpu-power-limit",
      .type = EW_FIELD_FLOAT,
      .offset = offsetof(struct opts, gpu_limit),
      .min = 0,
      .max = 10000,
      .metavar = "WATTS",
-     .help = "set: power limit of NVIDIA graphics card 0"},
+     .verbs = "set",
+     .help = "power limit of NVIDIA graphics card 0"},
     EW_FIELD_END,
 };
 

@@ -42,7 +42,9 @@ static void man_option(const struct ew_field *f)
         fputs("\\fR", stdout);
     }
     putchar('\n');
-    put_roff(f->help ? f->help : "");
+    char text[1024];
+    ew_help_text(f, text, sizeof(text));
+    put_roff(text);
     for (int i = 0; f->type == EW_FIELD_ENUM && f->choices[i]; i++) {
         fputs(i ? ", " : ": ", stdout);
         put_roff(f->choices[i]);
@@ -177,6 +179,8 @@ static void json_options(struct ew_json *j, const struct ew_field *f)
         ew_json_object(j, NULL);
         ew_json_str(j, "name", f->name);
         ew_json_str(j, "value", ew_help_value(f));
+        if (f->verbs)
+            ew_json_str(j, "verbs", f->verbs);
         ew_json_str(j, "help", f->help);
         ew_json_str(j, "default", f->def);
         if (f->type == EW_FIELD_ENUM) {

@@ -7,6 +7,8 @@
 
 /* What an option's value is called in help: "FILE"; NULL where it takes none. */
 const char *ew_help_value(const struct ew_field *f);
+/* Its help, with the verbs that it is for in front. */
+void ew_help_text(const struct ew_field *f, char *buf, size_t size);
 
 /* Prints `text` from column `at` on, broken at spaces to the terminal's width; further lines are
  * indented by `indent`. */

@@ -89,11 +89,18 @@ void ew_help_wrapped(const char *text, int at, int indent)
     print_wrapped(text, at, indent, "");
 }
 
+void ew_help_text(const struct ew_field *f, char *buf, size_t size)
+{
+    snprintf(buf, size, "%s%s%s", f->verbs ? f->verbs : "", f->verbs ? ": " : "",
+             f->help ? f->help : "");
+}
+
 static void print_option(const struct ew_field *f)
 {
     char flag[96], text[1024];
     flag_text(f, flag, sizeof(flag));
-    size_t used = (size_t)snprintf(text, sizeof(text), "%s", f->help ? f->help : "");
+    ew_help_text(f, text, sizeof(text));
+    size_t used = strlen(text);
     for (int i = 0; f->type == EW_FIELD_ENUM && f->choices[i] && used < sizeof(text); i++)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? ", " : ": ",
                                  f->choices[i]);

@@ -2,7 +2,6 @@
 /* Emulated media and the page cache. */
 #include "data/storage.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>

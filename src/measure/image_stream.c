@@ -2,10 +2,8 @@
 /* Images through a network, one at a time. */
 #include "measure/image_stream.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
