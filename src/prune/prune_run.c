@@ -9,6 +9,7 @@
 #include "bench/bench.h"
 #include "compress/quantize.h"
 #include "format/image_card.h"
+#include "train/adapt.h"
 #include "train/evaluate.h"
 #include "train/trainer.h"
 
@@ -187,6 +188,17 @@ static ew_err evaluate(struct work *w, double *out)
     return err;
 }
 
+/* What learns is for this run to say, whatever stood in the file. */
+static ew_err freeze(struct work *w)
+{
+    struct ew_graph *net = w->job->net;
+    int n;
+    for (int v = 0; v < net->n_values; v++)
+        net->values[v].frozen = false;
+    const char *what = w->job->fine_tune ? w->job->fine_tune->freeze : NULL;
+    return what ? ew_adapt_freeze(net, what, &n) : EW_OK;
+}
+
 static ew_err fine_tune(struct work *w)
 {
     struct ew_graph *net = w->job->net;
@@ -197,8 +209,7 @@ static ew_err fine_tune(struct work *w)
                                      .prep = w->job->train->prep};
     struct ew_trainer *t;
     enum ew_train_event event = EW_TRAIN_BATCH;
-    for (int v = 0; v < net->n_values; v++)
-        net->values[v].frozen = false;
+    EW_TRY(freeze(w)); /* cuts have made new weights */
     EW_TRY(ew_trainer_open(&job, &t));
     ew_err e = EW_OK;
     while (e == EW_OK && event != EW_TRAIN_DONE) {
@@ -243,6 +254,7 @@ static ew_err run(struct work *w)
     EW_TRY(check_batches(w));
     EW_TRY(ew_quantize_check_float(net));
     EW_TRY(ew_graph_set_batch(net, 1));
+    EW_TRY(freeze(w)); /* a pattern that nothing fits is said before the work */
     EW_TRY(find_target(w));
     EW_TRY(check_work(w));
     EW_TRY(ew_graph_cost(net, &w->r->cost_before, NULL));

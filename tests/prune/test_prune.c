@@ -10,6 +10,7 @@
 #include "ew_test.h"
 #include "model/objective.h"
 #include "plan/plan.h"
+#include "prune/prune_run.h"
 
 static struct ew_graph *build(const char *name, double scale)
 {
@@ -273,5 +274,36 @@ static void taylor_is_the_slope_of_the_loss(void)
     ew_graph_free(plain);
 }
 
+/* Fine-tuning once let all weights learn whatever --freeze had said. */
+static void frozen_weights_stay(void)
+{
+    struct ew_dataset *data = NULL;
+    struct ew_graph *nets[2];
+    EW_EXPECT_OK(ew_dataset_open("synthetic:train=64,test=16", &data));
+    for (int i = 0; i < 2; i++) { /* with and without an epoch after the cut */
+        const struct ew_train_opts tune = {
+            .epochs = 1, .batch = 16, .lr = 0.1, .threads = 1, .freeze = "conv*"};
+        const struct ew_loader_opts train = {.data = data, .batch = 16};
+        const struct ew_prune_run_job job = {.net = nets[i] = build("lenet5", 0.5),
+                                             .train = &train,
+                                             .opts = {.by = EW_PRUNE_KEEP, .target = 0.7},
+                                             .fine_tune = i ? &tune : NULL};
+        struct ew_pruned r;
+        EW_EXPECT_OK(ew_prune_run(&job, &r));
+        ew_pruned_fini(&r);
+    }
+    for (int v = 0; v < nets[0]->n_values; v++) {
+        const struct ew_value *a = &nets[0]->values[v], *b = &nets[1]->values[v];
+        const bool same = a->kind == EW_VALUE_PARAM && ew_shape_equal(&a->t.shape, &b->t.shape) &&
+                          memcmp(a->t.data, b->t.data, ew_tensor_bytes(&a->t)) == 0;
+        if (a->kind == EW_VALUE_PARAM)
+            EW_EXPECT(same == (strncmp(a->name, "conv", 4) == 0));
+    }
+    ew_graph_free(nets[0]);
+    ew_graph_free(nets[1]);
+    ew_dataset_close(data);
+}
+
 EW_TEST_MAIN(EW_TEST(least_important_go_first), EW_TEST(shares_and_multiples),
-             EW_TEST(targets_are_met), EW_TEST(taylor_is_the_slope_of_the_loss))
+             EW_TEST(targets_are_met), EW_TEST(frozen_weights_stay),
+             EW_TEST(taylor_is_the_slope_of_the_loss))
