@@ -108,7 +108,8 @@ ew_err ew_bench_print(const struct ew_bench_shown *s)
     ew_percentiles_print(&s->percentiles, &r->load);
     if (r->steps_ms > 0)
         printf("           median %.3f ms without copies of inputs and outputs\n", r->steps_ms);
-    printf("speed:     %.1f images/s", r->images_per_s);
+    printf("speed:     %.1f %s/s", r->images_per_s,
+           ew_text_samples(ew_plan_input(s->p, 0)->shape.rank == 5));
     if (o->qps > 0)
         printf(", asked for %g", o->qps * (double)o->net.batch);
     printf("\n");

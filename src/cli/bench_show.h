@@ -24,7 +24,7 @@ struct ew_bench_args {
 struct ew_bench_shown {
     const char *name;
     const struct ew_bench_args *o;
-    const struct ew_plan *p; /* that is described */
+    struct ew_plan *p; /* that is described */
     struct ew_single_result r;
     struct ew_percentiles percentiles;
 };

@@ -180,7 +180,7 @@ static ew_err bench_plans(const struct ew_cmd_call *c, struct ew_single_bench *b
                           struct ew_recording *rec)
 {
     const struct ew_bench_args *o = c->opts;
-    const struct ew_plan *p = b->plans[0];
+    struct ew_plan *p = b->plans[0];
     struct ew_bench_shown shown = {.name = c->args[0], .o = o, .p = p};
     struct ew_single_result *r = &shown.r;
     EW_TRY(ew_percentiles_parse(o->percentiles ? o->percentiles : "", &shown.percentiles));

@@ -116,7 +116,7 @@ ew_err ew_eval_print(const struct ew_eval_report *r)
     EW_TRY(print_matrix(r));
     char count[EW_TEXT_CHARS];
     const struct ew_dataset_info *d = ew_dataset_info(r->data);
-    const char *kind = d->frames ? "clips" : "images";
+    const char *kind = ew_text_samples(d->frames > 0);
     printf("\n%s on %s (%s), %s %s\n", r->network, d->name, ew_split_name(r->split),
            ew_text_count(s.samples, count), kind);
     printf("accuracy:  %.2f%%, %s %.4f\n", 100 * s.accuracy, r->run->loss->name, s.loss);

@@ -3,6 +3,7 @@
 #include "cli/quantize_show.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "report/text_table.h"
@@ -58,8 +59,8 @@ static ew_err print_layers(const struct ew_quant_result *r)
 ew_err ew_quant_print(const struct ew_quant_result *r, const char *file, int64_t bytes)
 {
     char size[EW_TEXT_CHARS], before[EW_TEXT_CHARS], after[EW_TEXT_CHARS];
-    const bool clips = r->graph->values[r->graph->inputs[0]].t.shape.rank == 5;
-    const char *kind = clips ? "clips" : "images";
+    const struct ew_value *x = &r->graph->values[r->graph->inputs[0]];
+    const char *kind = ew_text_samples(x->t.shape.rank == 5);
     EW_TRY(print_layers(r));
     printf("\nlayers:    %d of %d in int8; ranges from %lld %s\n", r->n_layers - r->n_float,
            r->n_layers, (long long)r->calibrated, kind);
@@ -77,9 +78,8 @@ ew_err ew_quant_print(const struct ew_quant_result *r, const char *file, int64_t
         printf("accuracy:  float32 %.2f %%, int8 %.2f %%: %+.2f points, %lld %s\n",
                100 * r->before.accuracy, 100 * r->after.accuracy,
                100 * (r->after.accuracy - r->before.accuracy), (long long)r->after.samples, kind);
-    printf("%-10s --mean %s --std %s, as the file says\n",
-           clips ? "clips:" : "images:", ew_graph_note(r->graph, "edgewise.mean"),
-           ew_graph_note(r->graph, "edgewise.std"));
+    printf("%s:%*s --mean %s --std %s, as the file says\n", kind, (int)(9 - strlen(kind)), "",
+           ew_graph_note(r->graph, "edgewise.mean"), ew_graph_note(r->graph, "edgewise.std"));
     printf("weights:   float32 %s, now %s: %.2f of it\n", ew_text_bytes(r->float_bytes, before),
            ew_text_bytes(r->int8_bytes, after), (double)r->int8_bytes / (double)r->float_bytes);
     printf("file:      %s, %s\n", file, ew_text_bytes(bytes, size));
@@ -130,7 +130,7 @@ ew_err ew_quant_print_json(const struct ew_quant_result *r, const char *file, in
     json_known(&j, "int8_accuracy", r->evaluated, r->after.accuracy);
     ew_json_int(&j, "evaluated_images", r->evaluated ? r->after.samples : 0);
     ew_json_bool(&j, "max_drop_met", r->drop_met);
-    ew_json_array(&j, "ways");
+    ew_json_array(&j, "remedies");
     for (int i = 0; i < r->n_remedies; i++) {
         ew_json_object(&j, NULL);
         ew_json_str(&j, "name", remedy_name(&r->remedies[i]));

@@ -33,7 +33,7 @@ static const char *seconds(double s, char buf[EW_TEXT_CHARS])
 
 static const char *kind_of(const struct ew_train_run *r)
 {
-    return ew_dataset_info(r->data)->frames ? "clips" : "images";
+    return ew_text_samples(ew_dataset_info(r->data)->frames > 0);
 }
 
 /* ---- While it runs ---- */
@@ -89,7 +89,8 @@ static const char *accuracy_of(double share, const char *before, char buf[EW_TEX
     return buf;
 }
 
-static void line_of(const struct ew_train_status *s, char *buf, size_t size)
+static void line_of(const struct ew_train_view *v, const struct ew_train_status *s, char *buf,
+                    size_t size)
 {
     char left[EW_TEXT_CHARS] = "?", rate[EW_TEXT_CHARS], accuracy[EW_TEXT_CHARS];
     if (s->left_s >= 0)
@@ -99,11 +100,11 @@ static void line_of(const struct ew_train_status *s, char *buf, size_t size)
                  (long long)s->epochs, (long long)s->batch, (long long)s->batches, left);
     else
         snprintf(buf, size,
-                 "epoch %lld/%lld  batch %lld/%lld  %s left  loss %.4f%s  %s images/s  "
+                 "epoch %lld/%lld  batch %lld/%lld  %s left  loss %.4f%s  %s %s/s  "
                  "stall %.1f%%",
                  (long long)s->epoch, (long long)s->epochs, (long long)s->batch,
                  (long long)s->batches, left, s->loss, accuracy_of(s->accuracy, "  ", accuracy),
-                 ew_text_count((int64_t)s->images_per_s, rate), 100 * s->stall_share);
+                 ew_text_count((int64_t)s->images_per_s, rate), v->kind, 100 * s->stall_share);
 }
 
 void ew_train_show_step(struct ew_train_view *v, const struct ew_train_status *s)
@@ -111,14 +112,14 @@ void ew_train_show_step(struct ew_train_view *v, const struct ew_train_status *s
     char line[256];
     if (v->loss_every > 0 && !s->evaluating && s->batch > 0 && s->batch % v->loss_every == 0) {
         ew_train_show_wipe(v);
-        line_of(s, line, sizeof(line));
+        line_of(v, s, line, sizeof(line));
         fprintf(stderr, "%s\n", line);
     }
     const int64_t now = ew_clock_ns();
     if (!v->terminal || now - v->shown_ns < SHOW_NS)
         return;
     v->shown_ns = now;
-    line_of(s, line, sizeof(line));
+    line_of(v, s, line, sizeof(line));
     ew_term_rewrite(stderr, line);
 }
 

@@ -41,5 +41,11 @@ ew_err ew_table_print_fit(struct ew_table *t, FILE *out, int columns);
 const char *ew_text_count(int64_t n, char buf[EW_TEXT_CHARS]);
 /* "97.7 MiB" in powers of 1024; returns buf. */
 const char *ew_text_bytes(int64_t n, char buf[EW_TEXT_CHARS]);
+/* What samples are: those of a data set with frames, and of a network whose input is [N, T, H, W,
+ * C], are clips. */
+static inline const char *ew_text_samples(bool clips)
+{
+    return clips ? "clips" : "images";
+}
 
 #endif
