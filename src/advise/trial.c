@@ -37,11 +37,11 @@ static ew_err trial_new(struct ew_arena *a, int n, struct ew_trial *out)
     return EW_OK;
 }
 
-ew_err ew_trial_split(struct ew_arena *a, const struct ew_series_of_modes *s,
-                      const struct ew_trial_board *b, enum ew_method m, const int *rows, int n_rows,
-                      struct ew_trial *out)
+ew_err ew_trial_split(struct ew_arena *a, const struct ew_trial_setup *setup, const int *rows,
+                      int n_rows, struct ew_trial *out)
 {
-    *out = (struct ew_trial){.method = m, .fitted = n_rows};
+    const struct ew_series_of_modes *s = setup->series;
+    *out = (struct ew_trial){.method = setup->method, .fitted = n_rows};
     EW_TRY(trial_new(a, s->n, out));
     struct ew_mode *modes = ew_arena_array(a, (size_t)s->n, sizeof(*modes));
     bool *used = ew_arena_array(a, (size_t)s->n, sizeof(*used));
@@ -54,14 +54,14 @@ ew_err ew_trial_split(struct ew_arena *a, const struct ew_series_of_modes *s,
             out->row[out->n++] = i;
         }
     struct ew_predict_data d;
-    EW_TRY(data_of(a, s, b, rows, n_rows, &d));
-    return ew_method_predict(m, &d, modes, out->n, out->predicted);
+    EW_TRY(data_of(a, s, setup->board, rows, n_rows, &d));
+    return ew_method_predict(setup->method, &d, modes, out->n, out->predicted);
 }
 
-ew_err ew_trial_each(struct ew_arena *a, const struct ew_series_of_modes *s,
-                     const struct ew_trial_board *b, enum ew_method m, struct ew_trial *out)
+ew_err ew_trial_each(struct ew_arena *a, const struct ew_trial_setup *setup, struct ew_trial *out)
 {
-    *out = (struct ew_trial){.method = m, .fitted = s->n - 1};
+    const struct ew_series_of_modes *s = setup->series;
+    *out = (struct ew_trial){.method = setup->method, .fitted = s->n - 1};
     EW_TRY(trial_new(a, s->n, out));
     int *rows = ew_arena_array(a, (size_t)s->n, sizeof(*rows));
     EW_CHECK(rows, EW_ERR_MEMORY, "no memory for a trial");
@@ -69,8 +69,8 @@ ew_err ew_trial_each(struct ew_arena *a, const struct ew_series_of_modes *s,
         struct ew_predict_data d;
         for (int j = 0; j < s->n - 1; j++)
             rows[j] = j + (j >= i);
-        EW_TRY(data_of(a, s, b, rows, s->n - 1, &d));
-        EW_TRY(ew_method_predict(m, &d, &s->modes[i], 1, &out->predicted[i]));
+        EW_TRY(data_of(a, s, setup->board, rows, s->n - 1, &d));
+        EW_TRY(ew_method_predict(setup->method, &d, &s->modes[i], 1, &out->predicted[i]));
         out->row[i] = i;
     }
     out->n = s->n;

@@ -28,14 +28,19 @@ struct ew_trial_board {
     struct ew_mode top;
 };
 
+/* What is fitted, and how. */
+struct ew_trial_setup {
+    const struct ew_series_of_modes *series;
+    const struct ew_trial_board *board;
+    enum ew_method method;
+};
+
 /* Fits to the given rows and predicts all others. */
-ew_err ew_trial_split(struct ew_arena *a, const struct ew_series_of_modes *s,
-                      const struct ew_trial_board *b, enum ew_method m, const int *rows, int n_rows,
-                      struct ew_trial *out);
+ew_err ew_trial_split(struct ew_arena *a, const struct ew_trial_setup *setup, const int *rows,
+                      int n_rows, struct ew_trial *out);
 
 /* Leaves out each row in turn. */
-ew_err ew_trial_each(struct ew_arena *a, const struct ew_series_of_modes *s,
-                     const struct ew_trial_board *b, enum ew_method m, struct ew_trial *out);
+ew_err ew_trial_each(struct ew_arena *a, const struct ew_trial_setup *setup, struct ew_trial *out);
 
 void ew_trial_score(const struct ew_series_of_modes *s, const struct ew_trial *t,
                     struct ew_score *out);

@@ -201,12 +201,14 @@ static ew_err add_pictures(struct job *b, const struct ew_series_of_modes *m,
     EW_CHECK(t, EW_ERR_MEMORY, "no memory");
     if (ew_mode_check_leaves_enough(m, 10)) {
         EW_TRY(ew_trial_design(&b->s.arena, m, 10, &rows, &n_rows));
-        EW_TRY(ew_trial_split(&b->s.arena, m, &board, EW_METHOD_PHYSICAL, rows, n_rows, t));
+        EW_TRY(ew_trial_split(&b->s.arena, &(struct ew_trial_setup){m, &board, EW_METHOD_PHYSICAL},
+                              rows, n_rows, t));
     } else {
         EW_CHECK(m->n > EW_PREDICT_MIN, EW_ERR_ARG,
                  "--html: %d measured modes: pictures leave some out and need at least %d", m->n,
                  EW_PREDICT_MIN + 1);
-        EW_TRY(ew_trial_each(&b->s.arena, m, &board, EW_METHOD_PHYSICAL, t));
+        EW_TRY(
+            ew_trial_each(&b->s.arena, &(struct ew_trial_setup){m, &board, EW_METHOD_PHYSICAL}, t));
     }
     const struct ew_predict_picture p = {.measured = m, .left_out = t, .predicted = predicted};
     return ew_predict_figures_add(&b->figures, &p);

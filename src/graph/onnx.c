@@ -245,11 +245,10 @@ static ew_err keep_strings(struct ew_graph *g, const struct ew_op *op, void *att
 }
 
 ew_err ew_onnx_import_default(struct ew_graph *g, const struct ew_op *op,
-                              const struct ew_onnx_node *n, const void *attr, const int *in,
-                              int n_in, int *out)
+                              const struct ew_onnx_node *n, const void *attr, int *out)
 {
     void *own = ew_arena_alloc(&g->arena, op->attr_size);
-    int *list = ew_arena_array(&g->arena, (size_t)(in ? n_in : n->n_in), sizeof(*list));
+    int *list = ew_arena_array(&g->arena, (size_t)n->n_in, sizeof(*list));
     EW_CHECK(own && list, EW_ERR_MEMORY, "no memory for node %s", n->name);
     if (attr && op->attr_size)
         memcpy(own, attr, op->attr_size);
@@ -259,12 +258,12 @@ ew_err ew_onnx_import_default(struct ew_graph *g, const struct ew_op *op,
     struct ew_node node = {.op = op,
                            .name = n->name,
                            .attr = own,
-                           .n_in = in ? n_in : n->n_in,
+                           .n_in = n->n_in,
                            .n_out = n->n_out,
                            .in = list,
                            .channels_first = (op->flags & EW_OP_SPATIAL) != 0};
     if (node.n_in)
-        memcpy(list, in ? in : n->in, (size_t)node.n_in * sizeof(*list));
+        memcpy(list, n->in, (size_t)node.n_in * sizeof(*list));
     while (node.n_in > op->min_in && node.in[node.n_in - 1] < 0)
         node.n_in--;
     while (node.n_out > 1 && n->out_used && !n->out_used[node.n_out - 1])
@@ -285,7 +284,7 @@ ew_err ew_onnx_import(struct ew_graph *g, const struct ew_op *op, const struct e
     EW_CHECK(n->opset >= op->onnx.since, EW_ERR_UNSUPPORTED,
              "operator %s of opset %d is not supported, only %d and later", n->type, n->opset,
              op->onnx.since);
-    return ew_onnx_import_default(g, op, n, NULL, NULL, 0, out);
+    return ew_onnx_import_default(g, op, n, NULL, out);
 }
 
 /* ---- Attributes out ---- */

@@ -71,12 +71,20 @@ ew_err ew_onnx_input_or_attr(struct ew_graph *g, const struct ew_onnx_node *n, i
 /* A scalar constant, for hooks that make several nodes of one. */
 ew_err ew_onnx_scalar(struct ew_graph *g, enum ew_dtype dtype, double v, int *out);
 
+/* The node with other inputs, for hooks that have made some. */
+static inline struct ew_onnx_node ew_onnx_with_inputs(const struct ew_onnx_node *n, const int *in,
+                                                      int n_in)
+{
+    struct ew_onnx_node own = *n;
+    own.in = in;
+    own.n_in = n_in;
+    return own;
+}
+
 /* The generic import: ew_onnx_fill where attr is NULL, then one node (channels_first where
- * SPATIAL). Hooks call it after preparing attr; `in` and `n_in` replace the node's own where in is
- * not NULL. */
+ * SPATIAL). Hooks call it after preparing attr. */
 ew_err ew_onnx_import_default(struct ew_graph *g, const struct ew_op *op,
-                              const struct ew_onnx_node *n, const void *attr, const int *in,
-                              int n_in, int *out);
+                              const struct ew_onnx_node *n, const void *attr, int *out);
 
 /* ---- For export hooks ---- */
 

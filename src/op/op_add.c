@@ -63,7 +63,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
         return import_scaler(g, n, out);
     if (strcmp(n->type, "Affine") == 0)
         return import_affine(g, n, out);
-    return ew_onnx_import_default(g, &ew_op_add, n, NULL, NULL, 0, out);
+    return ew_onnx_import_default(g, &ew_op_add, n, NULL, out);
 }
 
 static const char *const also[] = {"ImageScaler", "Affine", NULL};

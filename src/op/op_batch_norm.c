@@ -328,9 +328,9 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
                      "training outputs of opset %d are not supported", n->opset);
         struct ew_onnx_node one = *n;
         one.n_out = 1;
-        return ew_onnx_import_default(g, op, &one, &a, NULL, 0, out);
+        return ew_onnx_import_default(g, op, &one, &a, out);
     }
-    return ew_onnx_import_default(g, op, n, &a, NULL, 0, out);
+    return ew_onnx_import_default(g, op, n, &a, out);
 }
 
 /* Batch statistics came as an attribute with opset 14; before that nobody must see it.  A fused

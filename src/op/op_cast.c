@@ -76,7 +76,8 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
         EW_TRY(ew_dtype_attr(n, "to", EW_F32, &to));
     }
     const struct ew_cast_attr attr = {.to = (int)to};
-    return ew_onnx_import_default(g, &ew_op_cast, n, &attr, n->in, 1, out);
+    const struct ew_onnx_node own = ew_onnx_with_inputs(n, n->in, 1);
+    return ew_onnx_import_default(g, &ew_op_cast, &own, &attr, out);
 }
 
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)

@@ -82,7 +82,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
         attr.value = ew_tensor_get(&a->tensor, 0);
         attr.whole = ew_tensor_get_int(&a->tensor, 0);
     }
-    return ew_onnx_import_default(g, &ew_op_constant_of_shape, n, &attr, NULL, 0, out);
+    return ew_onnx_import_default(g, &ew_op_constant_of_shape, n, &attr, out);
 }
 
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)

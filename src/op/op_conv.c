@@ -119,7 +119,8 @@ static ew_err import_fused(struct ew_graph *g, const struct ew_onnx_node *n, int
         act.v[act.n] = params->floats[act.n];
     EW_CHECK(n->n_out == 1 && n->n_in <= 4, EW_ERR_FORMAT, "has %d inputs and %d outputs", n->n_in,
              n->n_out);
-    EW_TRY(ew_onnx_import_default(g, &ew_op_conv, n, &attr, n->in, n->n_in > 3 ? 3 : n->n_in, out));
+    const struct ew_onnx_node own = ew_onnx_with_inputs(n, n->in, n->n_in > 3 ? 3 : n->n_in);
+    EW_TRY(ew_onnx_import_default(g, &ew_op_conv, &own, &attr, out));
     const int sum[2] = {out[0], n->n_in > 3 ? n->in[3] : -1};
     if (sum[1] >= 0)
         EW_TRY(ew_graph_add(g, &ew_op_add, NULL, NULL, sum, 2, out, 1));
@@ -131,7 +132,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     if (*n->domain)
         return import_fused(g, n, out);
     EW_CHECK(n->n_in <= 3, EW_ERR_FORMAT, "has %d inputs, at most 3", n->n_in);
-    return ew_onnx_import_default(g, &ew_op_conv, n, NULL, NULL, 0, out);
+    return ew_onnx_import_default(g, &ew_op_conv, n, NULL, out);
 }
 
 static const char *const also[] = {"com.microsoft:FusedConv", NULL};

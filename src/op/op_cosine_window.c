@@ -79,7 +79,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     a.dtype = (int)dtype;
     while (strcmp(types[a.kind], n->type) != 0)
         a.kind++;
-    return ew_onnx_import_default(g, &ew_op_cosine_window, n, &a, NULL, 0, out);
+    return ew_onnx_import_default(g, &ew_op_cosine_window, n, &a, out);
 }
 
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)

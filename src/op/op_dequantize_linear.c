@@ -48,7 +48,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
         EW_TRY(ew_dtype_attr(n, "output_dtype", scale, &to));
     EW_CHECK(to == scale, EW_ERR_UNSUPPORTED, "output_dtype is %s, the scale's is %s",
              ew_dtype_name(to), ew_dtype_name(scale));
-    return ew_onnx_import_default(g, &ew_op_dequantize_linear, n, &attr, NULL, 0, out);
+    return ew_onnx_import_default(g, &ew_op_dequantize_linear, n, &attr, out);
 }
 
 static const char *const also[] = {"com.microsoft:DequantizeLinear", NULL};

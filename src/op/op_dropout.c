@@ -109,7 +109,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     const struct ew_op *op = &ew_op_dropout;
     struct ew_dropout_attr a;
     EW_TRY(ew_onnx_fill(op, n, ignore, &a));
-    return ew_onnx_import_default(g, op, n, &a, NULL, 0, out);
+    return ew_onnx_import_default(g, op, n, &a, out);
 }
 
 static ew_err export(const struct ew_graph *g, int node, struct ew_onnx_node *n)

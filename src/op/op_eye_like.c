@@ -52,7 +52,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     enum ew_dtype dtype;
     EW_TRY(ew_dtype_attr(n, "dtype", g->values[n->in[0]].t.dtype, &dtype));
     const struct attr attr = {.dtype = (int)dtype, .k = ew_onnx_int(n, "k", 0)};
-    return ew_onnx_import_default(g, &ew_op_eye_like, n, &attr, NULL, 0, out);
+    return ew_onnx_import_default(g, &ew_op_eye_like, n, &attr, out);
 }
 
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)

@@ -158,7 +158,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     EW_CHECK(*n->domain || n->opset >= 7, EW_ERR_UNSUPPORTED,
              "operator Gemm of opset %d is not supported, only 7 and later", n->opset);
     EW_TRY(ew_onnx_fill(&ew_op_gemm, n, *n->domain ? fused : NULL, &attr));
-    EW_TRY(ew_onnx_import_default(g, &ew_op_gemm, n, &attr, NULL, 0, out));
+    EW_TRY(ew_onnx_import_default(g, &ew_op_gemm, n, &attr, out));
     struct ew_act_params act = {.type = ew_onnx_str(n, "activation", "")};
     for (; act.n < 3 && ew_onnx_attr(n, fused[1 + act.n]); act.n++)
         act.v[act.n] = (float)ew_onnx_float(n, fused[1 + act.n], 0);

@@ -191,7 +191,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
             strncmp(a->s, "bi", 2) == 0)
             a->s += 2;
     }
-    return ew_onnx_import_default(g, &ew_op_grid_sample, &plain, NULL, NULL, 0, out);
+    return ew_onnx_import_default(g, &ew_op_grid_sample, &plain, NULL, out);
 }
 
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)

@@ -112,7 +112,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     if (*n->domain && strcmp(n->type, "SkipLayerNormalization") == 0)
         return import_skip(g, n, out);
-    return ew_onnx_import_default(g, &ew_op_layer_norm, n, NULL, NULL, 0, out);
+    return ew_onnx_import_default(g, &ew_op_layer_norm, n, NULL, out);
 }
 
 static const char *const also[] = {"com.microsoft:SkipLayerNormalization",

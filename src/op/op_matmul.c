@@ -85,7 +85,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     const double alpha = ew_onnx_float(n, "alpha", 1);
     if (!*n->domain)
-        return ew_onnx_import_default(g, &ew_op_matmul, n, NULL, NULL, 0, out);
+        return ew_onnx_import_default(g, &ew_op_matmul, n, NULL, out);
     if (strstr(n->type, "Attention"))
         return ew_attention_import(g, n, out);
     EW_CHECK(n->n_in == 2 && n->in[0] >= 0 && n->in[1] >= 0, EW_ERR_FORMAT, "needs two inputs");

@@ -56,7 +56,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
         if (op)
             return ew_graph_add(g, op, n->name, NULL, &n->in[x], 1, out, 1);
     }
-    return ew_onnx_import_default(g, &ew_op_mul, n, NULL, NULL, 0, out);
+    return ew_onnx_import_default(g, &ew_op_mul, n, NULL, out);
 }
 
 static const struct ew_op_case cases[] = {

@@ -202,7 +202,8 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
         EW_TRY(ew_graph_const(g, NULL, EW_VALUE_CONST, &t, true, &in[VALUE]));
     }
     const int n_in = in[AXES] >= 0 ? INPUTS : in[VALUE] >= 0 ? AXES : VALUE;
-    return ew_onnx_import_default(g, &ew_op_pad, n, &attr, in, n_in, out);
+    const struct ew_onnx_node own = ew_onnx_with_inputs(n, in, n_in);
+    return ew_onnx_import_default(g, &ew_op_pad, &own, &attr, out);
 }
 
 /* Before opset 18 there are no axes: pads for all of them, where their value is fixed. */

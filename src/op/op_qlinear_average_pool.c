@@ -44,7 +44,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     struct ew_pool_attr attr;
     EW_CHECK(ew_onnx_int(n, "channels_last", 0) == 0, EW_ERR_UNSUPPORTED, "channels_last is set");
     EW_TRY(ew_onnx_fill(&ew_op_qlinear_average_pool, n, ignore, &attr));
-    return ew_onnx_import_default(g, &ew_op_qlinear_average_pool, n, &attr, NULL, 0, out);
+    return ew_onnx_import_default(g, &ew_op_qlinear_average_pool, n, &attr, out);
 }
 
 static const char *const renames[] = {EW_WINDOW_RENAMES, NULL};

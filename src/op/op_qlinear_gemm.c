@@ -104,7 +104,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     EW_CHECK(!(alpha < 1) && !(alpha > 1), EW_ERR_UNSUPPORTED, "alpha is %g, must be 1", alpha);
     EW_CHECK(ew_onnx_int(n, "transA", 0) == 0, EW_ERR_UNSUPPORTED, "A is stored transposed");
     EW_TRY(ew_onnx_fill(&ew_op_qlinear_gemm, n, ignore, &attr));
-    return ew_onnx_import_default(g, &ew_op_qlinear_gemm, n, &attr, NULL, 0, out);
+    return ew_onnx_import_default(g, &ew_op_qlinear_gemm, n, &attr, out);
 }
 
 static ew_err export(const struct ew_graph *g, int node, struct ew_onnx_node *n)

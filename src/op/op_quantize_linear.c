@@ -67,7 +67,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
         EW_TRY(ew_dtype_attr(n, "output_dtype", EW_U8, &dtype));
         attr.dtype = (int)dtype;
     }
-    return ew_onnx_import_default(g, &ew_op_quantize_linear, n, &attr, NULL, 0, out);
+    return ew_onnx_import_default(g, &ew_op_quantize_linear, n, &attr, out);
 }
 
 /* Before opset 21 the zero point tells the type. */

@@ -278,7 +278,8 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
         if (v && (v->kind == EW_VALUE_CONST || v->t.data) && ew_tensor_count(&v->t) == 0)
             in[i] = -1;
     }
-    return ew_onnx_import_default(g, &ew_op_resize, n, &a, in, EW_RESIZE_INPUTS, out);
+    const struct ew_onnx_node own = ew_onnx_with_inputs(n, in, EW_RESIZE_INPUTS);
+    return ew_onnx_import_default(g, &ew_op_resize, &own, &a, out);
 }
 
 /* Writes scales, or sizes, and roi for all axes, where their value is known. */

@@ -187,7 +187,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     EW_TRY(ew_onnx_fill(&ew_op_roi_align, n, NULL, &a));
     if (n->opset < 16)
         a.coordinate = OUTPUT_HALF_PIXEL;
-    return ew_onnx_import_default(g, &ew_op_roi_align, n, &a, NULL, 0, out);
+    return ew_onnx_import_default(g, &ew_op_roi_align, n, &a, out);
 }
 
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)

@@ -130,7 +130,8 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
         n_in = in[i] >= 0 ? i + 1 : n_in;
     }
     EW_CHECK(n_in >= 3, EW_ERR_FORMAT, "needs starts and ends");
-    return ew_onnx_import_default(g, &ew_op_slice, n, "", in, n_in, out);
+    const struct ew_onnx_node own = ew_onnx_with_inputs(n, in, n_in);
+    return ew_onnx_import_default(g, &ew_op_slice, &own, "", out);
 }
 
 #define INTS(count, text)                                                                          \

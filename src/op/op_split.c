@@ -103,7 +103,8 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     int in[2] = {n->in[0], -1};
     EW_TRY(ew_onnx_fill(&ew_op_split, n, ignore, &attr));
     EW_TRY(ew_onnx_input_or_attr(g, n, 1, "split", &in[1]));
-    return ew_onnx_import_default(g, &ew_op_split, n, &attr, in, in[1] < 0 ? 1 : 2, out);
+    const struct ew_onnx_node own = ew_onnx_with_inputs(n, in, in[1] < 0 ? 1 : 2);
+    return ew_onnx_import_default(g, &ew_op_split, &own, &attr, out);
 }
 
 /* Opset 13 knows equal parts only: others get their sizes listed. */

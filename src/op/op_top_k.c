@@ -138,7 +138,8 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     EW_TRY(ew_onnx_fill(op, n, ignore, &a));
     int in[2] = {n->n_in > 0 ? n->in[0] : -1, -1};
     EW_TRY(ew_onnx_input_or_attr(g, n, 1, "k", &in[1]));
-    return ew_onnx_import_default(g, op, n, &a, in, 2, out);
+    const struct ew_onnx_node own = ew_onnx_with_inputs(n, in, 2);
+    return ew_onnx_import_default(g, op, &own, &a, out);
 }
 
 #define K(text)                                                                                    \

@@ -182,7 +182,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     struct attr a;
     EW_TRY(ew_onnx_fill(&ew_op_unique, n, NULL, &a));
     a.flat = ew_onnx_attr(n, "axis") == NULL;
-    return ew_onnx_import_default(g, &ew_op_unique, n, &a, NULL, 0, out);
+    return ew_onnx_import_default(g, &ew_op_unique, n, &a, out);
 }
 
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)

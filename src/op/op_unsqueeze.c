@@ -59,7 +59,8 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     int in[2] = {n->in[0], -1};
     EW_TRY(ew_onnx_input_or_attr(g, n, 1, "axes", &in[1]));
-    return ew_onnx_import_default(g, &ew_op_unsqueeze, n, "", in, 2, out);
+    const struct ew_onnx_node own = ew_onnx_with_inputs(n, in, 2);
+    return ew_onnx_import_default(g, &ew_op_unsqueeze, &own, "", out);
 }
 
 static const struct ew_op_case cases[] = {

@@ -237,7 +237,7 @@ ew_err ew_rnn_import(struct ew_graph *g, const struct ew_op *op, const struct ew
                        given[k] == ',' && strcasecmp(given + k + 1, usual) == 0;
     EW_CHECK(once || twice, EW_ERR_UNSUPPORTED, "activations %.60s are not supported, only %s",
              given, usual);
-    return ew_onnx_import_default(g, op, n, &attr, NULL, 0, out);
+    return ew_onnx_import_default(g, op, n, &attr, out);
 }
 
 ew_err ew_rnn_export(const struct ew_graph *g, int node, struct ew_onnx_node *n)

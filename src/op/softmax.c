@@ -63,7 +63,7 @@ ew_err ew_softmax_import(struct ew_graph *g, const struct ew_onnx_node *n, int *
 {
     const struct ew_op *op = ew_op_find_onnx(n->type, n->domain);
     if (n->opset >= 13 || n->n_in < 1 || n->in[0] < 0)
-        return ew_onnx_import_default(g, op, n, NULL, NULL, 0, out);
+        return ew_onnx_import_default(g, op, n, NULL, out);
     const struct ew_shape *s = &g->values[n->in[0]].t.shape;
     struct ew_softmax_attr a = {.axis = ew_onnx_int(n, "axis", 1)};
     int axis;
@@ -71,7 +71,7 @@ ew_err ew_softmax_import(struct ew_graph *g, const struct ew_onnx_node *n, int *
     /* With nothing but ones after the axis both meanings are the same. */
     for (int i = axis + 1; i < s->rank; i++)
         a.flatten |= s->dim[i] != 1;
-    return ew_onnx_import_default(g, op, n, &a, NULL, 0, out);
+    return ew_onnx_import_default(g, op, n, &a, out);
 }
 
 /* Flatten, softmax, reshape back: the batch may change, the other dimensions are as they are. */

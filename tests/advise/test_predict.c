@@ -126,7 +126,8 @@ static struct outcome try_workload(measure_fn *measure, int k, const struct ew_m
                                          .any_power = true};
     const struct ew_trial_board board = {.name = NULL};
     struct ew_trial t;
-    out.ok = EW_EXPECT_OK(ew_trial_split(&a, &s, &board, EW_METHOD_PHYSICAL, rows, n_rows, &t));
+    out.ok = EW_EXPECT_OK(ew_trial_split(
+        &a, &(struct ew_trial_setup){&s, &board, EW_METHOD_PHYSICAL}, rows, n_rows, &t));
     if (out.ok)
         ew_trial_score(&s, &t, &out.score);
     ew_arena_fini(&a);
@@ -442,7 +443,8 @@ static void published_epochs(void)
         EW_EXPECT_INT(n, 4);
         const struct ew_trial_board board = {.name = "agx-xavier",
                                              .top = {8, 2.2656, 1.377, 2.133}};
-        EW_EXPECT_OK(ew_trial_split(&a, &s, &board, EW_METHOD_PHYSICAL, rows, 4, &t));
+        EW_EXPECT_OK(ew_trial_split(&a, &(struct ew_trial_setup){&s, &board, EW_METHOD_PHYSICAL},
+                                    rows, 4, &t));
         ew_trial_score(&s, &t, &score);
         printf("%s: time %.1f %%, energy %.1f %%\n", goals[g].workload, score.time, score.energy);
         EW_EXPECT(score.time < goals[g].time);

@@ -36,7 +36,9 @@ static ew_err check_rows(struct check *k, const struct ew_series_of_modes *m, co
     const struct ew_trial_board board = ew_advice_board(k->s);
     for (int method = 0; method < (k->o->compare ? EW_METHODS : 1); method++) {
         struct ew_trial t;
-        EW_TRY(ew_trial_split(&k->s->arena, m, &board, (enum ew_method)method, rows, n_rows, &t));
+        EW_TRY(ew_trial_split(&k->s->arena,
+                              &(struct ew_trial_setup){m, &board, (enum ew_method)method}, rows,
+                              n_rows, &t));
         EW_TRY(add_check(k, m, &t, split));
     }
     return EW_OK;
@@ -47,7 +49,8 @@ static ew_err check_each(struct check *k, const struct ew_series_of_modes *m)
     const struct ew_trial_board board = ew_advice_board(k->s);
     for (int method = 0; method < (k->o->compare ? EW_METHODS : 1); method++) {
         struct ew_trial t;
-        EW_TRY(ew_trial_each(&k->s->arena, m, &board, (enum ew_method)method, &t));
+        EW_TRY(ew_trial_each(&k->s->arena,
+                             &(struct ew_trial_setup){m, &board, (enum ew_method)method}, &t));
         EW_TRY(add_check(k, m, &t, "all but one"));
     }
     return EW_OK;
