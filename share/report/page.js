@@ -251,8 +251,9 @@ const edgewise = (() => {
     const most = 34, long = names.filter((n) => n.length > most);
     let a = 0, b = 0;
     const [first = ''] = long;
-    while (a < first.length && long.every((n) => n[a] === first[a])) a++;
-    while (b < first.length - a && long.every((n) => n.at(-1 - b) === first.at(-1 - b))) b++;
+    const several = long.length > 1; // one long name has nothing in common with others
+    while (several && a < first.length && long.every((n) => n[a] === first[a])) a++;
+    while (several && b < first.length - a && long.every((n) => n.at(-1 - b) === first.at(-1 - b))) b++;
     return (name) => {
       if (name.length <= most) return name;
       const from = Math.max(8, a - 4), own = name.slice(from, Math.max(from, name.length - b)).slice(0, 16);

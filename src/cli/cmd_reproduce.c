@@ -48,15 +48,17 @@ struct context {
     bool loaded;
 };
 
-/* Runs that the table or figure rests on: of its studies and, where it is one part of them, of that
- * part alone. */
+/* Runs that the table or figure rests on: of its studies and, where it is one part of them or one
+ * precision, of that alone. */
 static void keep_own(struct ew_results *r, const struct ew_reproduction *only)
 {
     int n = 0;
     for (int i = 0; i < r->n_runs; i++) {
         const struct ew_run_data *d = &r->runs[i];
         const char *label = d->run.label ? d->run.label : "";
-        const bool own = !d->run.study || ew_words_have(only->study, d->run.study);
+        const char *dtype = only->dtype ? ew_run_property(d, "dtype", &r->arena) : NULL;
+        const bool own = (!d->run.study || ew_words_have(only->study, d->run.study)) &&
+                         (!dtype || strcmp(dtype, only->dtype) == 0);
         if (own && (!only->part || strncmp(label, only->part, strlen(only->part)) == 0))
             r->runs[n++] = *d;
     }

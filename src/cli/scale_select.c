@@ -92,15 +92,20 @@ static ew_err read_csv(const char *path, const char *metric, struct points *p)
     return csv.err;
 }
 
-static ew_err take_rows(struct ew_rows *rows, const char *path, const char *metric,
+/* Of measured runs, unless --where says which: a model's times and this machine's are no line. */
+static ew_err take_rows(struct ew_rows *rows, const struct ew_scale_opts *o, const char *metric,
                         struct points *p)
 {
     const int x = ew_rows_find(rows, "parameters"), y = ew_rows_find(rows, metric);
+    const int quality = o->where ? -1 : ew_rows_find(rows, "quality");
     EW_CHECK(x >= 0 && y >= 0, EW_ERR_NOT_FOUND,
-             "%s: no run has %s; `edgewise bench --db` records it", path,
+             "%s: no run has %s; `edgewise bench --db` records it", o->from,
              x < 0 ? "parameters" : metric);
-    while (ew_rows_next(rows))
-        EW_TRY(add_point(p, ew_rows_num(rows, x), ew_rows_num(rows, y)));
+    while (ew_rows_next(rows)) {
+        const char *text = quality >= 0 ? ew_rows_text(rows, quality) : NULL;
+        if (!text || strcmp(text, ew_quality_name(EW_QUALITY_MEASURED)) == 0)
+            EW_TRY(add_point(p, ew_rows_num(rows, x), ew_rows_num(rows, y)));
+    }
     return EW_OK;
 }
 
@@ -112,7 +117,7 @@ static ew_err read_store(const struct ew_scale_opts *o, const char *metric, stru
     EW_TRY(ew_store_open(o->from, &so, &s));
     ew_err e = ew_store_results(s, o->where, NULL, &rows);
     if (e == EW_OK)
-        e = take_rows(rows, o->from, metric, p);
+        e = take_rows(rows, o, metric, p);
     const ew_err read = ew_rows_free(rows);
     ew_store_close(s);
     return e == EW_OK ? read : e;

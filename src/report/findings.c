@@ -231,6 +231,11 @@ static bool say_bench(const struct ew_results *r, char *out)
                  digit > 1 ? round(rate / digit) * digit : rate);
         return true;
     }
+    if (strcmp(fast->job.network, slow->job.network) == 0) {
+        snprintf(out, EW_FINDING_CHARS, "%.60s takes from %s to %s ms an image, by how it was run.",
+                 fast->job.network, digits(low, least), digits(high, most));
+        return true;
+    }
     snprintf(out, EW_FINDING_CHARS,
              "Of what was benched %.60s is the fastest with %s ms an image, %.60s the slowest "
              "with %s.",

@@ -20,6 +20,11 @@
     {                                                                                              \
         .id = name, .title = text, .study = file, .only = sections, .figures = ids                 \
     }
+/* SCALE's runs in one precision alone. */
+#define SCALE_IN(type, name, text, ids, need)                                                      \
+    {                                                                                              \
+        .id = name, .title = text, .study = "scale", .figures = ids, .needs = need, .dtype = type  \
+    }
 #define COMMAND(name, text, words)                                                                 \
     {                                                                                              \
         .id = name, .title = text, .command = words                                                \
@@ -107,23 +112,29 @@ const struct ew_reproduction ew_reproductions[] = {
     NOTHING("SCALE-fig1", "uniform scaling and NeuralScale", DRAWING),
     STUDY("SCALE-fig2", "accuracy over parameters and FLOPs, FLOPs over parameters", "scale",
           "scale-params scale-flops scale-flops-params", 0),
-    STUDY("SCALE-fig3", "Cortex-A72 float32: latency, memory, accuracy, power", "scale", SCALE_ALL, 0),
-    STUDY("SCALE-fig4", "Cortex-A72 float32: accuracy against them", "scale", SCALE_AGAINST, 0),
-    STUDY("SCALE-fig5", "Cortex-A72 int8: latency, memory, accuracy, power", "scale", SCALE_ALL, 0),
-    STUDY("SCALE-fig6", "Cortex-A72 int8: accuracy against them", "scale", SCALE_AGAINST, 0),
-    STUDY("SCALE-fig7", "Cortex-A72 float32 by data set", "scale", "scale-data", 0),
+    SCALE_IN("float32", "SCALE-fig3", "Cortex-A72 float32: latency, memory, accuracy, power",
+             SCALE_ALL, 0),
+    SCALE_IN("float32", "SCALE-fig4", "Cortex-A72 float32: accuracy against them",
+             SCALE_AGAINST, 0),
+    SCALE_IN("int8", "SCALE-fig5", "Cortex-A72 int8: latency, memory, accuracy, power",
+             SCALE_ALL, 0),
+    SCALE_IN("int8", "SCALE-fig6", "Cortex-A72 int8: accuracy against them",
+             SCALE_AGAINST, 0),
+    SCALE_IN("float32", "SCALE-fig7", "Cortex-A72 float32 by data set",
+             "scale-data", 0),
     NOTHING("SCALE-fig8", "Cortex-A72 int8 by data set", NO_TINY),
-    STUDY("SCALE-fig9", "AGX Xavier float32: latency, memory, accuracy, power", "scale", SCALE_ALL,
-          EW_NEEDS_GPU),
-    STUDY("SCALE-fig10", "AGX Xavier float32: accuracy against them", "scale", SCALE_AGAINST,
-          EW_NEEDS_GPU),
-    STUDY("SCALE-fig11", "AGX Xavier int8: latency, memory, accuracy, power", "scale", SCALE_ALL,
-          EW_NEEDS_GPU),
-    STUDY("SCALE-fig12", "AGX Xavier int8: accuracy against them", "scale", SCALE_AGAINST,
-          EW_NEEDS_GPU),
+    SCALE_IN("float32", "SCALE-fig9", "AGX Xavier float32: latency, memory, accuracy, power",
+             SCALE_ALL, EW_NEEDS_GPU),
+    SCALE_IN("float32", "SCALE-fig10", "AGX Xavier float32: accuracy against them",
+             SCALE_AGAINST, EW_NEEDS_GPU),
+    SCALE_IN("int8", "SCALE-fig11", "AGX Xavier int8: latency, memory, accuracy, power",
+             SCALE_ALL, EW_NEEDS_GPU),
+    SCALE_IN("int8", "SCALE-fig12", "AGX Xavier int8: accuracy against them",
+             SCALE_AGAINST, EW_NEEDS_GPU),
     STUDY("SCALE-fig13", "memory of a parameter on the AGX Xavier", "scale", "scale-parameter-bytes",
           EW_NEEDS_GPU),
-    STUDY("SCALE-fig14", "AGX Xavier float32 by data set", "scale", "scale-data", EW_NEEDS_GPU),
+    SCALE_IN("float32", "SCALE-fig14", "AGX Xavier float32 by data set",
+             "scale-data", EW_NEEDS_GPU),
     NOTHING("SCALE-fig15", "AGX Xavier int8 by data set", NO_TINY),
     PART("SCALE-fig16", "ZCU104 int8, modelled: latency and power", "scale",
          "dpu,dpu-neuralscale", "dpu-latency dpu-watt dpu-line"),

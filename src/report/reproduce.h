@@ -22,6 +22,7 @@ struct ew_reproduction {
     const char *only; /* of it; NULL: all */
     const char *figures; /* of the report, by their ids, space-separated */
     const char *part;    /* only what begins so along their x: "stl10"; NULL: all */
+    const char *dtype;   /* only what ran so: "int8"; NULL: all */
     int needs;           /* enum ew_reproduce_needs, or'ed */
     const char *command; /* where a command answers instead: "boards"; NULL: none */
     const char *none;    /* why there is nothing to make; NULL: there is */

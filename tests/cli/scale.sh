@@ -21,6 +21,11 @@ edgewise bench lenet5 --width 0.5 --iters 2 --db store.db >/dev/null
 edgewise scale select lenet5 --memory 1M --from store.db --json | grep '"points"'
 edgewise scale select lenet5 --memory 1M --from store.db | head -n 1 | sed 's/[0-9.]*[0-9]/N/g'
 
+# What a model of a board says is no point of this machine's line.
+edgewise bench vgg11_cifar --width 0.25 --device dpu:zcu104 --db store.db >/dev/null
+edgewise scale select lenet5 --latency 1s --from store.db --json | grep '"points"'
+edgewise scale select lenet5 --latency 1s --from store.db --where "parameters > 0" --json | grep '"points"'
+
 # A descent of two short iterations; stopped after the first and begun again it ends the same.
 descend() {
     edgewise scale search vgg11_cifar --data synthetic:kind=shapes,train=64,test=16 --batch 8 --warmup 1 \
