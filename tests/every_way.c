@@ -44,7 +44,9 @@ static void fill_input(const struct ew_every_way *o, int index, struct ew_tensor
 {
     for (int64_t i = 0; i < ew_tensor_count(t); i++) {
         double v = ew_rng_normal(o->seed, (uint64_t)index, (uint64_t)i);
-        if (!ew_dtype_is_float(t->dtype))
+        if (o->any_byte && (t->dtype == EW_U8 || t->dtype == EW_S8))
+            v = fmin(fmax(floor(70 * v), -128), 127) + (t->dtype == EW_U8 ? 128 : 0);
+        else if (!ew_dtype_is_float(t->dtype))
             v = floor(2 * fabs(v));
         ew_tensor_store(t, i, 1, &v);
     }
@@ -194,6 +196,7 @@ static ew_err try_engine(const struct work *w, bool compact)
     struct ew_engine *engine = NULL;
     EW_TRY(ew_fail_in(ew_engine_compile(w->g, &o, path), "engine"));
     EW_TRY(ew_fail_in(ew_engine_load(path, &engine), "engine"));
+    batch = engine->file.card.batch_min; /* another one where that of the graph is fixed */
     const ew_err e = run_engine(w, engine, batch, compact ? "compact engine" : "engine");
     ew_engine_free(engine);
     return e;

@@ -14,6 +14,7 @@ struct ew_every_way {
     bool files;       /* also as an engine, and through export and import */
     bool must_run;    /* it is an error where the references cannot run it */
     bool one_thread;  /* no plans of more threads */
+    bool any_byte;    /* inputs of 8 bits have all that they can hold, not just small numbers */
     struct ew_graph *by; /* the graph whose references count, with the same inputs and outputs;
                           * NULL: its own */
     int64_t most_batch;  /* with files: one engine for batches 1 to this, run with each; 0: none */

@@ -95,7 +95,7 @@ ew_err ew_bench_print(const struct ew_bench_shown *s)
     if (o->profile)
         EW_TRY(print_profile(p, r));
     printf("%s, %s, batch %lld, %d thread%s", s->name, o->train ? "training step" : "inference",
-           (long long)o->net.batch, r->threads, r->threads == 1 ? "" : "s");
+           (long long)r->batch, r->threads, r->threads == 1 ? "" : "s");
     if (r->streams > 1)
         printf(" in each of %d streams", r->streams);
     printf(", %s\n", r->isa);
@@ -111,7 +111,7 @@ ew_err ew_bench_print(const struct ew_bench_shown *s)
     printf("speed:     %.1f %s/s", r->images_per_s,
            ew_text_samples(ew_plan_input(s->p, 0)->shape.rank == 5));
     if (o->qps > 0)
-        printf(", asked for %g", o->qps * (double)o->net.batch);
+        printf(", asked for %g", o->qps * (double)r->batch);
     printf("\n");
     printf("memory:    planned %s, resident %s\n",
            ew_text_bytes((int64_t)(r->plan.arena_bytes + r->plan.weight_bytes), a),
@@ -155,7 +155,7 @@ ew_err ew_bench_print_json(const struct ew_bench_shown *s)
     ew_json_object(&j, NULL);
     ew_json_str(&j, "name", s->name);
     ew_json_str(&j, "mode", o->train ? "train" : "infer");
-    ew_json_int(&j, "batch", o->net.batch);
+    ew_json_int(&j, "batch", r->batch);
     ew_json_int(&j, "threads", r->threads);
     ew_json_str(&j, "isa", r->isa);
     ew_json_str(&j, "device", ew_backend_info(ew_plan_backend(p))->device);

@@ -103,8 +103,10 @@ static ew_err print(const struct ew_cmd_call *c, const struct ew_graph *g,
     const struct opts *o = c->opts;
     char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS], d[EW_TEXT_CHARS];
     if (!c->json) {
-        printf("%s: %s, %s, batch %s, for %s %s\n", o->output, i->name, i->precision, o->batch,
-               i->arch, i->isa);
+        printf("%s: %s, %s, batch %lld", o->output, i->name, i->precision, (long long)i->batch_min);
+        if (i->batch_max > i->batch_min)
+            printf("-%lld", (long long)i->batch_max);
+        printf(", for %s %s\n", i->arch, i->isa);
         printf("file %s, of which runs read %s; activations %s a context\n",
                ew_text_bytes(i->file_bytes, a), ew_text_bytes(i->packed_bytes, b),
                ew_text_bytes(i->activation_bytes, d));

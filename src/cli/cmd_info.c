@@ -220,7 +220,10 @@ static ew_err print_summary(const struct ew_graph *g, const struct info *n, int6
         printf("\n%s, input %s\n", g->name, ew_shape_text(&g->values[g->inputs[0]].t.shape, shape));
     ew_table_init(&t, "lrl");
     row(&t, "parameters", f->params, "");
-    row(&t, "MACs", f->macs, "of convolutions and dense layers, one image");
+    const int64_t images = ew_graph_images(g); /* more than one where the file fixes it */
+    snprintf(note, sizeof(note), "of convolutions and dense layers, %lld images, the file's batch",
+             (long long)images);
+    row(&t, "MACs", f->macs, images > 1 ? note : "of convolutions and dense layers, one image");
     row(&t, "FLOPs", f->flops, "all arithmetic, a MAC being two");
     row(&t, "FLOPs (thop)", f->flops_thop, "2 x thop's MACs");
     snprintf(note, sizeof(note), "operators on the longest path, of %lld", (long long)f->cdl_nodes);
@@ -269,12 +272,13 @@ static ew_err show(struct ew_graph *g, const struct ew_cmd_call *c,
     const struct opts *o = c->opts;
     struct info n;
     EW_TRY(collect(g, o->net.batch, &n));
+    const int64_t fixed = ew_graph_images(g), batch = fixed > 1 ? fixed : o->net.batch;
     EW_TRY(find_family(c->args[0], &o->net, &n));
     EW_TRY(ew_info_write(g, &o->files));
     if (c->json)
-        return print_json(g, &n, o->net.batch, file);
+        return print_json(g, &n, batch, file);
     EW_TRY(print_layers(g));
-    return print_summary(g, &n, o->net.batch);
+    return print_summary(g, &n, batch);
 }
 
 static ew_err show_network(const struct ew_cmd_call *c, const struct ew_onnx_summary *file)

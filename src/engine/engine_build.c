@@ -76,19 +76,15 @@ static bool batch_varies(const struct ew_graph *g)
     return false;
 }
 
-static int64_t first_dim(const struct ew_graph *g)
-{
-    const struct ew_shape *s = g->n_inputs ? &g->values[g->inputs[0]].t.shape : NULL;
-    return s && s->rank ? s->dim[0] : 1;
-}
-
 /* A copy at batch_min with all passes done, as they hold for every batch. */
 static ew_err make_graph(struct build *b, const struct ew_graph *g)
 {
-    const struct ew_engine_card *c = &b->file.card;
-    EW_CHECK(batch_varies(g) || (c->batch_min == 1 && c->batch_max == 1) ||
-                 (c->batch_min == c->batch_max && first_dim(g) == c->batch_min),
-             EW_ERR_ARG, "the batch of %s is fixed at %lld", g->name, (long long)first_dim(g));
+    struct ew_engine_card *c = &b->file.card;
+    if (!batch_varies(g) && c->batch_min == 1 && c->batch_max == 1) /* nothing else was asked for */
+        c->batch_min = c->batch_max = ew_graph_images(g);
+    EW_CHECK(
+        batch_varies(g) || (c->batch_min == c->batch_max && ew_graph_images(g) == c->batch_min),
+        EW_ERR_ARG, "the batch of %s is fixed at %lld", g->name, (long long)ew_graph_images(g));
     EW_TRY(ew_graph_clone(g, &b->source));
     EW_TRY(ew_graph_set_batch(b->source, c->batch_min));
     EW_TRY(ew_graph_clone(b->source, &b->file.graph));

@@ -327,6 +327,20 @@ ew_err ew_graph_batch(const struct ew_graph *g, int64_t *out)
     return EW_OK;
 }
 
+int64_t ew_graph_images(const struct ew_graph *g)
+{
+    int64_t first = 1;
+    for (int i = g->n_inputs - 1; i >= 0; i--) {
+        const struct ew_value *v = &g->values[g->inputs[i]];
+        if (v->t.shape.rank == 0)
+            continue;
+        first = v->t.shape.dim[0];
+        if (v->dynamic & 1)
+            break;
+    }
+    return ew_max_i64(first, 1);
+}
+
 /* ---- Weights ---- */
 
 void ew_graph_mark_params(struct ew_graph *g)

@@ -128,6 +128,8 @@ ew_err ew_graph_set_batch(struct ew_graph *g, int64_t batch);
 /* The batch of the inputs whose batch is dynamic; fails where they differ.  1 where there is none.
  */
 ew_err ew_graph_batch(const struct ew_graph *g, int64_t *out);
+/* How many images a run takes: the batch, or where it is fixed what the first input has. */
+int64_t ew_graph_images(const struct ew_graph *g);
 
 /* Shapes, types and known values of every value, from the inputs' shapes. */
 ew_err ew_graph_infer(struct ew_graph *g);

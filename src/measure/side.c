@@ -88,7 +88,7 @@ ew_err ew_side_take(struct ew_graph *g, const char *name, const struct ew_side_o
                             .form = o->reference ? "reference"
                                     : o->plain   ? "plain graph"
                                                  : "network"};
-    EW_TRY(ew_graph_batch(g, &out->batch));
+    out->batch = ew_graph_images(g);
     EW_TRY(one_image_facts(g, &out->facts));
     EW_TRY(ew_plan_compile(g, &po, &out->p));
     describe(out);

@@ -151,18 +151,17 @@ static ew_err time_runs(struct ew_single_bench *b, const struct ew_single_runs *
 ew_err ew_single_bench_run(struct ew_single_bench *b, const struct ew_single_runs *runs,
                            struct ew_single_result *r)
 {
-    int64_t batch = 1;
     struct ew_plan *p = b->plans[0];
     const struct ew_device_info *device = ew_backend_info(ew_plan_backend(p));
     *r = (struct ew_single_result){
         .threads = device->threads, .isa = device->target, .streams = b->n};
-    EW_TRY(ew_graph_batch(b->g, &batch));
+    r->batch = ew_graph_images(b->g);
     EW_TRY(time_runs(b, runs, r));
     ew_plan_stats(p, &r->plan);
     EW_TRY(time_steps(b, runs->load.iters, r));
     r->images_per_s = b->n == 1 && runs->load.qps <= 0
-                          ? 1e3 * (double)batch / r->time.median_ms
-                          : (double)(batch * r->load.n) / r->load.wall_s;
+                          ? 1e3 * (double)r->batch / r->time.median_ms
+                          : (double)(r->batch * r->load.n) / r->load.wall_s;
     r->resident = ew_bench_resident();
     r->resident_peak = ew_bench_resident_peak();
     return runs->profile ? profile(p, runs->load.iters, r) : EW_OK;

@@ -52,6 +52,7 @@ struct ew_single_result {
     struct ew_bench_stats time;
     struct ew_load_result load;
     struct ew_plan_stats plan;
+    int64_t batch; /* the one asked for, or the file's, where it is fixed */
     double images_per_s;
     double steps_ms; /* median without copies to and from the device; 0: there are none */
     int64_t resident, resident_peak;

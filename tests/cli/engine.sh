@@ -17,6 +17,10 @@ printf 'images/grey.png\n' | edgewise run a.ewe - --json | grep -cE '"(class|rea
 edgewise run a.ewe images --fps 200 --seconds 0.1 --budget 1000 --json | grep -E '"(frames|fps|budget_ms)"'
 edgewise info a.ewe | grep -vE '^(file|packed|activations|kernels)' | sed 's/, for .*//'
 edgewise info a.ewe --json | grep -E '"(form|precision|params|cdl|channels_last|repacked)"'
+# A file whose batch is fixed: its engine, and what is counted by images, has that one.
+edgewise export lenet5 --batch 3 -o fixed.onnx >/dev/null 2>&1
+edgewise compile fixed.onnx -o fixed.ewe 2>/dev/null | sed 's/, for .*//; /^file/d'
+edgewise bench fixed.ewe --iters 3 --warmup 0 2>/dev/null | head -n 1 | cut -d, -f 1-3
 # What is wrong is said in one line.
 edgewise export a.ewe -o a.onnx || echo "status $?"
 edgewise run a.ewe --random --reference || echo "status $?"
