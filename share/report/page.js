@@ -215,6 +215,12 @@ const edgewise = (() => {
     const at = (align) => ({color: c.ink, fontSize: narrow ? 11 : 12, align});
     const out = [axis(f.left, c, {type: 'value', scale, nameTextStyle: at('left')})];
     out[0].axisLabel.formatter = tick;
+    if (f.kind === 'bars' && !f.log) { // a deviation of many times the values would leave nothing of the bars
+      const points = f.series.filter((s) => !s.right).flatMap((s) => s.points);
+      const top = Math.max(...points.map((p) => p.y)), reach = Math.max(...points.map((p) => p.high || 0));
+      const unit = 10 ** Math.floor(Math.log10(2 * top));
+      if (top > 0 && reach > 4 * top) out[0].max = Math.ceil(2 * top / unit) * unit;
+    }
     if (f.log) {
       const least = Math.min(...f.series.flatMap((s) => s.points.map((p) => p.y)).filter((y) => y > 0));
       const foot = 10 ** Math.floor(Math.log10(least) - 0.1); // the least bar has a height too

@@ -106,6 +106,7 @@ static void find_scales(struct canvas *c)
 {
     const struct ew_figure *f = c->f;
     const bool from_zero = f->desc->kind != EW_FIGURE_POINTS && f->desc->kind != EW_FIGURE_BOXES;
+    double top = 0; /* of bars: a deviation of many times that would leave nothing of them */
     c->x = (struct scale){INFINITY, -INFINITY, 0};
     c->y[0] = c->y[1] = (struct scale){from_zero ? 0 : INFINITY, from_zero ? 0 : -INFINITY, 0};
     for (int i = 0; i < f->n_series; i++) {
@@ -115,6 +116,7 @@ static void find_scales(struct canvas *c)
         for (int j = 0; j < s->n_points; j++) {
             const struct ew_point *p = &s->points[j];
             widen(&c->x, p->x);
+            top = s->right ? top : fmax(top, p->y);
             widen(&c->y[s->right], s->stacked ? stacked(f, f->n_series, p->x) : p->y);
             if (s->shape == EW_SHAPE_BOX) {
                 widen(&c->y[0], p->group->y[s->measure].low);
@@ -125,6 +127,8 @@ static void find_scales(struct canvas *c)
             }
         }
     }
+    if (f->desc->kind == EW_FIGURE_BARS && top > 0 && c->y[0].max > 4 * top)
+        c->y[0].max = 2 * top;
     if (by_category(f))
         c->x = (struct scale){-0.5, f->n_categories - 0.5, 1};
     else if (f->desc->log_x)
@@ -321,7 +325,7 @@ static void whisker(const struct canvas *c, const struct ew_series *s, const str
 {
     if (isfinite(p->low) && isfinite(p->high) && p->high > p->low)
         fprintf(c->out, "<path class=\"whisker\" d=\"M%.1f %.1fh6m-3 0V%.1fm-3 0h6\"/>", x - 3,
-                py(c, s->right, p->low), py(c, s->right, p->high));
+                py(c, s->right, p->low), fmax(py(c, s->right, p->high), TOP));
 }
 
 static void draw_bars(const struct canvas *c, int n, int place)
