@@ -11,6 +11,11 @@ for id in TRAIN-fig1 TRAIN-fig77 SCALE-fig8; do
 done
 edgewise reproduce -o all.html 2>&1
 grep -c 'TRAIN-fig8' all.html
+# STL-10's table is made of STL-10's jobs, also reduced: there were none, and CIFAR-10's stood under its name.
+for study in nx-scratch nx-transfer; do
+    edgewise study $study --quick --dry-run --only stl10-alexnet,stl10-shufflenet,stl10-squeezenet,stl10-resnet50,stl10-mobilenet 2>/dev/null |
+        grep -oE '(stl10|cifar10)-[a-z]+' | sort -u
+done
 # On a model of the board: the modes' figure with what was published, and what their shapes have in common.
 edgewise reproduce TRAIN-fig9a --simulate agx-xavier --only lenet --still >out.txt 2>log.txt
 grep -c '^[a-n]  ' out.txt
