@@ -150,7 +150,7 @@ struct ew_node_call {
 struct ew_plan {
     struct ew_graph *g;      /* at the batch of one part */
     struct ew_graph *source; /* the caller's */
-    struct ew_graph *clone;  /* owned, where the batch is split; else NULL */
+    struct ew_graph *clone;  /* its copy, where another graph runs than it is; else NULL */
     struct ew_plan_opts opts;
     struct ew_backend *be;
     struct ew_backend *host; /* where nodes run that `be` has no kernel for; `be` itself, where that
