@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The micro-kernel of 8-bit products, once for every number of rows and width, and what becomes of
  * its sums. */
+#include "backend/cpu/kernel/common/formed.h"
 #include "backend/cpu/kernel/int8/int8_gemm.h"
 
 #define AHEAD     8  /* words of k that weights are fetched ahead */
@@ -254,7 +255,7 @@ INLINE void sum_up(const struct qmicro *m, struct qsums *s, const struct form f)
     }
 }
 
-INLINE void run_rows(const struct qmicro *m, const int rows, const int vectors)
+FORMED void run_rows(const struct qmicro *m, const int rows, const int vectors)
 {
     struct qsums s;
     begin(m, &s, rows, vectors);
@@ -265,7 +266,7 @@ INLINE void run_rows(const struct qmicro *m, const int rows, const int vectors)
     finish(m, &s, rows, vectors);
 }
 
-INLINE void run_pairs(const struct qmicro *m, const int rows)
+FORMED void run_pairs(const struct qmicro *m, const int rows)
 {
     struct qsums s = {0};
     sum_up(m, &s, (struct form){rows, SIDE, WORDS_PAIRS});

@@ -5,6 +5,7 @@
  * measured from the channel's first one in it (so that a large mean does not swamp the variance),
  * and finish adds the splits up in double, in order. */
 #include "backend/cpu/kernel/common/act.h"
+#include "backend/cpu/kernel/common/formed.h"
 #include "backend/cpu/kernel/norm/norm_rows.h"
 #include "backend/cpu/kernel/norm/norm_stats.h"
 
@@ -186,7 +187,7 @@ struct rows {
 };
 
 /* Of all channels. */
-INLINE void each_block(const struct ew_batch_norm *b, const struct rows r, float *sums,
+FORMED void each_block(const struct ew_batch_norm *b, const struct rows r, float *sums,
                        const enum pass pass, const enum ew_act act)
 {
     for (int64_t row = r.from; row < r.to; row += r.step) {

@@ -25,6 +25,7 @@
 
 #include "backend/cpu/kernel/common/act.h"
 #include "backend/cpu/kernel/common/fetch.h"
+#include "backend/cpu/kernel/common/formed.h"
 #include "backend/cpu/kernel/winograd/winograd.h"
 
 #define PRODUCTS (WINO_POINTS * WINO_POINTS) /* at most */
@@ -178,7 +179,7 @@ INLINE void input_vector(const struct job *j, float *v, int64_t c, int64_t n,
 }
 
 /* From `base` on among the channels of all taps. */
-INLINE void input_tile(const struct job *j, int64_t tile, int64_t base, const struct wino_form f)
+FORMED void input_tile(const struct job *j, int64_t tile, int64_t base, const struct wino_form f)
 {
     const int64_t channels = frame_channels(&j->conv->shape);
     int64_t c = 0;
@@ -397,7 +398,7 @@ INLINE void output_points(const float *m, int64_t step, vec out[WINO_OUT][WINO_O
     }
 }
 
-INLINE void output_tile(const struct job *j, int64_t tile, int64_t o, const struct wino_form f)
+FORMED void output_tile(const struct job *j, int64_t tile, int64_t o, const struct wino_form f)
 {
     const struct ew_conv *c = j->conv;
     const struct ew_conv_shape *s = &c->shape;

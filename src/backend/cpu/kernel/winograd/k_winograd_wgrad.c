@@ -17,6 +17,7 @@
  * and their taps at once, while U is in L2 (`whole` below). */
 #include <math.h>
 
+#include "backend/cpu/kernel/common/formed.h"
 #include "backend/cpu/kernel/gemm/micro.h"
 #include "backend/cpu/kernel/gemm/wgrad_sum.h"
 #include "backend/cpu/kernel/winograd/winograd.h"
@@ -264,7 +265,7 @@ INLINE void input_vector(const struct job *j, float *v, int64_t c, int64_t n,
     }
 }
 
-INLINE void input_tile(const struct job *j, float *v, const struct wino_form f)
+FORMED void input_tile(const struct job *j, float *v, const struct wino_form f)
 {
     int64_t c = 0;
     for (; c + LANES <= j->p.cin; c += LANES)
@@ -353,7 +354,7 @@ INLINE int64_t rows_of(const struct job *j, int64_t b)
     return min_i64(j->p.rows, j->f->shape.cout - b * j->p.rows);
 }
 
-INLINE void spread_tile(const struct job *j, int64_t at, const struct wino_form f)
+FORMED void spread_tile(const struct job *j, int64_t at, const struct wino_form f)
 {
     for (int64_t b = 0; b < j->p.o_blocks; b++)
         for (int64_t i = 0; i < rows_of(j, b); i += LANES)
@@ -544,7 +545,7 @@ INLINE void taps_line(const vec *u, vec *g, const struct wino_form f)
 }
 
 /* One output, n channels from c on, into dw [taps][C]. */
-INLINE void taps_vector(const struct job *j, const float *u, float *dw, int64_t n,
+FORMED void taps_vector(const struct job *j, const float *u, float *dw, int64_t n,
                         const struct wino_form f)
 {
     const int points = points_of(f);
