@@ -173,6 +173,15 @@ static ew_err remember(struct sweep *s, int from, const int *perm, int to)
     return EW_OK;
 }
 
+/* The permuted copy of `from` that exists already; -1: none. */
+static int find_made(const struct sweep *s, int from, int rank, const int *perm)
+{
+    for (int m = from < s->cap_first ? s->first_made[from] : -1; m >= 0; m = s->made[m].next)
+        if (memcmp(s->made[m].perm, perm, (size_t)rank * sizeof(int)) == 0)
+            return s->made[m].to;
+    return -1;
+}
+
 /* New value `from` seen through `perm`, as a value of its own. */
 static ew_err materialise(struct sweep *s, int from, int rank, const int *perm, int *out)
 {
@@ -180,12 +189,9 @@ static ew_err materialise(struct sweep *s, int from, int rank, const int *perm, 
         *out = from;
         return EW_OK;
     }
-    for (int m = from < s->cap_first ? s->first_made[from] : -1; m >= 0; m = s->made[m].next) {
-        if (memcmp(s->made[m].perm, perm, (size_t)rank * sizeof(int)) == 0) {
-            *out = s->made[m].to;
-            return EW_OK;
-        }
-    }
+    *out = find_made(s, from, rank, perm);
+    if (*out >= 0)
+        return EW_OK;
     if (is_constant(s, from)) {
         EW_TRY(permute_constant(s, from, perm, out));
     } else if (is_late(s, from)) {
@@ -320,6 +326,17 @@ static bool stays(const struct ew_node *n, int i)
     return i < 32 && (n->op->known_in >> i & 1) && !(n->op->flags & EW_OP_ELEMENTWISE);
 }
 
+/* True where the value is there, or has been made for another reader, as the node needs it to work
+ * through `perm`. */
+static bool is_there(const struct sweep *s, const struct lazy *l, const int *perm)
+{
+    int seen[EW_MAX_RANK];
+    inverse(perm, l->rank, seen);
+    compose(l->perm, seen, l->rank, seen);
+    return is_identity(seen, l->rank) ||
+           (l->value >= 0 && find_made(s, l->value, l->rank, seen) >= 0);
+}
+
 /* Transposes that the node's inputs of full rank would need to be seen through `perm`; -1: cannot.
  */
 static int price(struct sweep *s, const struct ew_node *n, int rank, const int *perm)
@@ -334,7 +351,7 @@ static int price(struct sweep *s, const struct ew_node *n, int rank, const int *
             continue;
         if (v->t.shape.rank != rank)
             return is_identity(perm, rank) ? transposes : -1;
-        transposes += memcmp(s->lazy[n->in[i]].perm, perm, (size_t)rank * sizeof(int)) != 0;
+        transposes += !is_there(s, &s->lazy[n->in[i]], perm);
     }
     return transposes;
 }
