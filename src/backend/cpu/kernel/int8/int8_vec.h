@@ -687,21 +687,26 @@ INLINE vbytes lookup(vbytes x, const uint8_t *table)
 }
 #elif defined(EW_ISA_IS_avx2)
 /* Sixteen bytes in both halves of a vector, which look at rows 2 i and 2 i + 1 of 16 bytes of the
- * table.  A byte of row r is 0x70 to 0x7f after 16 r are taken off and 0x70 added, others are
- * above, for which vpshufb gives 0. */
+ * table by their low bits; then each of the four upper bits halves what was found. */
 INLINE vbytes lookup(vbytes x, const uint8_t *table)
 {
-    const __m256i bias = _mm256_set1_epi8(0x70), rows = _mm256_set1_epi8(32);
-    const __m256i first = _mm256_inserti128_si256(_mm256_setzero_si256(), _mm_set1_epi8(16), 1);
-    __m256i at = _mm256_sub_epi8(_mm256_broadcastsi128_si256((__m128i)x), first);
-    __m256i y = _mm256_setzero_si256();
+    const __m256i by_128 = _mm256_broadcastsi128_si256((__m128i)x);
+    const __m256i by_64 = _mm256_add_epi8(by_128, by_128), by_32 = _mm256_add_epi8(by_64, by_64);
+    const __m256i by_16 = _mm256_add_epi8(by_32, by_32);
+    const __m256i low = _mm256_and_si256(by_128, _mm256_set1_epi8(15));
+    __m256i y[8];
     UNROLL
-    for (int i = 0; i < 8; i++) {
-        const __m256i two = _mm256_loadu_si256((const void *)(table + 32 * i));
-        y = _mm256_or_si256(y, _mm256_shuffle_epi8(two, _mm256_adds_epu8(at, bias)));
-        at = _mm256_sub_epi8(at, rows);
-    }
-    return (vbytes)_mm_or_si128(_mm256_castsi256_si128(y), _mm256_extracti128_si256(y, 1));
+    for (int i = 0; i < 8; i++)
+        y[i] = _mm256_shuffle_epi8(_mm256_loadu_si256((const void *)(table + 32 * i)), low);
+    UNROLL
+    for (int i = 0; i < 4; i++)
+        y[i] = _mm256_blendv_epi8(y[2 * i], y[2 * i + 1], by_32);
+    UNROLL
+    for (int i = 0; i < 2; i++)
+        y[i] = _mm256_blendv_epi8(y[2 * i], y[2 * i + 1], by_64);
+    const __m256i both = _mm256_blendv_epi8(y[0], y[1], by_128);
+    return (vbytes)_mm_blendv_epi8(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1),
+                                   _mm256_castsi256_si128(by_16));
 }
 #else
 INLINE vbytes lookup(vbytes x, const uint8_t *table)

@@ -161,9 +161,15 @@ INLINE void finish_pixel(const struct span *s, const vint sum[PARTS], int pixel)
     const float *ratio = (const float *)(const void *)s->words;
     const struct qplain p = plain_of(s->end);
     const v16 q = narrow2(requantize(sum[0], load(ratio)), requantize(sum[1], load(ratio + LANES)));
-    const vbytes bytes = plain_bytes(q, &p);
-    store_bytes(s->y + pixel * s->y_step, s->end->table ? lookup(bytes, s->end->table) : bytes,
-                BLOCK);
+    store_bytes(s->y + pixel * s->y_step, plain_bytes(q, &p), BLOCK);
+}
+
+/* A table, on pixels that have just been stored: beside the sums it has no registers. */
+static __attribute__((noinline)) void look_up_pixels(const struct span *s, int pixels)
+{
+    uint8_t *y = s->y;
+    for (int p = 0; p < pixels; p++, y += s->y_step)
+        store_bytes(y, lookup(load_bytes(y, BLOCK), s->end->table), BLOCK);
 }
 #endif
 
@@ -210,6 +216,10 @@ INLINE void span_fixed(const struct span *s, const struct form f)
     UNROLL
     for (int p = 0; p < f.pixels; p++)
         finish_pixel(s, sum[p], p);
+#if !defined(EW_ISA_IS_avx512vnni)
+    if (s->end->table)
+        look_up_pixels(s, f.pixels);
+#endif
 }
 
 #define SPAN_CASE(high, across, stride, n)                                                         \

@@ -76,6 +76,11 @@ void EW_K(int8_table_run)(const struct ew_qtable *t, int64_t begin, int64_t end)
         const int64_t n = min_i64(BIG, end - i);
         store_big(t->y + i, (vbig)lookup64((__m512i)load_big(t->x + i, n), t->table), n);
     }
+#elif defined(EW_ISA_IS_avx2)
+    for (int64_t i = begin; i < end; i += WIDE) {
+        const int64_t n = min_i64(WIDE, end - i);
+        store_bytes(t->y + i, lookup(load_bytes(t->x + i, n), t->table), n);
+    }
 #else
     for (int64_t i = begin; i < end; i++)
         t->y[i] = t->table[t->x[i]];
