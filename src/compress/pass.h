@@ -40,6 +40,8 @@ ew_err ew_pass_fold_flatten_own(struct ew_graph *g);
 /* Taps of constant filters that only ever see padding are cut off; for the present input size
  * alone. */
 ew_err ew_pass_trim_taps(struct ew_graph *g);
+/* Products with constant matrices, and biases behind them, become convolutions of one tap. */
+ew_err ew_pass_matmul_conv(struct ew_graph *g);
 /* Activations and additions after a convolution become its epilogue. */
 ew_err ew_pass_fuse_epilogue(struct ew_graph *g);
 

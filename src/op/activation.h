@@ -15,7 +15,8 @@
     X(HARD_SIGMOID, "hard_sigmoid") /* clip(x * lo + hi, 0, 1) */                                  \
     X(SILU,         "silu")                                                                        \
     X(SIGMOID,      "sigmoid")                                                                     \
-    X(TANH,         "tanh")
+    X(TANH,         "tanh")                                                                        \
+    X(GELU,         "gelu")         /* the exact one */
 /* clang-format on */
 
 enum ew_act {

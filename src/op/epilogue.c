@@ -36,6 +36,8 @@ double ew_act_apply(const struct ew_epilogue_attr *e, double x)
         return 1 / (1 + exp(-x));
     case EW_ACT_TANH:
         return tanh(x);
+    case EW_ACT_GELU:
+        return 0.5 * x * erfc(-x * M_SQRT1_2);
     case EW_ACT_NONE:
     case EW_ACT_COUNT:
         break;
@@ -67,6 +69,8 @@ double ew_act_slope(const struct ew_epilogue_attr *e, double x)
         return sigmoid(x) * (1 - sigmoid(x));
     case EW_ACT_TANH:
         return 1 - tanh(x) * tanh(x);
+    case EW_ACT_GELU:
+        return 0.5 * erfc(-x * M_SQRT1_2) + x * exp(-0.5 * x * x) / sqrt(2 * M_PI);
     case EW_ACT_NONE:
     case EW_ACT_COUNT:
         break;
@@ -141,6 +145,9 @@ bool ew_act_of_call(const struct ew_call *c, struct ew_epilogue_attr *out)
         const struct ew_scale_attr *a = c->attr;
         lo = a->alpha;
         hi = a->beta;
+    } else if (act == EW_ACT_GELU &&
+               ((const struct ew_gelu_attr *)c->attr)->approximate == EW_GELU_TANH) {
+        return false;
     }
     if (isnan(lo) || isnan(hi))
         return false; /* no file of engines can say it */

@@ -31,6 +31,73 @@ static const struct ew_node *made_by(const struct ew_graph *g, int value, const 
     return k >= 0 && g->nodes[k].op == op ? &g->nodes[k] : NULL;
 }
 
+/* A product of numbers, at most one x and at most one 1 + erf(z): gelu's parts. */
+struct factors {
+    double scale;
+    int x, z; /* -1: none */
+    bool fits;
+};
+
+/* A number that the file gives, which widens nothing. */
+static bool is_number(const struct ew_graph *g, int value, double *out)
+{
+    const struct ew_value *v = value < 0 ? NULL : &g->values[value];
+    if (!v || v->kind == EW_VALUE_INPUT || !v->t.data || ew_tensor_count(&v->t) != 1 ||
+        v->t.shape.rank > 1)
+        return false;
+    *out = ew_tensor_get(&v->t, 0);
+    return true;
+}
+
+/* z where the value is 1 + erf(z), else -1. */
+static int find_erf(const struct ew_graph *g, int value)
+{
+    const struct ew_node *sum = made_by(g, value, &ew_op_add);
+    double one;
+    for (int i = 0; sum && i < 2; i++) {
+        const struct ew_node *erf = made_by(g, sum->in[i], &ew_op_erf);
+        if (erf && is_number(g, sum->in[1 - i], &one) && fabs(one - 1) < 1e-6)
+            return erf->in[0];
+    }
+    return -1;
+}
+
+static void take_factor(const struct ew_graph *g, int value, int depth, struct factors *f)
+{
+    const struct ew_node *mul = depth ? made_by(g, value, &ew_op_mul) : NULL;
+    const struct ew_node *div = depth ? made_by(g, value, &ew_op_div) : NULL;
+    const int z = find_erf(g, value);
+    double number;
+    if (is_number(g, value, &number)) {
+        f->scale *= number;
+    } else if (mul) {
+        take_factor(g, mul->in[0], depth - 1, f);
+        take_factor(g, mul->in[1], depth - 1, f);
+    } else if (div && is_number(g, div->in[1], &number)) {
+        f->scale /= number;
+        take_factor(g, div->in[0], depth - 1, f);
+    } else if (z >= 0) {
+        f->fits &= f->z < 0;
+        f->z = z;
+    } else {
+        f->fits &= f->x < 0;
+        f->x = value;
+    }
+}
+
+/* x where a b is x / 2 (1 + erf(x / sqrt 2)), in whatever order it is written, else -1. */
+static int find_gelu(const struct ew_graph *g, int a, int b)
+{
+    struct factors f = {1, -1, -1, true}, root = f;
+    take_factor(g, a, 1, &f);
+    take_factor(g, b, 1, &f);
+    if (!f.fits || f.x < 0 || f.z < 0 || fabs(f.scale - 0.5) > 1e-6)
+        return -1;
+    take_factor(g, f.z, 1, &root);
+    const bool same = root.fits && root.z < 0 && root.x == f.x;
+    return same && fabs(root.scale - M_SQRT1_2) < 1e-6 ? f.x : -1;
+}
+
 /* Files say "x times a gate of x" where we have one operator: NULL where it is something else. */
 static const struct ew_op *find_gated(const struct ew_graph *g, int x, int gate)
 {
@@ -56,6 +123,9 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
         if (op)
             return ew_graph_add(g, op, n->name, NULL, &n->in[x], 1, out, 1);
     }
+    const int x = n->n_in == 2 ? find_gelu(g, n->in[0], n->in[1]) : -1;
+    if (x >= 0)
+        return ew_graph_add(g, &ew_op_gelu, n->name, NULL, &x, 1, out, 1);
     return ew_onnx_import_default(g, &ew_op_mul, n, NULL, out);
 }
 

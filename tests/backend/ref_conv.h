@@ -142,6 +142,8 @@ static inline double ref_act(enum ew_act act, double x, double lo, double hi)
         return 1 / (1 + exp(-x));
     case EW_ACT_TANH:
         return tanh(x);
+    case EW_ACT_GELU:
+        return 0.5 * x * erfc(-x * sqrt(0.5));
     default:
         return x;
     }

@@ -19,7 +19,7 @@ static const struct ew_cuda_act acts[] = {
     {EW_CUDA_ACT_TANH, 0, 0},
 };
 
-_Static_assert((int)EW_CUDA_ACT_TANH == (int)EW_ACT_TANH && EW_ACT_COUNT == 9, "one numbering");
+_Static_assert((int)EW_CUDA_ACT_GELU == (int)EW_ACT_GELU && EW_ACT_COUNT == 10, "one numbering");
 
 static struct ew_epilogue_attr attr_of(struct ew_cuda_act a)
 {

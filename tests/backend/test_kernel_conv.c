@@ -115,6 +115,7 @@ static const struct ew_epilogue ends[] = { /* pointers only say whether there is
     {.act = EW_ACT_RELU, .add_after = true},
     {.act = EW_ACT_LEAKY, .lo = 0.1f},
     {.act = EW_ACT_TANH},
+    {.act = EW_ACT_GELU},
 };
 /* clang-format on */
 

@@ -283,11 +283,65 @@ static void outputs_keep_their_names(void)
     ew_graph_free(g);
 }
 
+/* x [2, 5, 6] times a matrix, a row that is added, gelu, and x behind another product: as a block
+ * of a transformer has them.  `left`: the row stands on the left. */
+static struct ew_graph *perceptron(bool left)
+{
+    const struct ew_shape xs = {3, {2, 5, 6}}, rows[] = {{3, {1, 1, 8}}, {1, {6}}};
+    const struct ew_shape mats[] = {{2, {6, 8}}, {2, {8, 6}}};
+    static float w[48];
+    struct ew_graph *g = NULL;
+    int x, y, in[2];
+    for (int i = 0; i < 48; i++)
+        w[i] = cosf((float)i);
+    EW_EXPECT_OK(ew_graph_new("perceptron", &g));
+    EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &xs, &x));
+    y = x;
+    for (int i = 0; i < 2; i++) {
+        const struct ew_tensor m = {.dtype = EW_F32, .shape = mats[i], .data = w};
+        const struct ew_tensor b = {.dtype = EW_F32, .shape = rows[i], .data = w + 3};
+        in[0] = y;
+        EW_EXPECT_OK(ew_graph_const(g, "w", EW_VALUE_PARAM, &m, true, &in[1]));
+        EW_EXPECT_OK(ew_graph_add(g, ew_op_find("matmul"), "m", NULL, in, 2, &in[left], 1));
+        EW_EXPECT_OK(ew_graph_const(g, "b", EW_VALUE_PARAM, &b, true, &in[!left]));
+        EW_EXPECT_OK(ew_graph_add(g, ew_op_find("add"), "a", NULL, in, 2, &y, 1));
+        if (i == 0)
+            EW_EXPECT_OK(ew_graph_add(g, ew_op_find("gelu"), "g", NULL, &y, 1, &y, 1));
+    }
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("add"), "r", NULL, (const int[]){x, y}, 2, &y, 1));
+    EW_EXPECT_OK(ew_graph_rename(g, y, "logits"));
+    EW_EXPECT_OK(ew_graph_output(g, y));
+    return g;
+}
+
+static void a_perceptron_is_two_convolutions(void)
+{
+    for (int left = 0; left < 2; left++) {
+        struct ew_graph *a = perceptron(left), *b = perceptron(left);
+        EW_EXPECT_OK(ew_pass_all(b));
+        EW_EXPECT_INT(b->n_nodes, 2);
+        EW_EXPECT_INT(count(b, "conv"), 2);
+        EW_EXPECT_STR(b->values[b->outputs[0]].name, "logits");
+        struct ew_plan *p = ew_run_sine(a, true), *q = ew_run_sine(b, true);
+        struct ew_plan *fast = ew_run_sine(a, false);
+        if (p && q && fast) {
+            expect_same(p, q);
+            expect_same(p, fast);
+        }
+        ew_plan_free(p);
+        ew_plan_free(q);
+        ew_plan_free(fast);
+        ew_graph_free(a);
+        ew_graph_free(b);
+    }
+}
+
 static const struct ew_test tests[] = {
     EW_TEST(equalize_shares_the_difference),   EW_TEST(resnet_is_convolutions),
     EW_TEST(mobilenet_has_no_activation_left), EW_TEST(densenet_has_no_activation_left),
     EW_TEST(vgg_has_no_transpose_left),        EW_TEST(one_pixel_leaves_one_tap),
-    EW_TEST(pads_become_the_convolutions_own), EW_TEST(outputs_keep_their_names)};
+    EW_TEST(pads_become_the_convolutions_own), EW_TEST(outputs_keep_their_names),
+    EW_TEST(a_perceptron_is_two_convolutions)};
 
 int main(int argc, char **argv)
 {

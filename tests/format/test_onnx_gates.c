@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Activations that files write as "x times a gate of x" come back as the one operator that they
  * are, and a gate that something else uses too is not lost. */
+#include <math.h>
 #include <string.h>
 
 #include "ew_test.h"
@@ -77,4 +78,57 @@ static void leave_other_products(void)
     ew_graph_free(g);
 }
 
-EW_TEST_MAIN(EW_TEST(come_back), EW_TEST(keep_a_shared_gate), EW_TEST(leave_other_products))
+/* The node that makes a b. */
+static int product(struct ew_graph *g, const char *op, int a, int b)
+{
+    int y = -1;
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find(op), op, NULL, (const int[]){a, b}, 2, &y, 1));
+    return y;
+}
+
+static int number(struct ew_graph *g, double v)
+{
+    int id = -1;
+    EW_EXPECT_OK(ew_graph_const_float(g, "n", (float)v, &id));
+    return id;
+}
+
+enum order { HALF_X, HALF_LAST, HALF_GATE };
+
+/* x / 2 (1 + erf(x root)), in one of the orders in which exporters write it. */
+static struct ew_graph *written_gelu(enum order order, double root, bool divided)
+{
+    int x, gate, y = -1;
+    struct ew_graph *g = graph_of_input(&x);
+    const int z =
+        divided ? product(g, "div", x, number(g, 1 / root)) : product(g, "mul", number(g, root), x);
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("erf"), "erf", NULL, &z, 1, &gate, 1));
+    gate = product(g, "add", gate, number(g, 1));
+    if (order == HALF_X)
+        y = product(g, "mul", product(g, "mul", x, number(g, 0.5)), gate);
+    else if (order == HALF_LAST)
+        y = product(g, "mul", product(g, "mul", x, gate), number(g, 0.5));
+    else
+        y = product(g, "mul", product(g, "mul", number(g, 0.5), gate), x);
+    EW_EXPECT_OK(ew_graph_output(g, y));
+    return through_file(g);
+}
+
+static void gelu_is_one_operator(void)
+{
+    for (int i = 0; i < 6; i++) {
+        struct ew_graph *g = written_gelu((enum order)(i / 2), sqrt(0.5), i % 2);
+        if (!EW_EXPECT(g))
+            return;
+        EW_EXPECT_INT(g->n_nodes, 1);
+        EW_EXPECT_STR(g->nodes[0].op->name, "gelu");
+        ew_graph_free(g);
+        g = written_gelu((enum order)(i / 2), 0.7, i % 2); /* another function */
+        EW_EXPECT_INT(g->n_nodes, 5);
+        EW_EXPECT_STR(g->nodes[4].op->name, "mul");
+        ew_graph_free(g);
+    }
+}
+
+EW_TEST_MAIN(EW_TEST(come_back), EW_TEST(keep_a_shared_gate), EW_TEST(leave_other_products),
+             EW_TEST(gelu_is_one_operator))

@@ -278,7 +278,8 @@ struct ew_act_map {
     enum ew_act act;
     float lo, hi;
     const float *x, *dy;
-    bool from_output; /* backward: x is act's output, which does not do for hard_swish and silu */
+    bool from_output; /* backward: x is act's output, which does not do for hard_swish, silu
+                       * and gelu */
     float *y, *dx;
     bool add; /* to what dx holds */
 };

@@ -52,7 +52,8 @@ enum ew_cuda_act_kind {
     EW_CUDA_ACT_HARD_SIGMOID,
     EW_CUDA_ACT_SILU,
     EW_CUDA_ACT_SIGMOID,
-    EW_CUDA_ACT_TANH
+    EW_CUDA_ACT_TANH,
+    EW_CUDA_ACT_GELU
 };
 
 struct ew_cuda_act {
@@ -125,7 +126,8 @@ struct ew_cuda_epilogue {
     void *y;
 };
 
-/* dx = dy * act'(x); by_output: x is what the activation made (not of hard_swish and silu).
+/* dx = dy * act'(x); by_output: x is what the activation made (not of hard_swish, silu
+ * and gelu).
  * lo, hi: bounds of a clip in device memory, which count instead of the activation's; NULL: none
  * (`bounds`: they do). */
 struct ew_cuda_act_back {

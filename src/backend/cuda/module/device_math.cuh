@@ -104,6 +104,8 @@ __device__ inline float act_apply(const ew_cuda_act &a, float x)
         return sigmoid(x);
     case EW_CUDA_ACT_TANH:
         return tanhf(x);
+    case EW_CUDA_ACT_GELU:
+        return 0.5f * x * erfcf(-x * 0.707106781f);
     }
     return x;
 }
@@ -134,6 +136,8 @@ __device__ inline float act_slope(const ew_cuda_act &a, float x)
         const float t = tanhf(x);
         return 1 - t * t;
     }
+    case EW_CUDA_ACT_GELU:
+        return 0.5f * erfcf(-x * 0.707106781f) + 0.398942280f * x * expf(-0.5f * x * x);
     }
     return 1;
 }

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "backend/cpu/kernel/common/act.h"
-#include "backend/cpu/kernel/common/silu.h"
 #include "backend/cpu/kernel/gemm/implicit_gemm.h"
 #include "backend/cpu/kernel/gemm/micro_strip.h"
 #include "backend/cpu/kernel/norm/norm_rows.h"
@@ -27,7 +26,7 @@ INLINE void finish_as(enum ew_act act, const struct ew_epilogue *e, const struct
         for (int64_t i = 0; i < o->width; i += LANES) {
             const int64_t n = o->width - i;
             const vec sum = load_n(p + i, n);
-            const vec v = act == EW_ACT_SILU ? vsilu_end(sum) : vact(act, sum, e->lo, e->hi);
+            const vec v = vact_end(act, sum, e->lo, e->hi);
             store_n(p + i, o->add ? v + load_n(o->add + o->row[r] + i, n) : v, n);
         }
     }
@@ -55,6 +54,8 @@ static void finish_rows(const struct ew_epilogue *e, const struct outputs *o)
         finish_as(EW_ACT_HARD_SWISH, e, o);
     else if (e->act == EW_ACT_SILU)
         finish_as(EW_ACT_SILU, e, o);
+    else if (e->act == EW_ACT_GELU)
+        finish_as(EW_ACT_GELU, e, o);
     else
         finish_as(e->act, e, o);
 }

@@ -3,30 +3,7 @@
  */
 #include "backend/cpu/kernel/common/act.h"
 
-/* Near 0, x times a polynomial in x^2; beyond 1, 1 - exp(-x^2) times one in 1 / (1 + x), which is
- * erfc(x) exp(x^2).  Both interpolate at Chebyshev nodes; the error is at most 1.5e-7. */
-INLINE vec verf(vec x)
-{
-    const vec z = x * x, far = vmin(vmax(x, -x), splat(4.0f)), t = 1.0f / (far + 1.0f);
-    vec p = splat(7.87587487e-05f), q = splat(0.546705723f);
-    p = p * z - 0.00080168643f;
-    p = p * z + 0.00518908724f;
-    p = p * z - 0.0268542115f;
-    p = p * z + 0.112835944f;
-    p = p * z - 0.37612626f;
-    p = (p * z + 1.12837911f) * x;
-    q = q * t - 1.18477654f;
-    q = q * t + 0.577967942f;
-    q = q * t + 0.511953294f;
-    q = q * t + 0.568983436f;
-    q = q * t - 0.0001783771f;
-    const vec y = 1.0f - vexp(-far * far) * q;
-    return pick(z <= 1.0f, p, pick(x < 0.0f, -y, y));
-}
-
-#define ROOT_HALF  0.707106781f /* sqrt(1 / 2) */
-#define ROOT_2_PI  0.797884561f /* sqrt(2 / pi) */
-#define GELU_CUBIC 0.044715f    /* Hendrycks and Gimpel, 2016 */
+#define GELU_CUBIC 0.044715f /* Hendrycks and Gimpel, 2016 */
 
 INLINE vec map_of(const enum ew_map_kind kind, vec x)
 {
@@ -34,7 +11,7 @@ INLINE vec map_of(const enum ew_map_kind kind, vec x)
     case EW_MAP_ERF:
         return verf(x);
     case EW_MAP_GELU:
-        return 0.5f * x * (1.0f + verf(x * ROOT_HALF));
+        return vgelu(x);
     case EW_MAP_GELU_TANH:
         return 0.5f * x * (1.0f + vtanh(ROOT_2_PI * (x + GELU_CUBIC * x * x * x)));
     case EW_MAP_EXP:
@@ -52,7 +29,7 @@ INLINE vec map_of(const enum ew_map_kind kind, vec x)
 INLINE vec map_slope(const enum ew_map_kind kind, vec x)
 {
     if (kind == EW_MAP_GELU)
-        return 0.5f * (1.0f + verf(x * ROOT_HALF)) + 0.5f * ROOT_2_PI * x * vexp(-0.5f * x * x);
+        return vgelu_slope(x);
     const vec t = vtanh(ROOT_2_PI * (x + GELU_CUBIC * x * x * x));
     return 0.5f * (1.0f + t) +
            0.5f * ROOT_2_PI * x * (1.0f - t * t) * (1.0f + 3.0f * GELU_CUBIC * x * x);
