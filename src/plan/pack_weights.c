@@ -13,8 +13,8 @@
 #include "base/arena_move.h"
 #include "plan/plan_impl.h"
 
-#define LARGE ((size_t)16 << 20) /* bytes: such weights are given back as they are packed */
-#define TAKEN ((size_t)1 << 20)  /* such change over to the plan, and passes fold into them */
+#define LARGE ((size_t)16 << 20)  /* bytes: such weights are given back as they are packed */
+#define TAKEN ((size_t)128 << 10) /* such change over to the plan, and passes fold into them */
 
 /* Data of values, and who has it: the plan's graph, the caller's, or both. */
 struct held {
