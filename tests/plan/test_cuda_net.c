@@ -12,7 +12,9 @@
 #include "graph/ops.h"
 #include "model/build.h"
 #include "model/objective.h"
+#include "op/conv.h"
 #include "op/math_attr.h"
+#include "op/pooling.h"
 #include "plan/plan.h"
 
 #define CLASSES 6
@@ -54,6 +56,52 @@ static int dense_only(struct ew_builder *b, int x)
     return ew_b_dense(b, "b", act(b, &ew_op_tanh, ew_b_dense(b, "c", x, 33)), CLASSES);
 }
 
+/* The builder's windows are square: makes the last one, of a convolution or a pool, `rows` high and
+ * `columns` wide, and steps by `down` and `right`. */
+static int oblong_window(struct ew_builder *b, int y, const int64_t by[4])
+{
+    if (b->err != EW_OK)
+        return y;
+    const struct ew_node *n = &b->g->nodes[b->g->values[y].producer];
+    const bool conv = n->op == &ew_op_conv;
+    struct ew_window_attr *w =
+        conv ? &((struct ew_conv_attr *)n->attr)->win : &((struct ew_pool_attr *)n->attr)->win;
+    for (int i = 0; i < 2; i++) {
+        w->stride.n = 2;
+        w->stride.v[i] = by[2 + i];
+        if (w->kernel.n)
+            w->kernel.v[i] = by[i];
+        if (conv)
+            b->g->values[n->in[1]].t.shape.dim[1 + i] = by[i];
+    }
+    return y;
+}
+
+/* Windows that touch and that leave gaps, filters that slide and that do not, none of them square.
+ * What follows does not depend on sizes, which are known when all is inferred. */
+static int oblong(struct ew_builder *b, int x)
+{
+    x = ew_b_relu(b, ew_b_conv_bias(b, "a", x, 7, ew_win(3, 1, 1)));
+    oblong_window(b, b->g->nodes[b->g->values[x].producer].in[0], (const int64_t[]){2, 5, 1, 1});
+    x = oblong_window(b, ew_b_max_pool(b, x, ew_win(2, 2, 0)), (const int64_t[]){3, 2, 3, 2});
+    x = act(b, &ew_op_tanh, ew_b_conv_bias(b, "b", x, 8, ew_win(3, 1, 2)));
+    x = oblong_window(b, ew_b_max_pool(b, x, ew_win(2, 2, 0)), (const int64_t[]){1, 2, 2, 3});
+    x = oblong_window(b, ew_b_conv(b, "c", x, 5, ew_win(3, 1, 1)), (const int64_t[]){3, 2, 1, 2});
+    x = ew_b_global_pool(b, ew_b_relu(b, x));
+    return ew_b_dense(b, "d", ew_b_flatten(b, x), CLASSES);
+}
+
+/* LeNet-5's kinds of layers, in its order. */
+static int tiled(struct ew_builder *b, int x)
+{
+    x = ew_b_relu(b, ew_b_conv_bias(b, "a", x, 6, ew_win(5, 1, 2)));
+    x = ew_b_max_pool(b, x, ew_win(2, 2, 0));
+    x = ew_b_relu(b, ew_b_conv_bias(b, "b", x, 16, ew_win(5, 1, 0)));
+    x = ew_b_flatten(b, ew_b_max_pool(b, x, ew_win(2, 2, 0)));
+    x = ew_b_relu(b, ew_b_dense(b, "c", x, 120));
+    return ew_b_dense(b, "d", ew_b_relu(b, ew_b_dense(b, "e", x, 84)), CLASSES);
+}
+
 /* Not a chain: a value is read twice. */
 static int residual(struct ew_builder *b, int x)
 {
@@ -68,11 +116,12 @@ static const struct net {
     int64_t h, w, c;
     int batch;
     double smoothing;
-} nets[] = {{"strided", strided, 11, 13, 3, 33, 0.1},
-            {"overlapping", overlapping, 9, 8, 2, 40, 0},
-            {"few", strided, 11, 13, 3, 5, 0.1},
-            {"dense", dense_only, 6, 6, 1, 128, 0.2},
-            {"residual", residual, 8, 8, 1, 4, 0}};
+} nets[] = {
+    {"strided", strided, 11, 13, 3, 33, 0.1}, {"overlapping", overlapping, 9, 8, 2, 40, 0},
+    {"few", strided, 11, 13, 3, 5, 0.1},      {"oblong", oblong, 17, 19, 2, 35, 0},
+    {"tiled", tiled, 28, 28, 1, 16, 0},       {"many tiled", tiled, 20, 22, 3, 64, 0},
+    {"one", tiled, 28, 28, 1, 1, 0},          {"one overlapping", overlapping, 9, 8, 2, 1, 0},
+    {"dense", dense_only, 6, 6, 1, 128, 0.2}, {"residual", residual, 8, 8, 1, 4, 0}};
 
 static struct ew_graph *build(const struct net *n, bool train)
 {
@@ -118,8 +167,8 @@ static struct ew_plan *run(const struct net *n, struct ew_graph *g, bool train, 
     return p;
 }
 
-static void expect_near(const struct net *n, const char *what, const struct ew_tensor *a,
-                        const struct ew_tensor *b)
+static void expect_near(const char *what, const struct ew_tensor *a, const struct ew_tensor *b,
+                        double tolerance)
 {
     double size = 1e-6, off = 0;
     for (int64_t i = 0; i < ew_tensor_count(a); i++) {
@@ -127,20 +176,21 @@ static void expect_near(const struct net *n, const char *what, const struct ew_t
         size = fmax(size, fabs(ew_tensor_get(a, i)));
         off = fmax(off, isnan(d) ? HUGE_VAL : d);
     }
-    if (off > 2e-5 * size)
-        EW_FAIL("%s: %s is off by %g of %g", n->name, what, off, size);
+    if (off > tolerance * size)
+        EW_FAIL("%s is off by %g of %g", what, off, size);
 }
 
-static void check_values(const struct net *n, bool train)
+static void check_values(const struct net *n, bool train, const char *device, double tolerance)
 {
     struct ew_graph *g = build(n, train);
     struct ew_plan *a = g ? run(n, g, train, "cpu") : NULL;
-    struct ew_plan *b = a ? run(n, g, train, "cuda") : NULL;
+    struct ew_plan *b = a ? run(n, g, train, device) : NULL;
     for (int i = 0; b && i < g->n_outputs; i++)
-        expect_near(n, g->values[g->outputs[i]].name, ew_plan_output(a, i), ew_plan_output(b, i));
+        expect_near(g->values[g->outputs[i]].name, ew_plan_output(a, i), ew_plan_output(b, i),
+                    tolerance);
     for (int v = 0; b && train && v < g->n_values; v++)
         if (g->values[v].kind == EW_VALUE_PARAM && EW_EXPECT(ew_plan_grad(b, v)))
-            expect_near(n, g->values[v].name, ew_plan_grad(a, v), ew_plan_grad(b, v));
+            expect_near(g->values[v].name, ew_plan_grad(a, v), ew_plan_grad(b, v), tolerance);
     ew_plan_free(a);
     ew_plan_free(b);
     ew_graph_free(g);
@@ -175,8 +225,10 @@ int main(int argc, char **argv)
     for (size_t i = 0; there && i < EW_COUNT(nets); i++) {
         float cpu[4] = {0}, cuda[2][4] = {{0}};
         ew_test_begin("%s", nets[i].name);
-        check_values(&nets[i], false);
-        check_values(&nets[i], true);
+        check_values(&nets[i], false, "cuda", 2e-5);
+        check_values(&nets[i], false, "cuda:0,fp16", 4e-3);
+        check_values(&nets[i], false, "cuda:0,bf16", 3e-2);
+        check_values(&nets[i], true, "cuda", 2e-5);
         train_steps(&nets[i], "cpu", cpu);
         train_steps(&nets[i], "cuda", cuda[0]);
         train_steps(&nets[i], "cuda", cuda[1]);

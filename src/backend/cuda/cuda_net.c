@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/cuda/cuda_backend.h"
+#include "backend/cuda/cuda_net.h"
 #include "base/mem.h"
 #include "graph/layout.h"
 #include "graph/ops.h"
@@ -22,17 +23,16 @@
 struct ew_cuda_whole {
     struct ew_cuda_net net;
     int end;      /* the first command that is not its own */
-    void *memory; /* of the device: values, gradients, places, losses, the output */
+    void *memory; /* of the device: values, gradients, losses, the output */
     void *late;   /* where the output belongs, if it must not be written too soon; else NULL */
     size_t late_bytes;
 };
 
 /* A chain that is being read. */
 struct reading {
-    const struct ew_cuda *be;
     struct ew_cuda_net net;
     const struct ew_tensor *value; /* that the chain has come to */
-    int pixels, channels;          /* of an image of it */
+    int h, w, channels;            /* of an image of it */
     int64_t macs;
     bool shown; /* others read it, so nothing may follow but the loss */
     const struct ew_call *loss;
@@ -144,15 +144,16 @@ static bool read_transpose(const struct ew_call *c, struct ew_cuda_layer *l)
     const struct ew_shape *s = &c->in[0]->shape;
     if (s->rank != 4 || a->perm.n != 4 || a->perm.v[0] != 0 || image_count(c->in[0]) > INT32_MAX)
         return false;
-    *l = (struct ew_cuda_layer){
-        .kind = EW_CUDA_LAYER_TRANSPOSE,
-        .h = (int)s->dim[1],
-        .w = (int)s->dim[2],
-        .c = (int)s->dim[3],
-        .oh = 1,
-        .ow = 1,
-        .k = (int)image_count(c->in[0]),
-        .perm = {(int)a->perm.v[1] - 1, (int)a->perm.v[2] - 1, (int)a->perm.v[3] - 1}};
+    *l = (struct ew_cuda_layer){.kind = EW_CUDA_LAYER_TRANSPOSE,
+                                .h = (int)s->dim[1],
+                                .w = (int)s->dim[2],
+                                .c = (int)s->dim[3],
+                                .oh = 1,
+                                .ow = 1,
+                                .k = (int)image_count(c->in[0]),
+                                .perm = {(signed char)(a->perm.v[1] - 1),
+                                         (signed char)(a->perm.v[2] - 1),
+                                         (signed char)(a->perm.v[3] - 1)}};
     return true;
 }
 
@@ -169,6 +170,35 @@ static bool read_layer(const struct ew_call *c, struct ew_cuda_layer *l)
     return op == &ew_op_transpose && read_transpose(c, l);
 }
 
+/* A transpose behind a convolution or a pool is where their outputs lie. */
+static bool turn_last(struct reading *r, const struct ew_cuda_layer *l)
+{
+    struct ew_cuda_layer *last = r->net.n ? last_layer(r) : NULL;
+    if (!last || l->kind != EW_CUDA_LAYER_TRANSPOSE || ew_cuda_reads_flat(last) ||
+        ew_cuda_is_turned(last) || last->oh != l->h || last->ow != l->w || last->k != l->c)
+        return false;
+    const int dim[3] = {l->h, l->w, l->c};
+    int stride[3], step = 1;
+    for (int a = 2; a >= 0; a--) {
+        stride[l->perm[a]] = step;
+        step *= dim[l->perm[a]];
+    }
+    last->kept =
+        (struct ew_cuda_layout){.row = stride[0], .column = stride[1], .channel = stride[2]};
+    r->h = r->w = 1;
+    r->channels = step;
+    return true;
+}
+
+/* Whether the layer's input is what the chain has come to. */
+static bool fits(struct reading *r, const struct ew_cuda_layer *l)
+{
+    if (ew_cuda_reads_flat(l))
+        return (int64_t)l->h * l->w * l->c == (int64_t)r->h * r->w * r->channels;
+    return r->h == l->h && r->w == l->w && r->channels == l->c &&
+           !(r->net.n && ew_cuda_is_turned(last_layer(r)));
+}
+
 /* Adds a layer whose input is what the chain has come to. */
 static bool add_layer(struct reading *r, const struct ew_call *c)
 {
@@ -180,14 +210,14 @@ static bool add_layer(struct reading *r, const struct ew_call *c)
     if (inputs > EW_CUDA_NET_BYTES || outputs > EW_CUDA_NET_BYTES)
         return false;
     if (net->n == 0) {
-        r->pixels = l.h * l.w;
-        r->channels = l.c;
+        r->h = l.h, r->w = l.w, r->channels = l.c;
         net->images = (int)c->in[0]->shape.dim[0];
         net->x = c->in[0]->data;
     }
-    const bool any = l.kind == EW_CUDA_LAYER_DENSE || l.kind == EW_CUDA_LAYER_TRANSPOSE;
-    if (inputs != (int64_t)r->pixels * r->channels || (!any && r->channels != l.c))
+    if (!fits(r, &l))
         return false;
+    if (turn_last(r, &l))
+        return true;
     l.y_at = net->value_floats;
     net->value_floats += (int)outputs;
     l.place_at = net->place_bytes;
@@ -195,8 +225,7 @@ static bool add_layer(struct reading *r, const struct ew_call *c)
     r->macs += l.kind == EW_CUDA_LAYER_CONV    ? outputs * l.kh * l.kw * l.c
                : l.kind == EW_CUDA_LAYER_DENSE ? inputs * l.k
                                                : 0;
-    r->pixels = l.oh * l.ow;
-    r->channels = l.k;
+    r->h = l.oh, r->w = l.ow, r->channels = l.k;
     net->layers[net->n++] = l;
     return r->macs <= MOST_MACS;
 }
@@ -216,8 +245,8 @@ static bool add_act(struct reading *r, const struct ew_call *c)
 
 static bool add_loss(struct reading *r, const struct ew_call *c)
 {
-    if (r->net.n == 0 || last_layer(r)->act.kind != EW_CUDA_ACT_NONE || r->pixels != 1 ||
-        ew_call_out(c, 1))
+    if (r->net.n == 0 || last_layer(r)->act.kind != EW_CUDA_ACT_NONE || r->h * r->w != 1 ||
+        ew_call_out(c, 1) || r->net.type != EW_CUDA_F32)
         return false;
     r->loss = c;
     r->net.loss = ew_cuda_loss_of(c);
@@ -240,12 +269,18 @@ static bool goes_on(const struct reading *r, const struct ew_tensor *in)
             in->shape.rank > 0 && in->shape.dim[0] == r->net.images);
 }
 
+static bool is_stored(const struct reading *r, const struct ew_tensor *t)
+{
+    const int type = r->net.type;
+    return t->dtype == (type == EW_CUDA_F16 ? EW_F16 : type == EW_CUDA_BF16 ? EW_BF16 : EW_F32);
+}
+
 static bool read_forward(struct reading *r, const struct ew_command *k)
 {
     const struct ew_call *c = k->call;
     const int layers = r->net.n;
     if (!c->op || c->recompute || r->loss || r->n_forward == MOST_COMMANDS || !c->in[0] ||
-        c->in[0]->dtype != EW_F32 || !goes_on(r, c->in[0]))
+        !is_stored(r, c->in[0]) || !goes_on(r, c->in[0]))
         return false;
     if (c->op == &ew_op_softmax_cross_entropy)
         return add_loss(r, c);
@@ -255,7 +290,7 @@ static bool read_forward(struct reading *r, const struct ew_command *k)
     r->layer_of[r->n_forward++] = r->net.n > layers ? layers : -1;
     r->value = c->out[0];
     r->shown = k->is_read_later;
-    return r->value->dtype == EW_F32;
+    return is_stored(r, r->value);
 }
 
 /* ---- Backward ---- */
@@ -312,51 +347,6 @@ static bool read_backward(struct reading *r, const struct ew_command *k)
 
 /* ---- The whole ---- */
 
-static int rounded(int n)
-{
-    return (n + 3) / 4 * 4;
-}
-
-static int larger(int a, int b)
-{
-    return a > b ? a : b;
-}
-
-/* Dense layers and transposes read what stands before them one element after the other; else pixels
- * begin where neighbours are in other banks. */
-static int pitch_before(const struct ew_cuda_net *net, int i, int c)
-{
-    const int kind = i < net->n ? net->layers[i].kind : EW_CUDA_LAYER_DENSE;
-    const bool flat = kind == EW_CUDA_LAYER_DENSE || kind == EW_CUDA_LAYER_TRANSPOSE;
-    return flat ? c : ew_cuda_pitch(c);
-}
-
-/* Where things lie in shared memory; false: there is not enough. */
-static bool lay_out(struct ew_cuda_net *net, bool back)
-{
-    const struct ew_cuda_layer *first = &net->layers[0];
-    net->x_pitch = pitch_before(net, 0, first->c);
-    int pitch = net->x_pitch, most = first->h * first->w * pitch, filters = 0, inputs = 0;
-    for (int i = 0; i < net->n; i++) {
-        struct ew_cuda_layer *l = &net->layers[i];
-        l->pitch = pitch_before(net, i + 1, l->k);
-        most = larger(most, l->oh * l->ow * l->pitch);
-        if (l->kind == EW_CUDA_LAYER_CONV) {
-            const int taps = l->kh * l->kw;
-            filters = larger(filters, taps * l->c * rounded(l->k));
-            filters = larger(filters, back ? taps * l->k * rounded(l->c) : 0);
-            inputs = larger(inputs, back ? l->h * l->w * pitch : 0);
-            l->sums_at = net->sum_floats;
-            net->sum_floats += taps * l->c * l->k + l->k;
-        }
-        pitch = l->pitch;
-    }
-    net->value_room = rounded(most);
-    net->filter_floats = larger(rounded(filters), back && filters ? EW_CUDA_NET_PARTS : 0);
-    net->input_floats = rounded(inputs);
-    return ew_cuda_net_bytes(net) <= EW_CUDA_NET_BYTES;
-}
-
 /* Reads commands up to the updates; false: they are no such chain. */
 static bool read_all(struct reading *r, const struct ew_command *commands, int n, int *end)
 {
@@ -375,7 +365,7 @@ static bool read_all(struct reading *r, const struct ew_command *commands, int n
             return false;
     return r->net.n > 1 && r->net.images <= (back ? MOST_TRAINED : MOST_RUN) &&
            r->net.images >= (back ? 1 : LEAST_RUN) && (!back || r->net.up > 0) &&
-           lay_out(&r->net, back);
+           ew_cuda_lay_out(&r->net, back);
 }
 
 static bool overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
@@ -384,16 +374,22 @@ static bool overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes
     return x < y + b_bytes && y < x + a_bytes;
 }
 
+static size_t element_size(const struct ew_cuda_net *net)
+{
+    return net->type == EW_CUDA_F32 ? sizeof(float) : 2;
+}
+
 /* Images are not at the same place at the same time: an output may lie where another's input, or
  * its label, is still to be read. */
-static bool is_too_soon(const struct reading *r, size_t bytes)
+static bool is_too_soon(const struct ew_cuda_net *net, size_t bytes)
 {
-    const struct ew_cuda_net *net = &r->net;
     const struct ew_cuda_layer *l = &net->layers[0];
-    const size_t x = (size_t)net->images * (size_t)(l->h * l->w * l->c) * sizeof(float);
-    return overlap(net->y, bytes, net->x, x) ||
-           (r->loss && overlap(net->y, bytes, net->loss.labels,
-                               (size_t)net->images * (size_t)net->loss.label_bytes));
+    const size_t images = (size_t)net->images;
+    return net->images > 1 &&
+           (overlap(net->y, bytes, net->x,
+                    images * (size_t)(l->h * l->w * l->c) * element_size(net)) ||
+            (net->loss.samples &&
+             overlap(net->y, bytes, net->loss.labels, images * (size_t)net->loss.label_bytes)));
 }
 
 static ew_err take_memory(const struct ew_cuda *be, const struct reading *r,
@@ -402,29 +398,24 @@ static ew_err take_memory(const struct ew_cuda *be, const struct reading *r,
     struct ew_cuda_net *net = &w->net;
     const size_t images = (size_t)net->images, size = sizeof(float);
     const bool back = net->first_back < net->n;
-    const size_t output = images * (size_t)(r->pixels * r->channels) * size;
-    const size_t values = back ? images * (size_t)net->value_floats * size : 0;
-    const size_t sums = back ? ew_align_up(images * (size_t)net->sum_floats * size) : 0;
-    const size_t places = back ? ew_align_up(images * (size_t)net->place_bytes) : 0;
+    const size_t output = images * (size_t)(r->h * r->w * r->channels) * element_size(net);
+    const size_t values = back ? ew_align_up(images * (size_t)net->value_floats * size) : 0;
     const size_t losses = r->loss ? ew_align_up(images * size) : 0;
     net->y = r->value->data;
-    const size_t late = is_too_soon(r, output) ? output : 0;
+    const size_t late = is_too_soon(net, output) ? output : 0;
     char *at = NULL;
-    EW_CUDA_TRY(be->cu,
-                alloc(2 * ew_align_up(values) + sums + places + losses + late + 1, &w->memory));
+    EW_CUDA_TRY(be->cu, alloc(2 * values + losses + late + 1, &w->memory));
     at = w->memory;
     if (back) {
         net->values = (float *)(void *)at;
-        net->grads = (float *)(void *)(at + ew_align_up(values));
-        net->sums = (float *)(void *)(at + 2 * ew_align_up(values));
-        net->places = (unsigned char *)at + 2 * ew_align_up(values) + sums;
+        net->grads = (float *)(void *)(at + values);
     }
-    at += 2 * ew_align_up(values) + sums + places;
+    at += 2 * values;
     net->loss.scratch = (float *)(void *)at;
     if (late) {
         w->late = net->y;
         w->late_bytes = late;
-        net->y = (float *)(void *)(at + losses);
+        net->y = at + losses;
     }
     return EW_OK;
 }
@@ -432,10 +423,10 @@ static ew_err take_memory(const struct ew_cuda *be, const struct reading *r,
 ew_err ew_cuda_whole_new(struct ew_cuda *be, const struct ew_command *commands, int n,
                          struct ew_cuda_whole **out)
 {
-    struct reading r = {.be = be};
+    struct reading r = {.net.type = be->type};
     int end;
     *out = NULL;
-    if (be->type != EW_CUDA_F32 || n == 0 || !read_all(&r, commands, n, &end) ||
+    if (n == 0 || !read_all(&r, commands, n, &end) ||
         (size_t)r.net.images * (size_t)r.net.value_floats * 2 * sizeof(float) > MOST_SCRATCH)
         return EW_OK;
     struct ew_cuda_whole *w = calloc(1, sizeof(*w));

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EW_CUDA_MODULE_VERSION 9 /* of this file: the library and its module must agree */
+#define EW_CUDA_MODULE_VERSION 10 /* of this file: the library and its module must agree */
 
 /* How activations are stored. */
 enum ew_cuda_type { EW_CUDA_F32, EW_CUDA_F16, EW_CUDA_BF16 };
@@ -347,8 +347,9 @@ struct ew_cuda_softmax {
 };
 
 /* ---- Whole small networks ----
- * A chain of layers, float32, small enough that a block takes one image through all of it, forward
- * and back; gradients of weights are then a second launch, over all images. */
+ * A chain of layers, small enough that a block takes one image through all of it, forward and back;
+ * gradients of weights are then a second launch, over all images.  Inputs and outputs are of the
+ * launch's `type` where nothing goes back, else float32; weights and arithmetic always are. */
 
 enum ew_cuda_layer_kind {
     EW_CUDA_LAYER_CONV,     /* w [k, kh, kw, c] */
@@ -359,8 +360,23 @@ enum ew_cuda_layer_kind {
 };
 
 #define EW_CUDA_NET_LAYERS 16
-#define EW_CUDA_NET_BYTES  (64 * 1024) /* of shared memory that a network may take */
-#define EW_CUDA_NET_PARTS  2048        /* floats that sums of filters' gradients take of it */
+#define EW_CUDA_NET_BYTES  (64 * 1024 - 64) /* of shared memory that a network may take */
+#define EW_CUDA_NET_PARTS  4096             /* floats that parts of dense layers' sums take of it */
+#define EW_CUDA_NET_SPAN   7 /* pixels of a row that a thread has where filters slide */
+
+/* An activation [h, w, c] of an image, in floats. */
+struct ew_cuda_layout {
+    int start;                /* of the first pixel */
+    int row, column, channel; /* from one to the next */
+    int left, right;          /* columns of zeros beside a row */
+};
+
+/* What it takes to divide numbers below 2^16 by d of the same, by a multiplication whose upper half
+ * counts; 0 is for d = 1. */
+static inline unsigned ew_cuda_over(int d)
+{
+    return 0xffffffffu / (unsigned)d + 1;
+}
 
 struct ew_cuda_layer {
     int kind;
@@ -368,35 +384,39 @@ struct ew_cuda_layer {
     int h, w, c, oh, ow, k;
     int kh, kw, sh, sw, ph, pw;
     int w_turned;
-    int perm[3];
-    int pitch;    /* floats from one pixel of its output to the next, in shared memory */
-    int y_at;     /* of its output, in an image's values and gradients: floats */
-    int place_at; /* max: of the places of maxima in an image's bytes */
-    int sums_at;  /* conv: of its part of gradients, weights and then biases: floats */
+    signed char perm[3];
+    unsigned over_c, over_w, over_in, over_ow, over_out, over_taps; /* in: h * w, out: oh * ow */
+    int slides;    /* conv: a stride of 1 over rows with zeros beside them: 3 or 5 columns wide */
+    int slides_dy; /* the same of its way back */
+    int step, step_dy; /* of filters in shared memory, from one position to the next: floats */
+    int tiles;         /* pools: windows have every input once */
+    int y_at;          /* of its output, in an image's values and gradients: floats */
+    int place_at;      /* max: of the places of maxima in an image's bytes */
+    int keeps;         /* the way back, or the second launch, reads its output */
     int add_dw, add_db;
     const float *weights, *bias; /* bias may be NULL */
     float *dw, *db;              /* either may be NULL: it is not wanted */
+    struct ew_cuda_layout y, dy; /* its output and the gradient of that in shared memory, */
+    struct ew_cuda_layout
+        kept; /* and both in memory: channels first, unless a dense layer follows */
 };
 
 struct ew_cuda_net {
+    int type; /* of x and y */
     int n;
     int images;
-    int first_back;   /* the first layer whose weights learn; n: nothing goes back */
-    int value_floats; /* of an image: outputs of all layers */
-    int place_bytes;
-    int sum_floats;           /* of an image: parts of gradients of filters */
-    int x_pitch;              /* as the layers' pitch, of the input */
-    int filter_floats;        /* of shared memory: filters of a layer, */
-    int value_room;           /* each of two activations, */
-    int input_floats;         /* and inputs of a convolution, on the way back */
-    const float *x;           /* [images, h, w, c] of the first layer */
-    float *y;                 /* the last layer's output; may be NULL */
+    int first_back;           /* the first layer whose weights learn; n: nothing goes back */
+    int value_floats;         /* of an image: outputs of all layers */
+    int place_bytes;          /* of shared memory: where maxima were, */
+    int filter_floats;        /* filters of a layer, or parts of sums, */
+    int value_room;           /* and each of two activations */
+    const void *x;            /* [images, h, w, c] of the first layer */
+    void *y;                  /* the last layer's output; may be NULL */
     float *values, *grads;    /* [images][value_floats]; forward alone: NULL */
-    float *sums;              /* [images][sum_floats] */
-    unsigned char *places;    /* [images][place_bytes] */
     struct ew_cuda_loss loss; /* of the last output, samples 0: there is none; scratch: a float a
                                * sample */
     float up;                 /* the gradient of the loss */
+    struct ew_cuda_layout x_layout; /* of the input, in shared memory */
     struct ew_cuda_layer layers[EW_CUDA_NET_LAYERS];
 };
 
@@ -409,7 +429,7 @@ static inline int ew_cuda_pitch(int c)
 
 static inline size_t ew_cuda_net_bytes(const struct ew_cuda_net *p)
 {
-    return sizeof(float) * (size_t)(p->filter_floats + 2 * p->value_room + p->input_floats);
+    return sizeof(float) * (size_t)(p->filter_floats + 2 * p->value_room) + (size_t)p->place_bytes;
 }
 
 /* ---- Moving ---- */

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What layers of whole small networks share: where values lie, sums, and what ends a layer. */
+#ifndef EW_BACKEND_CUDA_MODULE_NET_CUH
+#define EW_BACKEND_CUDA_MODULE_NET_CUH
+
+#include "backend/cuda/module/device_math.cuh"
+
+#define THREADS 1024
+#define WARPS   (THREADS / 32)
+#define ALL     0xffffffffu
+static_assert(sizeof(ew_cuda_net) <= 4096, "what a launch may be given before CUDA 12");
+static_assert(THREADS * 4 == EW_CUDA_NET_PARTS, "a thread's sums have room");
+
+/* An activation in shared memory. */
+struct view {
+    float *data;
+    ew_cuda_layout at;
+};
+
+__device__ inline int place(const ew_cuda_layout &l, int y, int x, int c)
+{
+    return l.start + y * l.row + x * l.column + c * l.channel;
+}
+
+/* Divisions take as long as a dozen multiplications; ew_cuda_over() has made `over`. */
+__device__ inline int divide(int i, unsigned over)
+{
+    return over ? (int)__umulhi((unsigned)i, over) : i;
+}
+
+template <typename V> __device__ inline V warp_sum(V v)
+{
+#pragma unroll
+    for (int d = 16; d > 0; d /= 2)
+        v += __shfl_xor_sync(ALL, v, d);
+    return v;
+}
+
+/* Those that layers apply to their sums.  Others are long, and a pass of their own (net.cu): copies
+ * of them in every layer would take the registers of all. */
+__device__ inline bool is_curved(int act)
+{
+    return act == EW_CUDA_ACT_SIGMOID || act == EW_CUDA_ACT_TANH;
+}
+
+__device__ inline float activate(int act, float v)
+{
+    return act != EW_CUDA_ACT_RELU || v > 0 || isnan(v) ? v : 0;
+}
+
+/* The slope of an activation, told by its output. */
+__device__ inline float slope_at(int kind, float y)
+{
+    return kind == EW_CUDA_ACT_RELU      ? y > 0
+           : kind == EW_CUDA_ACT_SIGMOID ? y * (1 - y)
+           : kind == EW_CUDA_ACT_TANH    ? 1 - y * y
+                                         : 1;
+}
+
+/* What is done with a sum: forward it gets a bias and goes through the layer's activation, back it
+ * takes the slope of the activation below, whose outputs are kept. */
+struct ending {
+    bool back;
+    int act;
+    const float *operand; /* a bias, or NULL; outputs */
+    ew_cuda_layout kept;  /* of the outputs */
+};
+
+/* Loads what sum i, a flat index or (forward) a filter, needs: before the sum, so that it has come
+ * when the sum is there. */
+__device__ inline float operand_of(const ending &e, int i)
+{
+    return e.operand && (!e.back || e.act != EW_CUDA_ACT_NONE) ? e.operand[i] : 0;
+}
+
+__device__ inline float finish(const ending &e, float sum, float operand)
+{
+    return e.back ? sum * slope_at(e.act, operand) : activate(e.act, sum + operand);
+}
+
+#endif
