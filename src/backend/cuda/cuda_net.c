@@ -16,7 +16,6 @@
 #define MOST_MACS     ((int64_t)2 << 20) /* of an image: more than that fills the device by itself */
 #define MOST_TRAINED  128                /* images: a sum over them is one block's */
 #define MOST_RUN      1024
-#define LEAST_RUN     32 /* images of inference: fewer are sooner done by layers, on an H200 */
 #define MOST_SCRATCH  ((size_t)64 << 20)
 #define MOST_COMMANDS 64
 
@@ -364,8 +363,7 @@ static bool read_all(struct reading *r, const struct ew_command *commands, int n
         if (commands[k].phase != EW_PHASE_UPDATE)
             return false;
     return r->net.n > 1 && r->net.images <= (back ? MOST_TRAINED : MOST_RUN) &&
-           r->net.images >= (back ? 1 : LEAST_RUN) && (!back || r->net.up > 0) &&
-           ew_cuda_lay_out(&r->net, back);
+           (!back || r->net.up > 0) && ew_cuda_lay_out(&r->net, back);
 }
 
 static bool overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
