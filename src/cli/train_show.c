@@ -129,11 +129,13 @@ void ew_train_show_epoch(struct ew_train_view *v, const struct ew_trainer *t)
     const struct ew_train_result x = ew_trainer_result(t);
     char wall[EW_TEXT_CHARS], rate[EW_TEXT_CHARS], accuracy[EW_TEXT_CHARS], scores[64];
     ew_train_show_wipe(v);
-    if (isnan(e->f1))
-        snprintf(scores, sizeof(scores), "loss %.4f", e->loss);
+    if (isnan(e->loss))
+        scores[0] = 0; /* --eval-every */
+    else if (isnan(e->f1))
+        snprintf(scores, sizeof(scores), "; validation loss %.4f", e->loss);
     else
-        snprintf(scores, sizeof(scores), "%.2f%%, F1 %.4f", 100 * e->accuracy, e->f1);
-    fprintf(stderr, "epoch %3lld: loss %.4f%s; validation %s%s; %s s, %s %s/s, stall %.1f%%\n",
+        snprintf(scores, sizeof(scores), "; validation %.2f%%, F1 %.4f", 100 * e->accuracy, e->f1);
+    fprintf(stderr, "epoch %3lld: loss %.4f%s%s%s; %s s, %s %s/s, stall %.1f%%\n",
             (long long)e->epoch, e->train_loss, accuracy_of(e->train_accuracy, ", ", accuracy),
             scores, x.best_epoch == e->epoch ? " (best)" : "", seconds(e->wall_s, wall),
             ew_text_count((int64_t)e->images_per_s, rate), v->kind,
@@ -171,9 +173,9 @@ static void print_scores(const struct ew_train_result *x, const char *kind)
                "epoch %lld\n",
                100 * x->test.accuracy, ew_text_count(x->test.samples, a), kind, x->test.f1,
                x->test.precision, x->test.recall, (long long)x->best_epoch);
-    if (x->epochs <= 1)
+    if (x->validations <= 1)
         return;
-    printf("chosen:    the best of %lld epochs by ", (long long)x->epochs);
+    printf("chosen:    the best of %lld epochs by ", (long long)x->validations);
     if (x->validated_on_test)
         printf("these very test %s; without --val-split 0 training %s choose, and it is tested "
                "once\n",

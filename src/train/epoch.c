@@ -282,6 +282,7 @@ static void fill_readings(struct ew_trainer *t)
     t->at.energy_epochs++;
 }
 
+/* `s` NULL: it was not validated. */
 static void fill_epoch(struct ew_trainer *t, const struct ew_scores *s)
 {
     struct ew_epoch_row *row = &t->row;
@@ -297,7 +298,6 @@ static void fill_epoch(struct ew_trainer *t, const struct ew_scores *s)
     row->fetch_s = now->fetch_s;
     row->decode_s = now->decode_s;
     row->augment_s = now->augment_s;
-    row->eval_s = (double)(ew_clock_ns() - t->eval_ns) * 1e-9;
     row->images = t->at.images;
     row->batches = t->at.batch;
     row->images_per_s = now->wall_s > 0 ? (double)t->at.images / now->wall_s : 0;
@@ -313,7 +313,11 @@ static void fill_epoch(struct ew_trainer *t, const struct ew_scores *s)
     row->rss_bytes = rss();
     row->rss_peak_bytes = peak_rss();
     row->quality = t->emulated ? EW_QUALITY_EMULATED : EW_QUALITY_MEASURED;
-    fill_scores(row, s);
+    if (s) {
+        row->eval_s = (double)(ew_clock_ns() - t->eval_ns) * 1e-9;
+        t->at.eval_s += row->eval_s;
+        fill_scores(row, s);
+    }
     fill_readings(t);
 }
 
@@ -332,8 +336,7 @@ static bool note_best(struct ew_trainer *t, const struct ew_scores *s)
 ew_err ew_trainer_end_epoch(struct ew_trainer *t, const struct ew_scores *s)
 {
     fill_epoch(t, s);
-    t->at.eval_s += t->row.eval_s;
-    const bool best = note_best(t, s);
+    const bool best = s && note_best(t, s);
     struct ew_train_times *all = &t->at.all;
     const struct ew_train_times *now = &t->at.now;
     all->wall_s += now->wall_s;
@@ -350,6 +353,8 @@ ew_err ew_trainer_end_epoch(struct ew_trainer *t, const struct ew_scores *s)
     ew_rundir_epoch(&t->dir, &t->row);
     if (t->exchange)
         EW_TRY(ew_trainer_rank_rows(t));
+    if (!s && !t->exchange && !ew_trainer_save_due(t))
+        return EW_OK;
     const bool written = best && ew_trainer_write(t, "best.ckpt");
     /* One file with two names: only ranks have more to go on from. */
     if (!written || t->exchange || !ew_rundir_same(&t->dir, "best.ckpt", "last.ckpt"))

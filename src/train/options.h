@@ -25,6 +25,7 @@ struct ew_train_opts {
     const char *mean, *std, *freeze;
     double val_split;
     int64_t samples, eval_samples; /* 0: all */
+    int64_t eval_every;            /* epochs */
     int64_t seed, threads;
     int64_t memory_limit; /* 0: none */
     bool shuffle, cache_features;
@@ -87,6 +88,9 @@ struct ew_train_opts {
     {.name = "eval-samples", .type = EW_FIELD_INT, .offset = offsetof(owner, part.eval_samples),   \
      .def = "0", .min = 0, .max = 1e15, .metavar = "N",                                            \
      .help = "validate and test on N samples, spread evenly; 0: all"},                             \
+    {.name = "eval-every", .type = EW_FIELD_INT, .offset = offsetof(owner, part.eval_every),       \
+     .def = "1", .min = 1, .max = 1000000, .metavar = "N",                                         \
+     .help = "validate, and keep, only every Nth epoch and the last"},                             \
     {.name = "freeze", .type = EW_FIELD_STR, .offset = offsetof(owner, part.freeze),               \
      .metavar = "backbone|PATTERN", .help = "weights that stay as they are: all but the last "     \
      "layer's, or those whose names fit"},                                                         \

@@ -267,7 +267,14 @@ void ew_trainer_close(struct ew_trainer *t)
 
 /* ---- Steps ---- */
 
-static ew_err begin_validation(struct ew_trainer *t)
+static bool is_validated(const struct ew_trainer *t)
+{
+    const int64_t epoch = t->at.epoch + 1, every = ew_max_i64(t->job.opts.eval_every, 1);
+    return epoch % every == 0 || epoch == t->job.opts.epochs;
+}
+
+/* The epoch's batches are done. */
+static ew_err end_training(struct ew_trainer *t, enum ew_train_event *event)
 {
     /* What was done since the last batch: its row, a checkpoint. */
     const int64_t now = ew_clock_ns();
@@ -275,6 +282,11 @@ static ew_err begin_validation(struct ew_trainer *t)
     t->at.now.wall_s += rest;
     t->at.now.overhead_s += rest;
     t->eval_ns = now;
+    if (!is_validated(t)) {
+        *event = EW_TRAIN_EPOCH;
+        EW_TRY(ew_trainer_end_epoch(t, NULL));
+        return next_epoch(t);
+    }
     t->phase = EW_DOING_VALIDATION;
     EW_TRY(ew_plan_pull(t->learner.train));
     return ew_evaluator_begin(&t->validation, t->net);
@@ -285,7 +297,7 @@ static ew_err train_step(struct ew_trainer *t, enum ew_train_event *event)
     bool over;
     *event = EW_TRAIN_BATCH;
     EW_TRY(ew_trainer_batch(t, &over));
-    return over ? begin_validation(t) : EW_OK;
+    return over ? end_training(t, event) : EW_OK;
 }
 
 static ew_err validation_step(struct ew_trainer *t, enum ew_train_event *event)
@@ -409,6 +421,8 @@ struct ew_train_result ew_trainer_result(const struct ew_trainer *t)
                                     p->epoch && p->energy_epochs == p->epoch ? p->energy_j : -1,
                                 .cache_features_s = t->features_s,
                                 .checkpoint_failed = t->dir.checkpoint_failed};
+    const int64_t every = ew_max_i64(t->job.opts.eval_every, 1);
+    r.validations = p->epoch / every + (p->epoch == r.epochs_asked && p->epoch % every != 0);
     r.epoch_s = p->epoch ? p->all.wall_s / (double)p->epoch : 0;
     r.images_per_s = p->all.wall_s > 0 ? (double)p->images_all / p->all.wall_s : 0;
     return r;

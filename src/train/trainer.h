@@ -63,6 +63,7 @@ struct ew_train_status {
 
 struct ew_train_result {
     int64_t epochs, epochs_asked, best_epoch;
+    int64_t validations;         /* epochs among which the best was chosen */
     struct ew_train_times times; /* of all epochs */
     double epoch_s;              /* mean */
     double eval_s;

@@ -65,6 +65,8 @@ ew_err ew_trainer_batch(struct ew_trainer *t, bool *over);
 ew_err ew_trainer_drain(struct ew_trainer *t);
 /* The time for a checkpoint within an epoch has come. */
 bool ew_trainer_save_due(const struct ew_trainer *t);
+/* Writes its row, and its checkpoints where it was validated (`s` NULL: it was not) or one is due.
+ */
 ew_err ew_trainer_end_epoch(struct ew_trainer *t, const struct ew_scores *s);
 
 /* rank_rows.c: ranks have the same weights, data and options, or the message says who differs. */

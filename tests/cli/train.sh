@@ -52,3 +52,7 @@ edgewise train --resume curves --epochs 4 --tensorboard board >/dev/null 2>&1 &&
 edgewise train lenet5 --data synthetic:train=60,test=20 --epochs 1 --threads 1 -o few 2>&1 >/dev/null | grep '^batch'
 edgewise train --resume few --epochs 2 2>&1 >/dev/null | grep -o ', batch [0-9]*'
 edgewise train lenet5 --data synthetic:train=60,test=20 --batch 64 -o none 2>&1 | grep -o 'a batch of 64 is more than its 54 samples'
+# Epochs between those that are validated have no scores, and the last one always has some; a run that goes on keeps to it.
+edgewise train lenet5 --data synthetic:train=120,test=20 --epochs 3 --eval-every 2 --batch 16 --threads 1 -o some 2>/dev/null | grep '^chosen'
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { print $at["epoch"], ($at["f1"] == "" ? "no" : "a"), "score,", ($at["eval_s"] == "" ? "no" : "a"), "time" }' some/epochs.csv
+edgewise train --resume some --epochs 5 2>&1 >/dev/null | grep -c '; validation'
