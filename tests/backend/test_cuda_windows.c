@@ -70,7 +70,7 @@ static void ref_pixel(const struct ew_cuda_window *g, const struct conv_ref *r, 
     }
 }
 
-enum family { DEPTHWISE, DIRECT, CUDNN, PLANAR, IM2COL };
+enum family { DEPTHWISE, DIRECT, CUDNN, PLANAR, IM2COL, STEM };
 
 struct conv_case {
     const char *name;
@@ -80,13 +80,15 @@ struct conv_case {
 };
 
 static const struct ew_cuda_act acts[] = {
-    {EW_CUDA_ACT_NONE, 0, 0}, {EW_CUDA_ACT_RELU, 0, 0}, {EW_CUDA_ACT_HARD_SWISH, 0, 0}};
+    {EW_CUDA_ACT_NONE, 0, 0},       {EW_CUDA_ACT_RELU, 0, 0}, {EW_CUDA_ACT_HARD_SWISH, 0, 0},
+    {EW_CUDA_ACT_CLIP, -0.5, 1.5f}, {EW_CUDA_ACT_SILU, 0, 0}, {EW_CUDA_ACT_TANH, 0, 0}};
 
 static int conv_forward(const struct conv_case *k, const struct ew_cuda_conv *p)
 {
     return k->family == DEPTHWISE ? CUDA(depthwise(gpu.q, p))
            : k->family == DIRECT  ? CUDA(direct(gpu.q, p))
            : k->family == IM2COL  ? CUDA(im2col_conv(gpu.q, p))
+           : k->family == STEM    ? CUDA(stem(gpu.q, p))
                                   : CUDA(conv(gpu.q, p));
 }
 
@@ -94,7 +96,7 @@ static int conv_back(const struct conv_case *k, const struct ew_cuda_conv_back *
 {
     if (k->family == DEPTHWISE)
         return p->dx ? CUDA(depthwise_dx(gpu.q, p)) : CUDA(depthwise_dw(gpu.q, p));
-    if (k->family == DIRECT)
+    if (k->family == DIRECT || k->family == STEM)
         return p->dx ? CUDA(direct_dx(gpu.q, p)) : CUDA(direct_dw(gpu.q, p));
     if (k->family == IM2COL)
         return p->dx ? CUDA(im2col_dx(gpu.q, p)) : CUDA(im2col_dw(gpu.q, p));
@@ -131,9 +133,12 @@ static void check_conv(const struct conv_case *k)
     for (int64_t pixel = 0; pixel < y_count(&g) / g.k; pixel++)
         for (int o = 0; o < g.k; o++)
             ref_pixel(&g, &r, pixel, o);
-    const struct ew_epilogue_attr e = {.act = acts[k->act].kind};
+    const struct ew_epilogue_attr e = {
+        .act = acts[k->act].kind, .lo = (double)acts[k->act].lo, .hi = (double)acts[k->act].hi};
+    const bool residual = k->family != STEM;
     for (size_t i = 0; i < y.n; i++)
-        r.y[i] = ew_act_apply(&e, r.y[i] + (double)bias.h[i % (size_t)g.k] + (double)res.h[i]);
+        r.y[i] = ew_act_apply(&e, r.y[i] + (double)bias.h[i % (size_t)g.k] +
+                                      (residual ? (double)res.h[i] : 0));
     for (size_t i = 0; i < dx.n; i++)
         r.dx[i] += add ? (double)dx.h[i] : 0;
     for (size_t i = 0; i < dw.n; i++)
@@ -152,7 +157,7 @@ static void check_conv(const struct conv_case *k)
                                    .x = x.d,
                                    .w = w.d,
                                    .bias = bias.d,
-                                   .residual = res.d,
+                                   .residual = residual ? res.d : NULL,
                                    .y = y.d,
                                    .algo = -1};
     expect_status(conv_forward(k, &p), k->name, __LINE__);
@@ -202,9 +207,34 @@ static void depthwise_layers(void)
         {"uneven pads", DEPTHWISE, EW_CUDA_F32, 0, 1, {1, 12, 12, 16, 16, 3, 2, 0, 1, 1, 16}},
         {"dilated", DEPTHWISE, EW_CUDA_F32, 0, 1, {1, 12, 12, 16, 16, 3, 1, 2, 2, 2, 16}},
         {"half", DEPTHWISE, EW_CUDA_F16, 0, 1, {2, 14, 14, 96, 96, 3, 1, 1, 1, 1, 96}},
+        /* So many that threads have several rows, on any card. */
+        {"rows", DEPTHWISE, EW_CUDA_F32, 0, 3, {9, 57, 55, 96, 96, 3, 1, 1, 1, 1, 96}},
+        {"rows/2", DEPTHWISE, EW_CUDA_F16, 0, 4, {9, 77, 75, 96, 96, 3, 2, 1, 1, 1, 96}},
+        {"rows 5x5", DEPTHWISE, EW_CUDA_BF16, 0, 2, {9, 39, 37, 96, 96, 5, 1, 2, 2, 1, 96}},
+        {"rows 5x5/2", DEPTHWISE, EW_CUDA_F32, 0, 0, {9, 77, 75, 96, 96, 5, 2, 2, 1, 1, 96}},
         {"bfloat16", DEPTHWISE, EW_CUDA_BF16, 0, 2, {2, 15, 13, 32, 32, 5, 2, 2, 2, 1, 32}},
     };
     run_cases(cases, EW_COUNT(cases));
+}
+
+static void first_layers(void)
+{
+    if (!gpu_open())
+        return;
+    static const struct conv_case cases[] = {
+        {"3x3/2, rgb", STEM, EW_CUDA_F16, 0, 3, {2, 35, 70, 3, 32, 3, 2, 1, 1, 1, 1}},
+        {"no padding", STEM, EW_CUDA_F16, 0, 1, {2, 31, 67, 3, 64, 3, 2, 0, 0, 1, 1}},
+        {"7x7/2", STEM, EW_CUDA_F16, 0, 0, {3, 62, 58, 3, 64, 7, 2, 3, 3, 1, 1}},
+        {"24 filters", STEM, EW_CUDA_BF16, 0, 2, {1, 23, 41, 3, 24, 3, 2, 1, 0, 1, 1}},
+        {"grey, tanh", STEM, EW_CUDA_F16, 0, 5, {1, 28, 30, 1, 16, 5, 1, 2, 2, 1, 1}},
+        {"many filters", STEM, EW_CUDA_BF16, 0, 0, {1, 9, 33, 3, 136, 3, 1, 1, 1, 1, 1}},
+    };
+    int arch = 0;
+    EW_EXPECT_INT(CUDA(kernel_arch(&arch)), 0);
+    if (arch < 80)
+        ew_test_skip("kernels are for %d, tensor cores of 80 and more are asked for", arch);
+    else
+        run_cases(cases, EW_COUNT(cases));
 }
 
 static void direct_layers(void)
@@ -403,5 +433,5 @@ static void pools(void)
         check_pool(&cases[i]);
 }
 
-EW_TEST_MAIN(EW_TEST(depthwise_layers), EW_TEST(direct_layers), EW_TEST(unrolled_layers),
-             EW_TEST(library_layers), EW_TEST(pools))
+EW_TEST_MAIN(EW_TEST(depthwise_layers), EW_TEST(first_layers), EW_TEST(direct_layers),
+             EW_TEST(unrolled_layers), EW_TEST(library_layers), EW_TEST(pools))

@@ -189,6 +189,7 @@ static ew_err start(struct own *o, int device, const struct precision *precision
     EW_CHECK(device < n, EW_ERR_UNSUPPORTED, "there are %d CUDA devices", n);
     TRY(be, device_info(device, &d));
     TRY(be, device_use(device));
+    TRY(be, kernel_arch(&be->arch));
     EW_TRY(take_resources(o, d.memory, precision->storage == EW_F16));
     struct ew_device_found found;
     describe(&d, &found);

@@ -32,6 +32,7 @@ struct ew_cuda {
     const struct ew_cuda_api *cu;
     struct ew_cuda_queue *q;
     struct ew_cuda_beside *beside;
+    int arch;                    /* that kernels were compiled for: 90 */
     int math;                    /* enum ew_cuda_math */
     int type;                    /* enum ew_cuda_type: of activations */
     int node;                    /* of the command that is being started, for seeds */

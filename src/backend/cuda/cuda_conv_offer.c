@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions and dense layers on CUDA devices: which launcher, with what. */
+/* Convolutions on CUDA devices: which launcher, with what. */
 #include "backend/cuda/cuda_backend.h"
 #include "graph/ops.h"
 #include "op/conv.h"
-#include "op/math_attr.h"
-#include "op/product.h"
 
 enum { X, W, B, ADD };
 
@@ -139,6 +137,13 @@ static ew_err run_wide(const struct ew_call *c)
     struct ew_cuda_conv p = forward_of(c);
     p.scratch = c->scratch;
     EW_CUDA_LAUNCH(c, wide_conv, &p);
+    return EW_OK;
+}
+
+static ew_err run_stem(const struct ew_call *c)
+{
+    const struct ew_cuda_conv p = forward_of(c);
+    EW_CUDA_LAUNCH(c, stem, &p);
     return EW_OK;
 }
 
@@ -436,6 +441,23 @@ static bool is_narrow(const struct ew_kernel_query *query, const struct ew_cuda_
            !(query->phase == EW_PHASE_BACKWARD && c->din && c->din[X]);
 }
 
+/* Tensor cores by our own kernel: those of cards before 7.5 have other instructions, and bfloat16
+ * is in those from 8.0 on. */
+static bool has_stem(const struct ew_kernel_query *query, const struct ew_cuda_window *g)
+{
+    const struct ew_cuda *be = ew_cuda(query->be);
+    const int least = be->type == EW_CUDA_F16 ? 75 : 80;
+    return be->type != EW_CUDA_F32 && be->arch >= least && ew_cuda_is_stem(g) &&
+           !ew_call_in(query->c, ADD);
+}
+
+/* Outputs from which on it is faster than the library: its blocks load the filters once, and one
+ * image is too few tiles for that (on an H200, resnet18: 0.19 instead of 0.17 ms). */
+static int64_t stem_pixels(const struct ew_kernel_query *query)
+{
+    return (int64_t)512 * ew_cuda(query->be)->q->processors;
+}
+
 /* Through copies with more channels. */
 static int offer_wide(const struct ew_kernel_query *query, const struct ew_cuda_window *g,
                       size_t scratch, struct ew_kernel *out)
@@ -505,6 +527,10 @@ int ew_cuda_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *ou
         n += ew_cuda_one(out + n, "conv 1x1 gemm", back ? back_pointwise : run_pointwise, scratch);
     if (is_small(&g))
         n += ew_cuda_one(out + n, "conv direct", back ? back_direct : run_direct, scratch);
+    const bool stem = !back && has_stem(query, &g),
+               many = stem && (int64_t)g.n * g.oh * g.ow >= stem_pixels(query);
+    if (many)
+        n += ew_cuda_one(out + n, "conv stem", run_stem, scratch);
     const bool unrolled = unrolls(query, &g), first = unrolled && unrolls_first(query, &g);
     if (first)
         n += offer_im2col(query, &g, scratch, out + n);
@@ -514,6 +540,8 @@ int ew_cuda_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *ou
         n += offer_wide(query, &g, scratch, out + n);
     if (is_even(&g))
         n += ew_cuda_one(out + n, "cudnn", back ? back_library : run_library, scratch);
+    if (stem && !many && n < EW_OFFERS)
+        n += ew_cuda_one(out + n, "conv stem", run_stem, scratch);
     if (unrolled && !first && n < EW_OFFERS)
         n += offer_im2col(query, &g, scratch, out + n);
     if (n == 0)
@@ -523,133 +551,5 @@ int ew_cuda_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *ou
             out[i].prepare = ew_cuda_open_side;
         else
             ew_cuda_pack_weights(c, &out[i]);
-    return n;
-}
-
-/* ---- Dense layers ---- */
-
-/* The first may be a stack of rows. */
-bool ew_cuda_dense_of(const struct ew_call *c, struct ew_cuda_dense *d)
-{
-    const struct ew_shape *a = &c->in[0]->shape, *b = &c->in[1]->shape;
-    if (c->op == &ew_op_matmul) {
-        if (a->rank < 2 || b->rank != 2)
-            return false;
-        *d = (struct ew_cuda_dense){
-            .m = ew_shape_span(a, 0, a->rank - 1), .n = b->dim[1], .k = b->dim[0], .alpha = 1};
-        return d->m > 0 && d->n > 0 && d->k > 0;
-    }
-    const struct ew_gemm_attr *g = c->attr;
-    *d = (struct ew_cuda_dense){.m = a->dim[g->trans_a],
-                                .n = b->dim[!g->trans_b],
-                                .k = a->dim[!g->trans_a],
-                                .trans_a = g->trans_a,
-                                .trans_b = g->trans_b,
-                                .alpha = (float)g->alpha,
-                                .beta = (float)g->beta};
-    return d->m > 0 && d->n > 0 && d->k > 0;
-}
-
-bool ew_cuda_bias_fits(const struct ew_call *c, const struct ew_cuda_dense *d)
-{
-    const struct ew_tensor *b = ew_call_in(c, 2);
-    if (!b)
-        return true;
-    const int r = b->shape.rank;
-    return r >= 1 && b->shape.dim[r - 1] == d->n && ew_tensor_count(b) == d->n && d->beta >= 1 &&
-           d->beta <= 1;
-}
-
-static ew_err run_dense(const struct ew_call *c)
-{
-    struct ew_cuda_dense d;
-    ew_cuda_dense_of(c, &d);
-    const struct ew_cuda_gemm p = {.type = ew_cuda_storage(c->in[0]),
-                                   .math = ew_cuda(c->be)->math,
-                                   .trans_a = d.trans_a,
-                                   .trans_b = d.trans_b,
-                                   .m = d.m,
-                                   .n = d.n,
-                                   .k = d.k,
-                                   .alpha = d.alpha,
-                                   .a = c->in[0]->data,
-                                   .b = ew_cuda_weight(c, 1),
-                                   .bias = ew_cuda_data(ew_call_in(c, 2)),
-                                   .typed_bias = ew_cuda_weight(c, 2),
-                                   .y = c->out[0]->data};
-    EW_CUDA_LAUNCH(c, gemm, &p);
-    return EW_OK;
-}
-
-/* dA = dY B' (transposed: B dY'), dB = A' dY (transposed: dY' A). */
-static ew_err back_dense(const struct ew_call *c)
-{
-    struct ew_cuda_dense d;
-    ew_cuda_dense_of(c, &d);
-    const void *const dy = c->dout[0]->data, *const a = c->in[0]->data;
-    const void *const b = ew_cuda_weight(c, 1);
-    const struct ew_cuda *be = ew_cuda(c->be);
-    struct ew_cuda_queue *side = ew_cuda_side(c);
-    struct ew_cuda_gemm p = {.type = ew_cuda_storage(c->in[0]), .math = be->math, .alpha = d.alpha};
-    EW_TRY(ew_cuda_fork(be, side));
-    if (c->din[1]) {
-        p.m = d.trans_b ? d.n : d.k;
-        p.n = d.trans_b ? d.k : d.n;
-        p.k = d.m;
-        p.a = d.trans_b ? dy : a;
-        p.b = d.trans_b ? a : dy;
-        p.trans_a = d.trans_b ? 1 : !d.trans_a;
-        p.trans_b = d.trans_b ? d.trans_a : 0;
-        p.beta = ew_cuda_adds(c, 1) ? 1 : 0;
-        p.y = c->din[1]->data;
-        p.out_f32 = c->din[1]->dtype == EW_F32;
-        EW_TRY(ew_cuda_check(be->cu, be->cu->gemm(side, &p), "gemm wgrad"));
-        p.out_f32 = 0;
-    }
-    if (c->n_in > 2 && c->din[2]) {
-        const struct ew_cuda_reduce r = {.type = p.type,
-                                         .out_f32 = 1,
-                                         .add = ew_cuda_adds(c, 2),
-                                         .outer = 1,
-                                         .mid = d.m,
-                                         .inner = d.n,
-                                         .scale = 1,
-                                         .a = dy,
-                                         .out = c->din[2]->data,
-                                         .scratch = c->scratch};
-        EW_TRY(ew_cuda_check(be->cu, be->cu->reduce(side, &r), "bias gradient"));
-    }
-    if (c->din[0]) {
-        p.m = d.trans_a ? d.k : d.m;
-        p.n = d.trans_a ? d.m : d.k;
-        p.k = d.n;
-        p.a = d.trans_a ? b : dy;
-        p.b = d.trans_a ? dy : b;
-        p.trans_a = d.trans_a ? d.trans_b : 0;
-        p.trans_b = d.trans_a ? 1 : !d.trans_b;
-        p.beta = ew_cuda_adds(c, 0) ? 1 : 0;
-        p.y = c->din[0]->data;
-        EW_CUDA_LAUNCH(c, gemm, &p);
-    }
-    return ew_cuda_join(be, side);
-}
-
-int ew_cuda_offer_dense(const struct ew_kernel_query *query, struct ew_kernel *out)
-{
-    const struct ew_call *c = query->c;
-    struct ew_cuda_dense d;
-    /* The second factor may be a weight or an activation; the first is never a weight. */
-    const bool weight = c->in[1]->dtype == EW_F32;
-    const struct ew_tensor *bias = ew_call_in(c, 2);
-    if (ew_cuda_query_type(query, (weight ? 1 << 1 : 0) | 1 << 2, 0) < 0 ||
-        !ew_cuda_dense_of(c, &d) || !ew_cuda_bias_fits(c, &d) || (bias && bias->dtype != EW_F32))
-        return 0;
-    if (query->phase == EW_PHASE_BACKWARD) {
-        ew_cuda_one(out, "gemm", back_dense, ew_cuda_reduce_scratch(1, d.m, d.n, 1));
-        out->prepare = ew_cuda_open_side;
-        return 1;
-    }
-    const int n = ew_cuda_one(out, "gemm", run_dense, 0);
-    ew_cuda_pack_weights(c, out);
     return n;
 }

@@ -554,6 +554,8 @@ enum ew_cuda_copy_kind { EW_CUDA_TO_DEVICE, EW_CUDA_TO_HOST, EW_CUDA_ON_DEVICE }
              const struct ew_cuda_rates *rates, const struct ew_cuda_scale *scale))                \
              /* p = v, times the loss scale if there is one; wide: p is a double */                \
     X(set_rates, (struct ew_cuda_queue *q, struct ew_cuda_rates *p, const struct ew_cuda_rates *v))\
+    X(kernel_arch, (int *out)) /* that kernels were compiled for: 90; of PTX that the driver      \
+                                  compiles, PTX's */                                               \
     X(queue_open, (int deterministic, size_t workspace, size_t planned,                            \
                    struct ew_cuda_queue **out))                                                    \
     X(queue_close, (struct ew_cuda_queue *q))                                                      \
@@ -590,6 +592,7 @@ enum ew_cuda_copy_kind { EW_CUDA_TO_DEVICE, EW_CUDA_TO_HOST, EW_CUDA_ON_DEVICE }
     X(im2col_conv, (struct ew_cuda_queue *q, const struct ew_cuda_conv *p)) /* float32, one group */\
     X(im2col_dx, (struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p))                     \
     X(im2col_dw, (struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p))                     \
+    X(stem, (struct ew_cuda_queue *q, const struct ew_cuda_conv *p)) /* half types, ew_cuda_is_stem */\
     X(widen, (struct ew_cuda_queue *q, const void *x, int c, void *y, int64_t rows))               \
               /* [rows, c] of a half type to [rows, EW_CUDA_WIDE], with zeros */                   \
     X(conv_find, (struct ew_cuda_queue *q, int pass, const struct ew_cuda_conv *p, int measure,    \
@@ -678,6 +681,13 @@ static inline size_t ew_cuda_wide_bytes(const struct ew_cuda_window *g, size_t a
     at[1] = at[0] + (w * 2 + 255) / 256 * 256;
     at[2] = at[1] + w * sizeof(float);
     return at[2];
+}
+
+/* First layers that have a kernel of their own in half types. */
+static inline int ew_cuda_is_stem(const struct ew_cuda_window *g)
+{
+    return !g->od && g->groups == 1 && (g->c == 1 || g->c == 3) && g->kh == g->kw && g->kh >= 3 &&
+           g->kh <= 7 && g->dh == 1 && g->dw == 1 && g->sh == g->sw && g->sh <= 2 && g->k % 8 == 0;
 }
 
 /* Unrolled windows of a float32 convolution: elements of a row, a multiple of 16 bytes; images of

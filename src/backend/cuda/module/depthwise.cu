@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Depthwise convolution (groups = c = k), forward and both gradients: memory-bound, so each thread
- * has a few channels of a strip of outputs and reads every input once for all of the strip. */
+ * has a few channels of a tile of outputs and reads every input once for all of the tile. */
 #include "backend/cuda/module/columns.cuh"
 
 #define THREADS 256
-#define STRIP   4
+#define STRIP   4 /* outputs of a row that a thread has */
 
-/* What the strip kernel computes: a correlation of x [n, h, w, c] to y [n, oh, ow, c]. */
-struct strip_job {
+/* What the kernels compute: a correlation of x [n, h, w, c] to y [n, oh, ow, c]. */
+struct depthwise_job {
     ew_cuda_window g;
     ew_cuda_act act;
     int add_after, flip, add;
@@ -18,7 +18,7 @@ struct strip_job {
 
 /* Filters of the block's channels as [tap][channel] in shared memory. */
 template <typename T>
-__device__ static void stage_filters(const strip_job &j, int base, int width, float *to)
+__device__ static void stage_filters(const depthwise_job &j, int base, int width, float *to)
 {
     const int taps = j.g.kh * j.g.kw, self = threadIdx.y * blockDim.x + threadIdx.x;
     const T *w = static_cast<const T *>(j.w);
@@ -30,8 +30,9 @@ __device__ static void stage_filters(const strip_job &j, int base, int width, fl
     __syncthreads();
 }
 
-template <int V, typename T>
-__device__ static void finish(const strip_job &j, int64_t at, const float *bias, float *v)
+template <int V, int A, typename T>
+__device__ static void finish(const depthwise_job &j, const ew_cuda_act &act, int64_t at,
+                              const float *bias, float *v)
 {
     float r[V];
     if (j.residual)
@@ -41,133 +42,202 @@ __device__ static void finish(const strip_job &j, int64_t at, const float *bias,
         float s = v[i] + bias[i];
         if (j.residual && !j.add_after)
             s += r[i];
-        s = act_apply(j.act, s);
+        s = act_known<A>(act, s);
         v[i] = j.residual && j.add_after ? s + r[i] : s;
     }
     put<V>(static_cast<T *>(j.y) + at, v, j.add);
 }
 
-/* K x K windows with stride S (dilation 1); K = 0: any window, one output at a time. */
-template <int V, int K, int S, typename T>
-__global__ void __launch_bounds__(THREADS) strip_kernel(const strip_job j)
+/* One row of inputs times one row of a K x K filter, for a strip of outputs S apart. */
+template <int V, int K, int S>
+__device__ static void add_row(const float (*px)[V], const float *filter, int width,
+                               float (*acc)[V])
+{
+#pragma unroll
+    for (int t = 0; t < K; t++) {
+        float w[V];
+        load<V>(filter + t * width, w);
+#pragma unroll
+        for (int o = 0; o < STRIP; o++)
+#pragma unroll
+            for (int i = 0; i < V; i++)
+                acc[o][i] += px[o * S + t][i] * w[i];
+    }
+}
+
+/* K x K windows with stride S (dilation 1): a thread has V channels of R rows of STRIP outputs. */
+template <int V, int K, int S, int R, int A, typename T>
+__global__ void __launch_bounds__(THREADS, 2) tile_kernel(const depthwise_job j)
 {
     extern __shared__ float filters[];
-    constexpr int N = K ? STRIP : 1;
-    constexpr int SPAN = K ? (STRIP - 1) * S + K : 1;
+    constexpr int SPAN = (STRIP - 1) * S + K, DEEP = (R - 1) * S + K;
     const ew_cuda_window &g = j.g;
     const int width = blockDim.x * V, base = blockIdx.x * width, mine = threadIdx.x * V;
-    const int c = base + mine, strips = (g.ow + N - 1) / N;
+    const int c = base + mine, strips = (g.ow + STRIP - 1) / STRIP, tiles = (g.oh + R - 1) / R;
     stage_filters<T>(j, base, width, filters);
     if (c >= g.c)
         return;
+    const ew_cuda_act act = A == EW_CUDA_ACT_CLIP ? as_bounds(j.act) : j.act;
     float bias[V];
 #pragma unroll
     for (int i = 0; i < V; i++)
         bias[i] = j.bias ? j.bias[c + i] : 0;
-    constexpr int ROWS = K == 3 ? 3 : 1; /* whose loads are all under way at once */
-    const unsigned jobs = (unsigned)(g.n * g.oh * strips);
+    const unsigned jobs = (unsigned)(g.n * tiles * strips);
     for (unsigned k = blockIdx.y * blockDim.y + threadIdx.y; k < jobs;
          k += gridDim.y * blockDim.y) {
-        const unsigned line = k / (unsigned)strips;
-        const int ox = (int)(k - line * strips) * N, oy = (int)(line % (unsigned)g.oh);
-        const int64_t n = line / (unsigned)g.oh;
-        float acc[N][V] = {};
-        const int kh = K ? K : g.kh, kw = K ? K : g.kw;
-#pragma unroll ROWS
-        for (int r = 0; r < kh; r++) {
-            const int iy = oy * (K ? S : g.sh) - g.ph + r * (K ? 1 : g.dh);
-            if (iy < 0 || iy >= g.h)
+        const unsigned line = k / (unsigned)strips, n = line / (unsigned)tiles;
+        const int ox = (int)(k - line * strips) * STRIP, oy = (int)(line - n * tiles) * R;
+        const int x0 = ox * S - g.pw, y0 = oy * S - g.ph;
+        const T *image = static_cast<const T *>(j.x) + (int64_t)n * g.h * g.w * g.c + c;
+        unsigned inside = 0; /* a bit for each column */
+#pragma unroll
+        for (int s = 0; s < SPAN; s++)
+            inside |= (x0 + s >= 0 && x0 + s < g.w ? 1u : 0u) << s;
+        float acc[R][STRIP][V] = {};
+#pragma unroll
+        for (int d = 0; d < DEEP; d++) {
+            if (y0 + d < 0 || y0 + d >= g.h)
                 continue;
-            const T *row = static_cast<const T *>(j.x) + ((n * g.h + iy) * g.w) * g.c + c;
-            if (K) {
-                float px[SPAN][V];
+            const T *row = image + ((int64_t)(y0 + d) * g.w + x0) * g.c;
+            float px[SPAN][V] = {};
 #pragma unroll
-                for (int s = 0; s < SPAN; s++) {
-                    const int ix = ox * S - g.pw + s;
-                    if (ix >= 0 && ix < g.w)
-                        load<V>(row + (int64_t)ix * g.c, px[s]);
-                    else
+            for (int s = 0; s < SPAN; s++)
+                if (inside >> s & 1)
+                    load<V>(row + s * g.c, px[s]);
 #pragma unroll
-                        for (int i = 0; i < V; i++)
-                            px[s][i] = 0;
-                }
-#pragma unroll
-                for (int t = 0; t < (K ? K : 1); t++) {
-                    float w[V];
-                    load<V>(filters + (r * K + t) * width + mine, w);
-#pragma unroll
-                    for (int o = 0; o < N; o++)
-#pragma unroll
-                        for (int i = 0; i < V; i++)
-                            acc[o][i] += px[o * S + t][i] * w[i];
-                }
-            } else {
-                for (int t = 0; t < kw; t++) {
-                    const int ix = ox * g.sw - g.pw + t * g.dw;
-                    if (ix < 0 || ix >= g.w)
-                        continue;
-                    float w[V], px[V];
-                    load<V>(filters + (r * kw + t) * width + mine, w);
-                    load<V>(row + (int64_t)ix * g.c, px);
-#pragma unroll
-                    for (int i = 0; i < V; i++)
-                        acc[0][i] += px[i] * w[i];
-                }
-            }
+            for (int o = 0; o < R; o++)
+                if (d - o * S >= 0 && d - o * S < K)
+                    add_row<V, K, S>(px, filters + (d - o * S) * K * width + mine, width, acc[o]);
         }
 #pragma unroll
-        for (int o = 0; o < N; o++)
-            if (ox + o < g.ow)
-                finish<V, T>(j, ((n * g.oh + oy) * g.ow + ox + o) * g.c + c, bias, acc[o]);
+        for (int r = 0; r < R; r++)
+#pragma unroll
+            for (int o = 0; o < STRIP; o++)
+                if (oy + r < g.oh && ox + o < g.ow)
+                    finish<V, A, T>(j, act,
+                                    (((int64_t)n * g.oh + oy + r) * g.ow + ox + o) * g.c + c, bias,
+                                    acc[r][o]);
     }
 }
 
-template <int V, int K, int S, typename T>
-static int strip_launch(ew_cuda_queue *q, const strip_job *j)
+/* Any window, one output at a time. */
+template <int V, typename T>
+__global__ void __launch_bounds__(THREADS) any_window_kernel(const depthwise_job j)
 {
-    const int width = column_width(j->g.c, V), height = THREADS / width;
-    const int64_t across = (j->g.c + width * V - 1) / (width * V);
-    const int64_t jobs = (int64_t)j->g.n * j->g.oh * (K ? (j->g.ow + STRIP - 1) / STRIP : j->g.ow);
+    extern __shared__ float filters[];
+    const ew_cuda_window &g = j.g;
+    const int width = blockDim.x * V, base = blockIdx.x * width, mine = threadIdx.x * V;
+    const int c = base + mine;
+    stage_filters<T>(j, base, width, filters);
+    if (c >= g.c)
+        return;
+    float bias[V];
+    for (int i = 0; i < V; i++)
+        bias[i] = j.bias ? j.bias[c + i] : 0;
+    const unsigned jobs = (unsigned)(g.n * g.oh * g.ow);
+    for (unsigned k = blockIdx.y * blockDim.y + threadIdx.y; k < jobs;
+         k += gridDim.y * blockDim.y) {
+        const unsigned line = k / (unsigned)g.ow;
+        const int ox = (int)(k - line * g.ow), oy = (int)(line % (unsigned)g.oh);
+        const int64_t n = line / (unsigned)g.oh;
+        float acc[V] = {};
+        for (int r = 0; r < g.kh; r++)
+            for (int t = 0; t < g.kw; t++) {
+                const int iy = oy * g.sh - g.ph + r * g.dh, ix = ox * g.sw - g.pw + t * g.dw;
+                if (iy < 0 || iy >= g.h || ix < 0 || ix >= g.w)
+                    continue;
+                float w[V], px[V];
+                load<V>(filters + (r * g.kw + t) * width + mine, w);
+                load<V>(static_cast<const T *>(j.x) + ((n * g.h + iy) * g.w + ix) * g.c + c, px);
+#pragma unroll
+                for (int i = 0; i < V; i++)
+                    acc[i] += px[i] * w[i];
+            }
+        finish<V, EW_ACT_ANY, T>(j, j.act, (int64_t)k * g.c + c, bias, acc);
+    }
+}
+
+/* Blocks of `width` threads of V channels by others of a thread for each job. */
+struct depthwise_grid {
+    dim3 grid, block;
+    size_t shared;
+};
+
+static depthwise_grid grid_for(const ew_cuda_queue *q, const ew_cuda_window &g, int v, int64_t jobs)
+{
+    const int width = column_width(g.c, v), height = THREADS / width;
+    const int64_t across = (g.c + width * v - 1) / (width * v);
     const int64_t need = (jobs + height - 1) / height, most = q->processors * 16 / across + 1;
-    const size_t shared = sizeof(float) * width * V * j->g.kh * j->g.kw;
-    if (shared > 48 * 1024)
-        return cudaErrorNotSupported;
     int64_t down = need < most ? need : most;
     down = down > 65535 ? 65535 : down;
-    strip_kernel<V, K, S, T>
-        <<<dim3((unsigned)across, (unsigned)down), dim3(width, height), shared, stream_of(q)>>>(*j);
+    return {dim3((unsigned)across, (unsigned)down), dim3(width, height),
+            sizeof(float) * width * v * g.kh * g.kw};
+}
+
+template <int V, int K, int S, int R, int A, typename T>
+static int tile_launch_as(ew_cuda_queue *q, const depthwise_job *j)
+{
+    const ew_cuda_window &g = j->g;
+    const int64_t jobs = (int64_t)g.n * ((g.oh + R - 1) / R) * ((g.ow + STRIP - 1) / STRIP);
+    const depthwise_grid s = grid_for(q, g, V, jobs);
+    tile_kernel<V, K, S, R, A, T><<<s.grid, s.block, s.shared, stream_of(q)>>>(*j);
     return cudaGetLastError();
 }
 
-template <int V, typename T> static int strip_pick(ew_cuda_queue *q, const strip_job *j)
+/* R rows a thread where that leaves enough threads: fewer reads, and fewer instructions. */
+template <int V, int K, int S, int R, typename T>
+static int tile_launch(ew_cuda_queue *q, const depthwise_job *j)
+{
+    const ew_cuda_window &g = j->g;
+    const int64_t threads = (int64_t)g.n * g.oh * g.ow * g.c / (STRIP * R * V);
+    if (V > 1 && threads >= (int64_t)q->processors * THREADS)
+        switch (j->act.kind) {
+        case EW_CUDA_ACT_NONE:
+        case EW_CUDA_ACT_RELU:
+        case EW_CUDA_ACT_CLIP:
+            return tile_launch_as<V, K, S, (V > 1 ? R : 1), EW_CUDA_ACT_CLIP, T>(q, j);
+        case EW_CUDA_ACT_HARD_SWISH:
+            return tile_launch_as<V, K, S, (V > 1 ? R : 1), EW_CUDA_ACT_HARD_SWISH, T>(q, j);
+        case EW_CUDA_ACT_SILU:
+            return tile_launch_as<V, K, S, (V > 1 ? R : 1), EW_CUDA_ACT_SILU, T>(q, j);
+        }
+    return tile_launch_as<V, K, S, 1, EW_ACT_ANY, T>(q, j);
+}
+
+template <int V, typename T> static int depthwise_pick(ew_cuda_queue *q, const depthwise_job *j)
 {
     const ew_cuda_window &g = j->g;
     const bool plain = g.kh == g.kw && g.sh == g.sw && g.dh == 1 && g.dw == 1;
     if (plain && g.kh == 3 && g.sh == 1)
-        return strip_launch<V, 3, 1, T>(q, j);
+        return tile_launch<V, 3, 1, 4, T>(q, j);
     if (plain && g.kh == 3 && g.sh == 2)
-        return strip_launch<V, 3, 2, T>(q, j);
+        return tile_launch<V, 3, 2, 2, T>(q, j);
     if (plain && g.kh == 5 && g.sh == 1)
-        return strip_launch<V, 5, 1, T>(q, j);
+        return tile_launch<V, 5, 1, 2, T>(q, j);
     if (plain && g.kh == 5 && g.sh == 2)
-        return strip_launch<V, 5, 2, T>(q, j);
-    return strip_launch<V, 0, 0, T>(q, j);
+        return tile_launch<V, 5, 2, 2, T>(q, j);
+    const depthwise_grid s = grid_for(q, g, V, (int64_t)g.n * g.oh * g.ow);
+    if (s.shared > 48 * 1024)
+        return cudaErrorNotSupported;
+    any_window_kernel<V, T><<<s.grid, s.block, s.shared, stream_of(q)>>>(*j);
+    return cudaGetLastError();
 }
 
-template <typename T> static int strip_run(ew_cuda_queue *q, const strip_job *j)
+template <typename T> static int depthwise_run(ew_cuda_queue *q, const depthwise_job *j)
 {
     const bool wide = j->g.c % 4 == 0 && aligned(j->x, 4 * sizeof(T)) &&
                       aligned(j->y, 4 * sizeof(T)) && aligned(j->residual, 4 * sizeof(T));
-    return wide ? strip_pick<4, T>(q, j) : strip_pick<1, T>(q, j);
+    return wide ? depthwise_pick<4, T>(q, j) : depthwise_pick<1, T>(q, j);
 }
 
 extern "C" int ew_cu_depthwise(ew_cuda_queue *q, const ew_cuda_conv *p)
 {
-    const strip_job j = {p->g, p->act, p->add_after, 0, 0, p->x, p->w, p->residual, p->bias, p->y};
+    const depthwise_job j = {p->g, p->act, p->add_after, 0,       0,
+                             p->x, p->w,   p->residual,  p->bias, p->y};
     int status = 0;
     if (p->g.groups != p->g.c || p->g.k != p->g.c)
         return cudaErrorNotSupported;
-    FOR_TYPE(p->type, status = strip_run<T>(q, &j));
+    FOR_TYPE(p->type, status = depthwise_run<T>(q, &j));
     return status;
 }
 
@@ -227,13 +297,13 @@ extern "C" int ew_cu_depthwise_dx(ew_cuda_queue *q, const ew_cuda_conv_back *p)
         return status;
     }
     /* Stride 1: a correlation with the filter turned by 180 degrees. */
-    strip_job j = {};
+    depthwise_job j = {};
     j.g = g;
     j.g.h = g.oh, j.g.w = g.ow, j.g.oh = g.h, j.g.ow = g.w;
     j.g.ph = g.kh - 1 - g.ph, j.g.pw = g.kw - 1 - g.pw;
     j.flip = 1, j.add = p->add;
     j.x = p->dy, j.w = p->w, j.y = p->dx;
-    FOR_TYPE(p->type, status = strip_run<T>(q, &j));
+    FOR_TYPE(p->type, status = depthwise_run<T>(q, &j));
     return status;
 }
 

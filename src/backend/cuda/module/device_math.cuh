@@ -163,6 +163,29 @@ template <int A> __device__ inline float act_slope_as(const ew_cuda_act &a, floa
     return act_slope(a, x);
 }
 
+/* With none, relu and clip as one kind, bounds, and the others that layers of depthwise networks
+ * have. */
+__device__ inline ew_cuda_act as_bounds(const ew_cuda_act &a)
+{
+    ew_cuda_act b = a;
+    if (a.kind != EW_CUDA_ACT_CLIP) {
+        b.lo = a.kind == EW_CUDA_ACT_RELU ? 0 : -INFINITY;
+        b.hi = INFINITY;
+    }
+    return b;
+}
+
+template <int A> __device__ inline float act_known(const ew_cuda_act &a, float x)
+{
+    if (A == EW_CUDA_ACT_CLIP)
+        return x < a.lo ? a.lo : x > a.hi ? a.hi : x;
+    if (A == EW_CUDA_ACT_HARD_SWISH)
+        return x >= 3 ? x : x <= -3 ? 0 : x * (x + 3) * (1 / 6.f);
+    if (A == EW_CUDA_ACT_SILU)
+        return x * sigmoid(x);
+    return act_apply(a, x);
+}
+
 /* Calls it with A, the kind of the activation where that is none or relu. */
 #define FOR_ACT(act, ...)                                                                          \
     switch ((act).kind) {                                                                          \
