@@ -25,8 +25,7 @@ void ew_plan_mark_gradients(struct ew_plan *p)
     }
 }
 
-/* Whether backward reads in[i] (enum ew_op_saves). */
-static bool reads_input(unsigned saved, int i)
+bool ew_plan_reads_input(unsigned saved, int i)
 {
     return i < 8 ? saved >> i & 1 : (saved & EW_SAVE_INS) == EW_SAVE_INS;
 }
@@ -62,7 +61,7 @@ ew_err ew_plan_backward_call(struct ew_plan *p, int node, struct ew_node_call *o
     out->call.dout = d + n->n_in;
     for (int i = 0; i < n->n_in; i++) {
         const int v = n->in[i];
-        EW_TRY(saved_tensor(p, v, reads_input(saved, i), out, &t[i]));
+        EW_TRY(saved_tensor(p, v, ew_plan_reads_input(saved, i), out, &t[i]));
         d[i] = v >= 0 && p->needs_grad[v] ? &p->grads[v].t : NULL;
     }
     for (int i = 0; i < n->n_out; i++) {

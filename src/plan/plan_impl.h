@@ -428,6 +428,9 @@ int64_t ew_plan_out_step(const struct ew_plan *p, int value);
 ew_err ew_plan_place_part(struct ew_plan *p, int value, struct ew_slot *part,
                           struct ew_slot *whole);
 
+/* Whether an operator's backward, which saves these (enum ew_op_saves), reads in[i]. */
+bool ew_plan_reads_input(unsigned saved, int i);
+
 /* strategy.c: fills p->keep by p->strategy. */
 ew_err ew_plan_choose_kept(struct ew_plan *p);
 /* The slot from which backward can read `value`: adds the steps that compute it again where it was

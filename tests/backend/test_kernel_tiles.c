@@ -123,18 +123,22 @@ static void data_gradient(const struct ew_kernels *k, struct ew_conv_shape s)
 static void walk_raw(const struct ew_kernels *k)
 {
     const struct ew_conv_axis four = {4, 4, 3, 1, 1, 1}, nine = {9, 9, 3, 1, 1, 1};
+    const struct ew_conv_axis two = {2, 2, 3, 1, 1, 1}, seven = {7, 7, 3, 1, 1, 1};
     const struct ew_conv_shape shapes[] = {
         {16, 1, 128, 128, {one, four, four}},
         {5, 1, 37, 41, {one, four, nine}},
         {7, 1, 300, 20, {one, nine, nine}},
-        {1, 1, 64, 70, {one, {7, 7, 5, 1, 1, 2}, {7, 7, 5, 1, 1, 2}}}};
-    for (int i = 0; i < 4; i++) {
+        {1, 1, 64, 70, {one, {7, 7, 5, 1, 1, 2}, {7, 7, 5, 1, 1, 2}}},
+        {4, 1, 144, 40, {two, seven, seven}}};
+    for (int i = 0; i < 5; i++) {
         ew_test_begin("unpacked %s, shape %d", k->isa, i);
         unpacked(k, shapes[i], false);
         unpacked(k, shapes[i], true);
         ew_test_end();
     }
     EW_EXPECT(k->winograd_unpacked(&shapes[0]) && !k->winograd_unpacked(&shapes[2]));
+    const struct ew_conv_shape clips = {4, 1, 512, 512, {two, seven, seven}}; /* 108 MiB packed */
+    EW_EXPECT(k->winograd_unpacked(&clips) && !k->winograd_unpacked(&shapes[4]));
 }
 
 int main(int argc, char **argv)

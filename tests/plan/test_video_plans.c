@@ -100,6 +100,66 @@ static void check(const char *name, const char *isa, bool train)
     ew_test_end();
 }
 
+/* ---- Memory of training: what is computed again by default ---- */
+
+static size_t planned(const struct ew_plan *p)
+{
+    struct ew_plan_stats s;
+    ew_plan_stats(p, &s);
+    return s.arena_bytes + s.weight_bytes;
+}
+
+/* A step on four clips takes at most half of the bytes that PyTorch's process was seen to take
+ * (docs/video.md). */
+static void half_of_peer(const char *name, size_t peer)
+{
+    struct ew_model_opts m = {.size = sizeof(m), .batch = 4};
+    const struct ew_plan_opts o = {.mode = EW_PLAN_TRAIN,
+                                   .dry = true,
+                                   .update = true,
+                                   .optimizer = {.lr = 0.1, .momentum = 0.9},
+                                   .backend = {.threads = 1}};
+    struct ew_graph *g = NULL;
+    struct ew_plan *p = NULL;
+    ew_test_begin("%s: memory of a training step", name);
+    if (EW_EXPECT_OK(ew_model_build(name, &m, &g)) && EW_EXPECT_OK(ew_objective_add(g)) &&
+        EW_EXPECT_OK(ew_plan_compile(g, &o, &p)))
+        EW_EXPECT(planned(p) <= peer / 2);
+    ew_plan_free(p);
+    ew_graph_free(g);
+    ew_test_end();
+}
+
+/* Values large enough that residual sums are computed again: the gradients are those of a plan that
+ * has to save more. */
+static void computed_again(void)
+{
+    struct ew_model_opts m = {
+        .size = sizeof(m), .batch = 8, .classes = 5, .height = 112, .width = 112};
+    struct ew_plan_opts o = {.mode = EW_PLAN_TRAIN, .backend = {.threads = 2}};
+    struct ew_graph *g = NULL;
+    struct ew_plan *p[2] = {NULL};
+    ew_test_begin("resnet18: gradients of values that are computed again");
+    bool ok = EW_EXPECT_OK(ew_model_build("resnet18", &m, &g)) &&
+              EW_EXPECT_OK(ew_model_init("resnet18", 5, g)) && EW_EXPECT_OK(ew_objective_add(g));
+    for (int k = 0; k < 2 && ok; k++) {
+        o.memory_limit = k ? planned(p[0]) * 9 / 10 : 0;
+        ok = EW_EXPECT_OK(ew_plan_compile(g, &o, &p[k]));
+        for (int64_t i = 0; ok && i < ew_tensor_count(ew_plan_input(p[k], 0)); i++)
+            ((float *)ew_plan_input(p[k], 0)->data)[i] = sinf((float)i * 0.37f);
+        for (int i = 0; ok && i < 8; i++)
+            ((int64_t *)ew_plan_input(p[k], 1)->data)[i] = i % 5;
+        ok = ok && EW_EXPECT_OK(ew_plan_run(p[k]));
+    }
+    for (int v = 0; ok && v < g->n_values; v++)
+        if (g->values[v].kind == EW_VALUE_PARAM)
+            EW_EXPECT(ew_tensor_distance(ew_plan_grad(p[0], v), ew_plan_grad(p[1], v)) < 1e-4);
+    ew_plan_free(p[0]);
+    ew_plan_free(p[1]);
+    ew_graph_free(g);
+    ew_test_end();
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -114,5 +174,11 @@ int main(int argc, char **argv)
         check("r2plus1d_18", isa, true);
         check("video_autoencoder", isa, true);
     }
+    unsetenv("EW_ISA");
+    half_of_peer("r3d_18", 1631000000);
+    half_of_peer("mc3_18", 1574000000);
+    half_of_peer("r2plus1d_18", 3079000000);
+    if (!ew_test_quick())
+        computed_again();
     return ew_test_status();
 }

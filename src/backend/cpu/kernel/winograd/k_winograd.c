@@ -36,7 +36,8 @@
 
 #define RAW_CHANNELS   64                             /* whose weights are transformed at a time */
 #define RAW_STEP       (RAW_CHANNELS * NR + 5 * LINE) /* products do not share cache sets */
-#define UNPACKED_BYTES (400 << 10)                    /* of V, at most */
+#define UNPACKED_BYTES (400 << 10)                    /* of V, at most, */
+#define PACKED_BYTES   ((size_t)64 << 20)             /* unless transformed weights take more */
 
 struct wino {
     struct wino_form form;
@@ -81,7 +82,8 @@ bool EW_K(winograd_unpacked)(const struct ew_conv_shape *s)
     unpacked.unpacked = true;
     init(&w, &unpacked);
     const int64_t bytes = w.products * w.block * w.cin * (int64_t)sizeof(float);
-    return !has_cells(s) && w.blocks <= 2 && bytes <= UNPACKED_BYTES;
+    const bool far = EW_K(winograd_pack_size)(s) * sizeof(float) > PACKED_BYTES;
+    return !has_cells(s) && w.blocks <= 2 && (bytes <= UNPACKED_BYTES || far);
 }
 
 /* ---- Input: B' d B ---- */
