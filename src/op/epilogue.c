@@ -21,7 +21,7 @@ double ew_act_apply(const struct ew_epilogue_attr *e, double x)
 {
     switch ((enum ew_act)e->act) {
     case EW_ACT_RELU:
-        return fmax(x, 0);
+        return x < 0 ? 0 : x; /* NaN stays NaN */
     case EW_ACT_CLIP:
         return fmin(fmax(x, e->lo), e->hi);
     case EW_ACT_LEAKY:

@@ -2,9 +2,10 @@
 /* Relu: max(x, 0). */
 #include "op/pointwise.h"
 
+/* NaN stays NaN, as in every kernel. */
 static double f(double x, const void *attr)
 {
-    return x > 0 ? x : 0;
+    return x < 0 ? 0 : x;
 }
 
 static int64_t fi(int64_t x, const void *attr)
