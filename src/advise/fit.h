@@ -17,6 +17,7 @@ struct ew_rest {
     double amplitude; /* standard deviation of ln of what is left over; 0: the law suffices */
     double length;    /* in logarithms */
     double noise;     /* of measurements, over what the law says of it */
+    double run_noise; /* the same of one run to come: the root of its mean square, as it may be */
     int n;
     struct ew_mode *logs;                      /* of the measurements */
     double *cov_jac;                           /* S0 times the law's derivatives there; n x k */

@@ -13,7 +13,7 @@ struct ew_mode {
     double cores, cpu, gpu, mem;
 };
 
-#define EW_LAW_PARAMS 12 /* at most */
+#define EW_LAW_PARAMS 14 /* at most */
 
 /* Normal beliefs about a law's parameters before anything was measured, independent of each other.
  */
@@ -50,6 +50,8 @@ enum ew_time_param {
     EW_TIME_CACHE,    /* ln of the loader's share of memory time */
     EW_TIME_SYSTEM,   /* ln of half the GHz that the system takes, shared out over cores */
     EW_TIME_CPU_POW,  /* exponent of the CPU clock */
+    EW_TIME_HOST_MEM, /* ln of the memory clock's share in a core's: host work that waits for it */
+    EW_TIME_CROWD,    /* ln(r - 1): how sharply workers run out */
     EW_TIME_PARAMS
 };
 
@@ -60,6 +62,7 @@ struct ew_time_parts {
 };
 
 extern const struct ew_prior ew_time_prior;
+extern const struct ew_prior ew_time_prior_host; /* small networks: the host decides */
 
 /* An ew_law; `ctx` is not used. */
 void ew_time_law(const void *ctx, const double *theta, const struct ew_mode *modes, int n,

@@ -5,8 +5,9 @@
  *   L = e^ll / e  fe^-al  (1 + e^h sqrt(cpu) / mem)
  *   t = (G^q + L^q)^(1/q) + e^lk / cpu + e^lt
  *
- * with e useful cores out of those beside the s reserved ones, at most as many as there are
- * workers, and fe the clock that the system leaves of each core. */
+ * with cpu the clock of a core or, where host work waits for memory, less of it; e useful cores out
+ * of those beside the s reserved ones, at most as many as there are workers, and fe the clock that
+ * the system leaves of each core. */
 #include "advise/law.h"
 
 #include <math.h>
@@ -16,16 +17,31 @@
 const struct ew_prior ew_time_prior = {
     .n = EW_TIME_PARAMS,
     .n_scale = 5,
-    .mean = {0, 0.9, 1.35, -1.6, -3, 0.55, 1.4, 1.2, 0.95, -1.5, -2.1, 0.9},
-    .sd = {1, 0.25, 0.5, 0.6, 1.2, 0.5, 0.8, 0.75, 0.45, 0.35, 0.45, 0.1},
+    .mean = {0, 0.9, 1.35, -1.6, -3, 0.55, 1.4, 1.2, 0.95, -1.5, -2.1, 0.9, -4, 0.7},
+    .sd = {1, 0.25, 0.5, 0.6, 1.2, 0.5, 0.8, 0.75, 0.45, 0.35, 0.45, 0.1, 0.3, 0.1},
 };
+
+/* As TRAIN's epochs on an AGX Xavier: the accelerator may have next to nothing to do, host work
+ * waits for a memory at low clocks (0.66 GHz of it make a cycle of 1 GHz), and each further core
+ * brings less than the one before. */
+const struct ew_prior ew_time_prior_host = {
+    .n = EW_TIME_PARAMS,
+    .n_scale = 5,
+    .mean = {0, -0.5, 1.35, -1.6, -3, 0.55, 1.4, 0.6, 0.6, -3, -4, 0.9, -0.5, -0.3},
+    .sd = {1.5, 1.5, 0.5, 1, 1.2, 0.5, 0.8, 0.75, 0.45, 0.35, 0.45, 0.1, 0.3, 0.5},
+};
+
+/* How sharply host work passes from the CPU's clock to the memory's: of TRAIN's epochs on an AGX
+ * Xavier, whose launches wait for memory at its low clocks. */
+#define HOST_WAIT 2.6
 
 #define NOISE_GPU    0.0117 /* standard deviation of ln t where the accelerator decides */
 #define NOISE_LOADER 0.047  /* where the loader does */
 
 /* The parameters with their exponentials taken. */
 struct coeffs {
-    double gpu, mem, loader, launch, fixed, p, q, workers3, reserved, cache, system, cpu_pow;
+    double gpu, mem, loader, launch, fixed, p, q, workers, reserved, cache, system, cpu_pow;
+    double host_mem, r;
 };
 
 static struct coeffs coeffs(const double *t)
@@ -37,11 +53,13 @@ static struct coeffs coeffs(const double *t)
                            .fixed = exp(t[EW_TIME_FIXED]),
                            .p = 1 + exp(t[EW_TIME_ROOFLINE]),
                            .q = 1 + exp(t[EW_TIME_OVERLAP]),
-                           .workers3 = exp(-3 * t[EW_TIME_WORKERS]),
+                           .workers = exp(t[EW_TIME_WORKERS]),
                            .reserved = t[EW_TIME_RESERVED],
                            .cache = exp(t[EW_TIME_CACHE]),
                            .system = 2 * exp(t[EW_TIME_SYSTEM]),
-                           .cpu_pow = t[EW_TIME_CPU_POW]};
+                           .cpu_pow = t[EW_TIME_CPU_POW],
+                           .host_mem = exp(t[EW_TIME_HOST_MEM]),
+                           .r = 1 + exp(t[EW_TIME_CROWD])};
 }
 
 /* (a^p + b^p)^(1/p) and the derivatives of its logarithm. */
@@ -65,8 +83,10 @@ static struct soft_max soft_max(double a, double b, double p)
 struct parts {
     struct soft_max gpu, step;
     double loader, total;
-    double x, x3;        /* cores that the loader gets; x^-3 */
-    double clock, cache; /* of a core, left by the system; share of memory time */
+    double x;              /* cores that the loader gets */
+    struct soft_max crowd; /* by these and by its workers: what a core's work takes */
+    struct soft_max host;  /* time of a cycle of host work, which may wait for memory */
+    double clock, cache;   /* of a core, left by the system; share of memory time */
     bool x_is_least, clock_is_least;
 };
 
@@ -76,13 +96,15 @@ static struct parts parts_at(const struct coeffs *k, const struct ew_mode *m)
     t.gpu = soft_max(k->gpu / m->gpu, k->mem / m->mem, k->p);
     t.x_is_least = m->cores - k->reserved < 0.1;
     t.x = t.x_is_least ? 0.1 : m->cores - k->reserved;
-    t.x3 = 1 / (t.x * t.x * t.x);
-    t.clock_is_least = m->cpu - k->system / m->cores < 0.15 * m->cpu;
-    t.clock = t.clock_is_least ? 0.15 * m->cpu : m->cpu - k->system / m->cores;
+    t.crowd = soft_max(1 / t.x, 1 / k->workers, k->r);
+    t.host = soft_max(1 / m->cpu, k->host_mem / m->mem, HOST_WAIT);
+    const double cpu = 1 / t.host.value;
+    t.clock_is_least = cpu - k->system / m->cores < 0.15 * cpu;
+    t.clock = t.clock_is_least ? 0.15 * cpu : cpu - k->system / m->cores;
     t.cache = k->cache * sqrt(m->cpu) / m->mem;
-    t.loader = k->loader * cbrt(t.x3 + k->workers3) * pow(t.clock, -k->cpu_pow) * (1 + t.cache);
+    t.loader = k->loader * t.crowd.value * pow(t.clock, -k->cpu_pow) * (1 + t.cache);
     t.step = soft_max(t.gpu.value, t.loader, k->q);
-    t.total = t.step.value + k->launch / m->cpu + k->fixed;
+    t.total = t.step.value + k->launch * t.host.value + k->fixed;
     return t;
 }
 
@@ -96,15 +118,18 @@ static void derivatives(const struct coeffs *k, const struct ew_mode *m, const s
     jac[EW_TIME_MEM] = gpu * t->gpu.share;
     jac[EW_TIME_ROOFLINE] = gpu * t->gpu.by_power * (k->p - 1);
     jac[EW_TIME_OVERLAP] = step * t->step.by_power * (k->q - 1);
-    jac[EW_TIME_LAUNCH] = k->launch / m->cpu / t->total;
+    jac[EW_TIME_LAUNCH] = k->launch * t->host.value / t->total;
     jac[EW_TIME_FIXED] = k->fixed / t->total;
     jac[EW_TIME_LOADER] = loader;
-    jac[EW_TIME_WORKERS] = -loader * k->workers3 / (t->x3 + k->workers3);
-    jac[EW_TIME_RESERVED] = t->x_is_least ? 0 : loader * t->x3 / t->x / (t->x3 + k->workers3);
+    jac[EW_TIME_WORKERS] = -loader * t->crowd.share;
+    jac[EW_TIME_RESERVED] = t->x_is_least ? 0 : loader * (1 - t->crowd.share) / t->x;
+    jac[EW_TIME_CROWD] = loader * t->crowd.by_power * (k->r - 1);
     jac[EW_TIME_CACHE] = loader * t->cache / (1 + t->cache);
     jac[EW_TIME_SYSTEM] =
         t->clock_is_least ? 0 : loader * k->cpu_pow / t->clock * k->system / m->cores;
     jac[EW_TIME_CPU_POW] = -loader * log(t->clock);
+    const double by_host = t->clock_is_least ? 1 : 1 / t->host.value / t->clock;
+    jac[EW_TIME_HOST_MEM] = t->host.share * (jac[EW_TIME_LAUNCH] + loader * k->cpu_pow * by_host);
 }
 
 void ew_time_parts(const double *theta, const struct ew_mode *modes, int n,

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/csv.h"
 #include "base/num.h"
@@ -34,12 +35,65 @@ static const char *const titles[COLUMNS] = {
     "cores",   "cpu_mhz", "gpu_mhz",  "mem_mhz",    "time_s",     "power_w",   "workload",
     "network", "mode",    "accuracy", "memory_mib", "latency_ms", "price_usd", "quality"};
 
+/* Columns in other units, or under the names that other programs give them. */
+static const struct alias {
+    const char *title;
+    enum column is;
+    double by; /* of a number there: the same in the column's own unit */
+} aliases[] = {
+    {"time_ms", TIME, 1e-3}, {"time_us", TIME, 1e-6}, {"time_min", TIME, 60},
+    {"time_h", TIME, 3600},  {"epoch_s", TIME, 1},    {"epoch_min", TIME, 60},
+    {"epoch_h", TIME, 3600}, {"step_ms", TIME, 1e-3}, {"power_mw", POWER, 1e-3},
+    {"cpu_khz", CPU, 1e-3},  {"cpu_ghz", CPU, 1e3},   {"gpu_hz", GPU, 1e-6},
+    {"gpu_ghz", GPU, 1e3},   {"mem_hz", MEM, 1e-6},   {"mem_ghz", MEM, 1e3},
+    {"emc_mhz", MEM, 1},     {"emc_hz", MEM, 1e-6},   {"cpu_cores", CORES, 1},
+};
+
+/* Where each column is, -1 for none, and what its numbers are multiplied by. */
+struct columns {
+    int at[COLUMNS];
+    double by[COLUMNS];
+};
+
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static ew_err heading(const struct ew_csv *csv, int *column)
+static ew_err other_names(const struct ew_csv *csv, struct columns *t)
 {
-    for (int i = 0; i < COLUMNS; i++)
+    for (size_t i = 0; i < EW_COUNT(aliases); i++) {
+        const struct alias *a = &aliases[i];
+        const int found = ew_csv_column(csv, a->title);
+        if (found < 0)
+            continue;
+        EW_CHECK(t->at[a->is] < 0, EW_ERR_FORMAT,
+                 "%s:%d: columns %s and %s say the same: leave one out", csv->name, csv->line,
+                 csv->cells[t->at[a->is]], a->title);
+        t->at[a->is] = found;
+        t->by[a->is] = a->by;
+    }
+    return EW_OK;
+}
+
+/* A time in a unit that nobody knows would be no time at all, which is hard to find out. */
+static ew_err time_is_known(const struct ew_csv *csv, const struct columns *t)
+{
+    for (int i = 0; i < csv->n && t->at[TIME] < 0; i++)
+        EW_CHECK(strncasecmp(csv->cells[i], "time", 4) != 0 &&
+                     strncasecmp(csv->cells[i], "epoch_", 6) != 0,
+                 EW_ERR_FORMAT,
+                 "%s:%d: column '%.40s' is not known: call it time_s, time_ms, time_min or "
+                 "epoch_min",
+                 csv->name, csv->line, csv->cells[i]);
+    return EW_OK;
+}
+
+static ew_err heading(const struct ew_csv *csv, struct columns *t)
+{
+    int *column = t->at;
+    for (int i = 0; i < COLUMNS; i++) {
         column[i] = ew_csv_column(csv, titles[i]);
+        t->by[i] = 1;
+    }
+    EW_TRY(other_names(csv, t));
     EW_CHECK(csv->n > 1 || !strchr(csv->cells[0], ';'), EW_ERR_FORMAT,
              "%s:%d: cells are separated by ';': write it with commas", csv->name, csv->line);
     EW_CHECK(column[CPU] >= 0 || column[GPU] >= 0 || column[CORES] >= 0, EW_ERR_FORMAT,
@@ -47,52 +101,55 @@ static ew_err heading(const struct ew_csv *csv, int *column)
              csv->line);
     if (column[WORKLOAD] < 0)
         column[WORKLOAD] = column[NETWORK];
-    return EW_OK;
+    return time_is_known(csv, t);
 }
 
-/* A positive number, or `absent` where there is no such column or the cell is empty. */
-static ew_err number(const struct ew_csv *csv, const int *column, enum column c, double absent,
-                     double *out)
+/* A positive number, or `absent` where there is no such column or the cell is empty or nan. */
+static ew_err number(const struct ew_csv *csv, const struct columns *t, enum column c,
+                     double absent, double *out)
 {
     *out = absent;
-    if (column[c] < 0 || column[c] >= csv->n || !*csv->cells[column[c]])
+    if (t->at[c] < 0 || t->at[c] >= csv->n || !*csv->cells[t->at[c]])
         return EW_OK;
-    const char *text = csv->cells[column[c]];
+    const char *text = csv->cells[t->at[c]];
+    if (strcasecmp(text, "nan") == 0 || strcasecmp(text, "na") == 0)
+        return EW_OK;
     EW_CHECK(ew_num_float(text, out) && isfinite(*out) && *out > 0 && *out < 1e12, EW_ERR_FORMAT,
              "%s:%d: %s is '%.40s', not a positive number", csv->name, csv->line, titles[c], text);
+    *out *= t->by[c];
     return EW_OK;
 }
 
 /* As number(), at most what any clock has. */
-static ew_err megahertz(const struct ew_csv *csv, const int *column, enum column c, double *out)
+static ew_err megahertz(const struct ew_csv *csv, const struct columns *t, enum column c,
+                        double *out)
 {
-    EW_TRY(number(csv, column, c, 1000, out));
+    EW_TRY(number(csv, t, c, 1000, out));
     EW_CHECK(*out <= MOST_MHZ, EW_ERR_FORMAT,
              "%s:%d: %s is %g, more than any clock has: is that kHz or Hz?", csv->name, csv->line,
              titles[c], *out);
     return EW_OK;
 }
 
-static const char *word(const struct ew_csv *csv, const int *column, enum column c)
+static const char *word(const struct ew_csv *csv, const struct columns *t, enum column c)
 {
-    return column[c] >= 0 && column[c] < csv->n ? csv->cells[column[c]] : "";
+    return t->at[c] >= 0 && t->at[c] < csv->n ? csv->cells[t->at[c]] : "";
 }
 
-static ew_err read_row(const struct ew_csv *csv, const int *column, struct ew_measured_row *r)
+static ew_err read_row(const struct ew_csv *csv, const struct columns *t, struct ew_measured_row *r)
 {
-    *r = (struct ew_measured_row){.line = csv->line,
-                                  .workload = word(csv, column, WORKLOAD),
-                                  .name = word(csv, column, MODE)};
-    EW_TRY(number(csv, column, CORES, 1, &r->mode.cores));
-    EW_TRY(megahertz(csv, column, CPU, &r->mode.cpu));
-    EW_TRY(megahertz(csv, column, GPU, &r->mode.gpu));
-    EW_TRY(megahertz(csv, column, MEM, &r->mode.mem));
-    EW_TRY(number(csv, column, TIME, NAN, &r->time));
-    EW_TRY(number(csv, column, POWER, NAN, &r->power));
-    EW_TRY(number(csv, column, ACCURACY, NAN, &r->accuracy));
-    EW_TRY(number(csv, column, MEMORY, NAN, &r->memory_mib));
-    EW_TRY(number(csv, column, LATENCY, NAN, &r->latency_ms));
-    EW_TRY(number(csv, column, PRICE, NAN, &r->price_usd));
+    *r = (struct ew_measured_row){
+        .line = csv->line, .workload = word(csv, t, WORKLOAD), .name = word(csv, t, MODE)};
+    EW_TRY(number(csv, t, CORES, 1, &r->mode.cores));
+    EW_TRY(megahertz(csv, t, CPU, &r->mode.cpu));
+    EW_TRY(megahertz(csv, t, GPU, &r->mode.gpu));
+    EW_TRY(megahertz(csv, t, MEM, &r->mode.mem));
+    EW_TRY(number(csv, t, TIME, NAN, &r->time));
+    EW_TRY(number(csv, t, POWER, NAN, &r->power));
+    EW_TRY(number(csv, t, ACCURACY, NAN, &r->accuracy));
+    EW_TRY(number(csv, t, MEMORY, NAN, &r->memory_mib));
+    EW_TRY(number(csv, t, LATENCY, NAN, &r->latency_ms));
+    EW_TRY(number(csv, t, PRICE, NAN, &r->price_usd));
     r->mode.cpu /= 1000;
     r->mode.gpu /= 1000;
     r->mode.mem /= 1000;
@@ -128,7 +185,8 @@ static int count_lines(const char *text)
 ew_err ew_measured_parse(struct ew_arena *a, const char *name, char *text, struct ew_measured *out)
 {
     struct ew_csv csv;
-    int column[COLUMNS], cap = 0;
+    struct columns t;
+    int cap = 0;
     *out = (struct ew_measured){.file = name};
     const int lines = count_lines(text);
     EW_CHECK(lines <= EW_MEASURED_ROWS, EW_ERR_LIMIT, "%s: more than %d lines", name,
@@ -138,16 +196,16 @@ ew_err ew_measured_parse(struct ew_arena *a, const char *name, char *text, struc
     ew_csv_init(&csv, text, name);
     if (!ew_csv_next(&csv))
         return csv.err != EW_OK ? csv.err : ew_fail(EW_ERR_FORMAT, "%s: the file is empty", name);
-    EW_TRY(heading(&csv, column));
-    out->has_clocks = column[CPU] >= 0 || column[GPU] >= 0 || column[MEM] >= 0;
+    EW_TRY(heading(&csv, &t));
+    out->has_clocks = t.at[CPU] >= 0 || t.at[GPU] >= 0 || t.at[MEM] >= 0;
     for (int c = ACCURACY; c <= PRICE; c++)
-        out->has_more |= column[c] >= 0;
+        out->has_more |= t.at[c] >= 0;
     const int cells = csv.n;
     while (ew_csv_next(&csv)) {
         EW_CHECK(csv.n >= cells, EW_ERR_FORMAT, "%s:%d: %d cells, the heading has %d", name,
                  csv.line, csv.n, cells);
-        EW_TRY(read_row(&csv, column, &out->rows[out->n]));
-        out->simulated |= strcmp(word(&csv, column, QUALITY), "simulated") == 0;
+        EW_TRY(read_row(&csv, &t, &out->rows[out->n]));
+        out->simulated |= strcmp(word(&csv, &t, QUALITY), "simulated") == 0;
         EW_TRY(ew_measured_workload(a, out, out->rows[out->n].workload, &cap));
         out->n++;
     }

@@ -110,7 +110,7 @@ static void linearise(const struct ew_fit *f, const struct ew_fit_data *data,
 
 /* What the size of the rest and of the noise may be. */
 struct sizes {
-    double amplitude, length, noise;
+    double amplitude, length, noise, run;
 };
 
 static void process(const struct part *p, double amplitude, double length, double *out)
@@ -160,7 +160,7 @@ static double evidence(const struct part *p, double amplitude, size_t place, dou
 /* Sums over sizes that may be, each by its probability. */
 struct sums {
     double best; /* ln of the probability that weight 1 stands for */
-    double weight, amplitude2, ln_length, ln_noise;
+    double weight, amplitude2, ln_length, ln_noise, noise2;
 };
 
 static void sums_add(struct sums *t, double ln, const struct sizes *s)
@@ -172,12 +172,14 @@ static void sums_add(struct sums *t, double ln, const struct sizes *s)
         t->amplitude2 *= fade;
         t->ln_length *= fade;
         t->ln_noise *= fade;
+        t->noise2 *= fade;
     }
     const double w = exp(ln - t->best), a2 = w * s->amplitude * s->amplitude;
     t->weight += w;
     t->amplitude2 += a2;
     t->ln_length += a2 * log(s->length);
     t->ln_noise += w * log(s->noise);
+    t->noise2 += w * s->noise * s->noise;
 }
 
 /* The sizes that the measurements speak for: means over all that may be, so that a few measurements
@@ -186,14 +188,15 @@ static void sums_add(struct sums *t, double ln, const struct sizes *s)
 static struct sizes decide(const struct part *p, double *total)
 {
     static const double amplitudes[] = {0, 0.01, 0.025, 0.06, 0.15, 0.4};
-    static const double noises[] = {0.12, 0.2, 0.35, 0.6, 1, 1.7, 2.8};
+    static const double noises[] = {0.1,  0.14, 0.19, 0.26, 0.35, 0.46, 0.6,
+                                    0.77, 1,    1.3,  1.7,  2.2,  2.8,  3.6};
     const double each = log((EW_COUNT(amplitudes) - 1) * LENGTHS);
     struct sums t = {.best = -HUGE_VAL};
     for (size_t i = 0; i < EW_COUNT(noises); i++) {
         const double off = log(noises[i]) / NOISE_SD;
         for (size_t j = 0; j < EW_COUNT(amplitudes); j++)
             for (size_t l = 0; l < (j ? LENGTHS : 1); l++) {
-                const struct sizes s = {amplitudes[j], lengths[l], noises[i]};
+                const struct sizes s = {amplitudes[j], lengths[l], noises[i], noises[i]};
                 const double e = evidence(p, amplitudes[j], l, noises[i]);
                 sums_add(&t, e - 0.5 * off * off + (j ? -each : NONE_LN), &s);
             }
@@ -201,7 +204,7 @@ static struct sizes decide(const struct part *p, double *total)
     *total = t.best + log(t.weight);
     return (struct sizes){sqrt(t.amplitude2 / t.weight),
                           t.amplitude2 > 0 ? exp(t.ln_length / t.amplitude2) : 1,
-                          exp(t.ln_noise / t.weight)};
+                          exp(t.ln_noise / t.weight), sqrt(t.noise2 / t.weight)};
 }
 
 /* z_i = (C^-1 r0)_i / sqrt((C^-1)_ii): each measurement against the others, without fitting again
@@ -262,6 +265,7 @@ static ew_err keep(struct ew_arena *a, const struct part *p, const struct sizes 
     r->amplitude = s->amplitude;
     r->length = s->length;
     r->noise = s->noise;
+    r->run_noise = s->run;
     r->n = n;
     r->logs = ew_arena_array(a, (size_t)n, sizeof(*r->logs));
     r->alpha = ew_arena_array(a, (size_t)n, sizeof(*r->alpha));
