@@ -325,6 +325,7 @@ static void fill_epoch(struct ew_trainer *t, const struct ew_scores *s)
 static bool note_best(struct ew_trainer *t, const struct ew_scores *s)
 {
     t->at.last = *s;
+    t->at.validations++;
     const bool better = t->loss ? s->loss < t->at.best.loss : s->f1 > t->at.best.f1;
     if (t->at.best_epoch && !better)
         return false;

@@ -76,6 +76,7 @@ const struct ew_field ew_train_position_fields[] = {POSITION(epoch, EW_FIELD_INT
                                                     POSITION(energy_j, EW_FIELD_FLOAT),
                                                     POSITION(energy_epochs, EW_FIELD_INT),
                                                     POSITION(best_epoch, EW_FIELD_INT),
+                                                    POSITION(validations, EW_FIELD_INT),
                                                     SCORES(best),
                                                     SCORES(last),
                                                     POSITION(loss_scale, EW_FIELD_FLOAT),

@@ -135,6 +135,7 @@ struct ew_train_position {
     double energy_j; /* of the epochs that energy_epochs counts */
     int64_t energy_epochs;
     int64_t best_epoch;                /* from 1; 0: none yet */
+    int64_t validations;               /* epochs that it was chosen among */
     struct ew_scores best, last;       /* of validation */
     double loss_scale;                 /* of float16 training on a device; 0: none */
     int64_t loss_scale_good;           /* steps since it changed */

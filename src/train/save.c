@@ -73,6 +73,8 @@ ew_err ew_trainer_restore(struct ew_trainer *t, const struct ew_checkpoint *c)
         t->at.best = ew_scores_of_loss(t->at.best.loss, t->at.best.samples);
         t->at.last = ew_scores_of_loss(t->at.last.loss, t->at.last.samples);
     }
+    if (t->at.best_epoch && t->at.validations == 0) /* not kept yet: every epoch was validated */
+        t->at.validations = t->at.epoch;
     const struct ew_train_position *p = &t->at;
     EW_CHECK(p->epoch >= 0 && p->batch >= 0 && p->step >= 0 && p->batch <= t->batches &&
                  rows_fit(p->rows_bytes),

@@ -408,6 +408,7 @@ struct ew_train_result ew_trainer_result(const struct ew_trainer *t)
     struct ew_train_result r = {.epochs = p->epoch,
                                 .epochs_asked = t->job.opts.epochs,
                                 .best_epoch = p->best_epoch,
+                                .validations = p->validations,
                                 .times = p->all,
                                 .eval_s = p->eval_s,
                                 .images = p->images_all,
@@ -421,8 +422,6 @@ struct ew_train_result ew_trainer_result(const struct ew_trainer *t)
                                     p->epoch && p->energy_epochs == p->epoch ? p->energy_j : -1,
                                 .cache_features_s = t->features_s,
                                 .checkpoint_failed = t->dir.checkpoint_failed};
-    const int64_t every = ew_max_i64(t->job.opts.eval_every, 1);
-    r.validations = p->epoch / every + (p->epoch == r.epochs_asked && p->epoch % every != 0);
     r.epoch_s = p->epoch ? p->all.wall_s / (double)p->epoch : 0;
     r.images_per_s = p->all.wall_s > 0 ? (double)p->images_all / p->all.wall_s : 0;
     return r;

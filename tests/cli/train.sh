@@ -55,4 +55,5 @@ edgewise train lenet5 --data synthetic:train=60,test=20 --batch 64 -o none 2>&1 
 # Epochs between those that are validated have no scores, and the last one always has some; a run that goes on keeps to it.
 edgewise train lenet5 --data synthetic:train=120,test=20 --epochs 3 --eval-every 2 --batch 16 --threads 1 -o some 2>/dev/null | grep '^chosen'
 awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { print $at["epoch"], ($at["f1"] == "" ? "no" : "a"), "score,", ($at["eval_s"] == "" ? "no" : "a"), "time" }' some/epochs.csv
-edgewise train --resume some --epochs 5 2>&1 >/dev/null | grep -c '; validation'
+edgewise train --resume some --epochs 5 2>log | grep '^chosen' # 2 and 3, then 4 and 5
+grep -c '; validation' log
