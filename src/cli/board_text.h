@@ -13,22 +13,23 @@
 #define EW_BOARD_ROOT_FIELD(owner)                                                                 \
     {                                                                                              \
         .name = "root", .type = EW_FIELD_STR, .offset = offsetof(owner, root), .metavar = "DIR",   \
-        .help = "read a captured board instead of this machine"                                    \
+        .help = "read a captured board (see `probe --capture`) instead of this machine"            \
     }
 #define EW_BOARD_POWER_FIELD(owner)                                                                \
     {                                                                                              \
         .name = "power-from", .type = EW_FIELD_STR, .offset = offsetof(owner, power_from),         \
-        .metavar = "CMD|FILE|-", .help = "external meter: lines of [timestamp] watts"              \
+        .metavar = "CMD|FILE|-",                                                                   \
+        .help = "external power meter: a command or file that gives lines of [timestamp] watts"    \
     }
 #define EW_BOARD_TEGRA_FIELD(owner)                                                                \
     {                                                                                              \
         .name = "tegrastats", .type = EW_FIELD_STR, .offset = offsetof(owner, tegrastats),         \
-        .metavar = "live|FILE", .help = "take tegrastats' lines too, live or from a log"           \
+        .metavar = "live|FILE", .help = "also read tegrastats, live or from a log"                 \
     }
 #define EW_BOARD_WATCH_FIELD(owner)                                                                \
     {                                                                                              \
         .name = "watch", .type = EW_FIELD_STR, .offset = offsetof(owner, watch),                   \
-        .metavar = "PATH", .help = "file or folder whose share in the page cache is read"          \
+        .metavar = "PATH", .help = "report how much of this file or folder is in the page cache"   \
     }
 
 #define EW_VALUE_CHARS 48

@@ -282,7 +282,7 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_agent = {
     .name = "agent",
     .group = EW_CMD_STUDY,
-    .summary = "what --on starts on other machines; not typed by hand",
+    .summary = "counterpart of --on on other machines; not started by hand",
     .about = "Started by 'edgewise study --on' through a machine's launcher; not by hand.\n"
              "It listens nowhere, and ends with all that it started when its input is closed.",
     .opts_size = sizeof(struct opts),

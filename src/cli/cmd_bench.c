@@ -29,69 +29,77 @@ static const char *const peers[] = {"none", "onnxruntime", NULL};
 static const struct ew_field table[] = {
     EW_NETWORK_FIELDS(struct ew_bench_args, net),
     {.name = "train", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_bench_args, train),
-     .help = "time whole training steps: forward, backward, SGD update"},
+     .help = "time training steps: forward, backward and SGD update"},
     EW_DEVICE_FIELD(struct ew_bench_args),
     EW_PRECISION_FIELD(struct ew_bench_args),
     EW_FAST_FIELD(struct ew_bench_args),
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct ew_bench_args, threads), .def = "0",
-     .min = 0, .max = 256, .metavar = "N", .help = "threads; 0: one for each CPU"},
+     .min = 0, .max = 256, .metavar = "N", .help = "number of threads; 0: one per CPU"},
     {.name = "warmup", .type = EW_FIELD_INT, .offset = offsetof(struct ew_bench_args, warmup), .def = "20",
-     .min = 0, .max = 1000000, .metavar = "N", .help = "runs before the clock starts"},
+     .min = 0, .max = 1000000, .metavar = "N", .help = "untimed runs before the measurement"},
     {.name = "iters", .type = EW_FIELD_INT, .offset = offsetof(struct ew_bench_args, iters), .def = "80",
-     .min = 1, .max = 1000000, .metavar = "N", .help = "runs that are timed"},
+     .min = 1, .max = 1000000, .metavar = "N", .help = "timed runs"},
     {.name = "trials", .type = EW_FIELD_INT, .offset = offsetof(struct ew_bench_args, trials), .def = "1",
-     .min = 1, .max = 1000, .metavar = "N", .help = "repetitions of warm-up and runs, side by side; one network: N times the runs"},
+     .min = 1, .max = 1000, .metavar = "N",
+     .help = "several networks: rounds of warm-up and timed runs; one network: N times the runs"},
     {.name = "duration", .type = EW_FIELD_FLOAT, .offset = offsetof(struct ew_bench_args, duration),
      .def = "0", .min = 0, .max = 86400, .metavar = "S",
      .help = "one network: keep running for at least this many seconds, beyond --iters"},
     {.name = "streams", .type = EW_FIELD_INT, .offset = offsetof(struct ew_bench_args, streams), .def = "1",
      .min = 1, .max = 64, .metavar = "N",
-     .help = "one network: this many run at the same time; the threads are divided among them"},
+     .help = "one network: number of concurrent instances; the threads are divided among them"},
     {.name = "beside", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, beside),
-     .metavar = "NAME,...", .help = "one network: these run on the device at the same time, one "
-     "after the other and untimed; the threads are divided among all"},
+     .metavar = "NAME,...",
+     .help = "one network: run these at the same time on the same device, untimed, as background "
+     "load; the threads are divided among all"},
     {.name = "qps", .type = EW_FIELD_FLOAT, .offset = offsetof(struct ew_bench_args, qps), .def = "0",
-     .min = 0, .max = 1e6, .metavar = "R", .help = "one network: requests come R times a second, "
-     "and waiting counts as latency; 0: one after the other"},
+     .min = 0, .max = 1e6, .metavar = "R",
+     .help = "one network: requests arrive at this rate, and queueing counts as latency; 0: back "
+     "to back"},
     {.name = "percentiles", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, percentiles),
-     .metavar = "P,...", .help = "one network: of the latency, as 50,95,99.9"},
+     .metavar = "P,...", .help = "one network: latency percentiles to print, as 50,95,99.9"},
     {.name = "csv", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, csv), .metavar = "FILE",
      .help = "one network: write the time of every run"},
     {.name = "memory-limit", .type = EW_FIELD_SIZE, .offset = offsetof(struct ew_bench_args, memory_limit),
      .min = 0, .max = 1e15, .metavar = "BYTES",
-     .help = "make it fit, weights included, saying how and at what cost"},
+     .help = "fit into this much memory, weights included, and print how and at what cost"},
     {.name = "reference", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_bench_args, reference),
-     .help = "plain reference kernels and no fusing, for comparison"},
+     .help = "unoptimised reference kernels and no fusion, for comparison"},
     {.name = "tune", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_bench_args, tune),
-     .help = "measure kernels here and remember the fastest, instead of choosing by rules"},
+     .help = "choose kernels by measuring them here, instead of by rules; the result is "
+     "remembered"},
     {.name = "profile", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_bench_args, profile),
-     .help = "a table of all steps: time, share, GFLOP/s, share of the peak, kernel"},
+     .help = "table of all steps: time, share, GFLOP/s, percentage of the float32 peak, kernel"},
     {.name = "html", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, html),
-     .metavar = "FILE", .help = "write a page of the graph with the time of every layer, to zoom "
-     "and search"},
+     .metavar = "FILE",
+     .help = "write an interactive page of the graph with the time of every layer"},
     {.name = "why", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, why), .metavar = "STEP",
-     .help = "instead of timing: the kernels that could run this step (a name or number of "
-             "--profile), their estimates, with --tune their times, and why one was chosen"},
+     .help = "instead of timing: candidate kernels of this step (a name or number of --profile), "
+     "their estimates, with --tune their times, and why one was chosen"},
     {.name = "plain", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_bench_args, plain),
-     .help = "the graph as it is: a step for every operator, nothing folded or fused"},
+     .help = "run the graph as it is: one step per operator, nothing folded or fused"},
     {.name = "protocol", .type = EW_FIELD_ENUM, .offset = offsetof(struct ew_bench_args, protocol),
      .def = "none", .choices = protocols,
-     .help = "a study's own: networks before and after compiling, or at four widths"},
+     .help = "follow a study's protocol: networks before and after compiling (engine), or at "
+     "four widths (scale)"},
     {.name = "compare-with", .type = EW_FIELD_ENUM, .offset = offsetof(struct ew_bench_args, peer),
-     .def = "none", .choices = peers, .help = "one network: run the same file in turns by another "
-     "program's library, where that is installed ($EW_ONNXRUNTIME names the file)"},
+     .def = "none", .choices = peers,
+     .help = "one network: time the same file in another runtime in interleaved rounds; its "
+     "library must be installed ($EW_ONNXRUNTIME names the file)"},
     {.name = "quick", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_bench_args, quick),
-     .help = "few runs and no tuning: to see that it works"},
+     .help = "few runs and no tuning, for a quick check"},
     {.name = "sweep", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_bench_args, sweep),
-     .help = "--device dpu: sizes, cores, clocks and memories that no other one beats, modelled"},
+     .help = "--device dpu: Pareto-optimal sizes, core counts, clocks and memories, modelled"},
     {.name = "picture", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, picture),
-     .metavar = "FILE.svg", .help = "of the sweep: images a second over DSP slices, and by watt over latency"},
+     .metavar = "FILE.svg",
+     .help = "--sweep: plot images/s against DSP slices, and images/J against latency"},
     {.name = "eval", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, eval),
-     .metavar = "DATA[:N]", .help = "several networks: accuracy on this data set too"},
+     .metavar = "DATA[:N]", .help = "several networks: also measure accuracy on this data set"},
     EW_PREPROCESS_FIELDS(struct ew_bench_args, images),
     {.name = "power-seconds", .type = EW_FIELD_FLOAT,
      .offset = offsetof(struct ew_bench_args, power_seconds), .def = "3", .min = 0, .max = 3600,
-     .metavar = "S", .help = "several networks: how long each runs for its power; 0: not measured"},
+     .metavar = "S",
+     .help = "several networks: how long each runs for the power measurement; 0: not measured"},
     {.name = "power-from", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, power_from),
      .metavar = "CMD|FILE|-", .help = "external meter: lines of [timestamp] watts"},
     EW_SIMULATE_FIELD(struct ew_bench_args),
@@ -391,15 +399,16 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_bench = {
     .name = "bench",
     .group = EW_CMD_MEASURE,
-    .summary = "how fast a network runs or trains here, and where the time goes",
+    .summary = "latency, throughput, memory and layer times of a network",
     .args = "[NAME|FILE.onnx|CKPT|FILE.ewe...]",
-    .about =
-        "Runs the network on random inputs and weights and prints the distribution of its times,\n"
-        "its speed, and its memory as planned and as the system sees it.\n"
-        "Several are run in turns and compared: times, sizes, memory, accuracy, power.\n"
-        "--protocol engine is the engine study's table, --protocol scale the scaling study's.\n"
-        "On --device dpu times are those of a model of the FPGA accelerator, layer by layer; with\n"
-        "--profile the emulation itself is timed.",
+    .about = "Times the network on random inputs and prints the latency distribution, throughput, "
+             "and memory as planned and as the system reports it.\n"
+             "Several networks are timed in interleaved rounds and compared: latency, file size, "
+             "memory, accuracy, power.\n"
+             "--protocol engine prints the table of the ENGINE study, --protocol scale that of "
+             "the SCALE study.\n"
+             "With --device dpu the times come from a model of the FPGA accelerator, layer by "
+             "layer; --profile times the emulation itself.",
     .examples = "bench resnet50 --threads 1\n"
                 "bench mobilenet_v2 --batch 8 --profile\n"
                 "bench mobilenet_v2 --html where-the-time-goes.html\n"

@@ -16,7 +16,7 @@ static const struct ew_field fields[] = {
     {.name = "modes",
      .type = EW_FIELD_BOOL,
      .offset = offsetof(struct opts, modes),
-     .help = "count and list every combination of cores and clocks that the board allows"},
+     .help = "list and count every combination of cores and clocks that the board allows"},
     EW_FIELD_END,
 };
 
@@ -216,10 +216,10 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_boards = {
     .name = "boards",
     .group = EW_CMD_MEASURE,
-    .summary = "boards that are known: specifications, clocks, power modes, price",
+    .summary = "board profiles: specifications, clocks, power modes, price",
     .args = "[[show] NAME]",
-    .about = "Lists the boards that Edgewise has a profile of, or shows one.\n"
-             "The figures come from documents; nothing of it was measured.",
+    .about = "Lists the boards of which Edgewise has a profile, or shows one.\n"
+             "The figures come from data sheets and papers; none is measured here.",
     .examples = "boards\nboards agx-xavier\nboards show agx-xavier --modes",
     .max_args = 2,
     .opts_size = sizeof(struct opts),

@@ -24,22 +24,25 @@ struct opts {
 /* clang-format off */
 static const struct ew_field fields[] = {
     {.name = "layers", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, layers),
-     .help = "every value that has the same name in both, in running order, and the first that differs"},
+     .help = "compare every value with the same name in both, in execution order"},
     {.name = "all", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, all),
-     .help = "layers: also those that agree"},
+     .help = "with --layers: list values that agree too"},
     {.name = "data", .type = EW_FIELD_STR, .offset = offsetof(struct opts, data), .letter = 'd',
-     .metavar = "DATA[:N]", .help = "images of this set, 32 unless N says otherwise; without it "
-     "random numbers, which say little of quantised networks"},
+     .metavar = "DATA[:N]",
+     .help = "images to compare on, 32 unless N is given; default: random numbers, which are not "
+     "representative for quantised networks"},
     {.name = "input", .type = EW_FIELD_STR, .offset = offsetof(struct opts, input), .letter = 'i',
-     .metavar = "FILE", .help = "saved values: the tensor (.npy, .pb) that they were computed from"},
+     .metavar = "FILE", .help = "tensor (.npy, .pb) from which the saved values were computed"},
     EW_PREPROCESS_FIELDS(struct opts, images),
     {.name = "min-sqnr", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, min_sqnr),
      .def = "40", .min = -200, .max = 200, .metavar = "DB",
-     .help = "below this a value differs; int8 gives 20 to 40, another order of sums over 100"},
+     .help = "values below this differ; int8 gives 20 to 40 dB, a different summation order over "
+     "100"},
     {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(struct opts, seed), .def = "1",
-     .min = 0, .max = 1e15, .metavar = "N", .help = "of the random numbers"},
+     .min = 0, .max = 1e15, .metavar = "N", .help = "seed of the random inputs"},
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads),
-     .def = "0", .min = 0, .max = 256, .metavar = "N", .help = "0: one for each CPU"},
+     .def = "0", .min = 0, .max = 256, .metavar = "N",
+     .help = "number of threads; 0: one per CPU"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -179,15 +182,15 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_compare = {
     .name = "compare",
     .group = EW_CMD_NETWORK,
-    .summary = "whether two networks compute the same, and where they differ",
+    .summary = "numerical difference between two networks, layer by layer",
     .args = "NAME|FILE.onnx|CKPT NAME|FILE.onnx|CKPT|SAVED.npy|FOLDER",
-    .about = "Runs both on the same inputs and shows how far the second's values are from the "
-             "first's: the ratio of signal to difference (SQNR), and the largest difference.\n"
-             "With --layers every operator runs as it stands in the file, nothing fused, and the "
-             "first value that differs is named.\n"
-             "Instead of a second network there may be what another program computed from the "
-             "tensor of --input: a file with the output, or a folder with NAME.npy for every "
-             "value to compare ('_' for '/'), [N, C, H, W] as in ONNX.",
+    .about = "Runs both networks on the same inputs and prints the signal-to-noise ratio (SQNR) "
+             "and the largest difference of their outputs.\n"
+             "With --layers every operator runs as in the file, without fusion, and the first "
+             "value that differs is named.\n"
+             "Instead of the second network it takes the values that another program computed "
+             "from the tensor of --input: a file with the output, or a folder with NAME.npy for "
+             "each value to compare ('_' for '/'), in ONNX's layout [N, C, H, W].",
     .examples = "compare net.onnx int8.onnx --data cifar10:100 --min-sqnr 20\n"
                 "compare old.onnx new.onnx --layers\n"
                 "compare net.onnx saved/ --input x.npy",

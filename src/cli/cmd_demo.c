@@ -28,10 +28,10 @@ struct opts {
 /* clang-format off */
 static const struct ew_field table[] = {
     {.name = "network", .type = EW_FIELD_STR, .offset = offsetof(struct opts, network),
-     .def = "mobilenet_v2", .metavar = "NAME", .help = "the network of the zoo to show"},
+     .def = "mobilenet_v2", .metavar = "NAME", .help = "the zoo network to show"},
     EW_DEVICE_FIELD(struct opts),
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
-     .min = 0, .max = 256, .metavar = "N", .help = "threads; 0: one for each CPU"},
+     .min = 0, .max = 256, .metavar = "N", .help = "number of threads; 0: one per CPU"},
     {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output),
      .def = "edgewise-demo", .metavar = "DIR", .letter = 'o',
      .help = "folder for the trained network, the results and the report"},
@@ -322,14 +322,13 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_demo = {
     .name = "demo",
     .group = EW_CMD_GENERAL,
-    .summary = "the whole story in about a minute on whatever machine this is",
-    .about =
-        "Builds a network, writes it as ONNX, reads it back, runs it by plain and by fast kernels\n"
-        "and compares the outputs, and trains LeNet-5 on MNIST, or on drawn digits where that "
-        "cannot be fetched.\n"
-        "Then sweeps loader threads and batch sizes, quantises and compiles what was trained, and "
-        "writes a report.\n"
-        "All of it is left in a folder to look at.",
+    .summary = "build, export, train, shrink, compile and report in about a minute",
+    .about = "Builds a network, writes and reads it as ONNX, runs it with reference and optimised "
+             "kernels and compares the outputs, and trains LeNet-5 on MNIST (or on synthetic "
+             "digits if it cannot be downloaded).\n"
+             "Then it sweeps loader threads and batch sizes, quantises and compiles the trained "
+             "network, and writes a report.\n"
+             "All files stay in a folder to look at.",
     .opts_size = sizeof(struct opts),
     .opts = table,
     .run = run,

@@ -25,19 +25,22 @@ struct opts {
 /* clang-format off */
 static const struct ew_field fields[] = {
     {.name = "bench", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, bench),
-     .help = "measure the engine there, and bring the results home"},
+     .help = "measure the engine on the board and bring back the results"},
     {.name = "service", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, service),
-     .help = "keep `monitor` running there (a systemd unit of the user's): load, power and "
-     "temperatures as FOLDER/board.prom, for Prometheus"},
+     .help = "keep `monitor` running there (a systemd user unit): load, power and temperatures "
+     "in FOLDER/board.prom, for Prometheus"},
     {.name = "program", .type = EW_FIELD_STR, .offset = offsetof(struct opts, program),
-     .metavar = "FILE", .help = "the program for the board; default: a static one for its kind "
-     "beside this one (edgewise-aarch64, or what ./run static built), else this one"},
+     .metavar = "FILE",
+     .help = "program for the board; default: a static one for its architecture beside this one "
+     "(edgewise-aarch64, or the output of ./run static), else this one"},
     {.name = "folder", .type = EW_FIELD_STR, .offset = offsetof(struct opts, folder),
-     .def = "edgewise", .metavar = "DIR", .help = "where it goes, from the home folder there"},
+     .def = "edgewise", .metavar = "DIR",
+     .help = "destination, relative to the home folder on the board"},
     {.name = "compile", .type = EW_FIELD_STR, .offset = offsetof(struct opts, compile),
-     .def = "", .metavar = "OPTIONS", .help = "more options of compile there, as \"--tune --batch 1-4\""},
+     .def = "", .metavar = "OPTIONS",
+     .help = "additional options of compile on the board, as \"--tune --batch 1-4\""},
     {.name = "db", .type = EW_FIELD_STR, .offset = offsetof(struct opts, db),
-     .def = EW_STORE_FILE, .metavar = "FILE", .help = "where results go here"},
+     .def = EW_STORE_FILE, .metavar = "FILE", .help = "results database on this machine"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -275,14 +278,13 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_deploy = {
     .name = "deploy",
     .group = EW_CMD_MEASURE,
-    .summary = "put a network on a board by ssh, compile and measure it there",
+    .summary = "copy a network to a board by ssh, compile and measure it there",
     .args = "USER@BOARD NAME|FILE.onnx|CKPT|FILE.ewe",
-    .about =
-        "Copies the program and the network into a folder of the board, compiles the engine "
-        "there, and with --bench measures it and brings the results home.\n"
-        "Files that are already there are not sent again, and an interrupted copy goes on; the "
-        "board needs ssh and a shell, nothing else.\n"
-        "$EW_SSH names another program than ssh.",
+    .about = "Copies the program and the network to the board, compiles the engine there, and "
+             "with --bench measures it and brings the results back.\n"
+             "Unchanged files are not sent again, and an interrupted copy is resumed; the board "
+             "needs only ssh and a shell.\n"
+             "$EW_SSH names another program than ssh.",
     .examples =
         "deploy pi@raspberrypi net.onnx --bench\n"
         "deploy pi@raspberrypi lenet5-mnist --service\n"

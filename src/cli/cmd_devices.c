@@ -65,7 +65,7 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_devices = {
     .name = "devices",
     .group = EW_CMD_MEASURE,
-    .summary = "list what can run networks here",
+    .summary = "list the devices that can run networks here",
     .about = "Each line is a device for --device of run, bench, train, eval, quantize, compile and "
              "demo.\n"
              "Kinds of which this build or this machine has none follow, with the reason.",

@@ -91,9 +91,9 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_doctor = {
     .name = "doctor",
     .group = EW_CMD_MEASURE,
-    .summary = "what to change on this board before measuring, and how",
-    .about = "Looks at governor, clocks, cores, load, heat, memory, swap, sensors and rights, and "
-             "shows the command for each thing that would spoil a measurement.\n"
+    .summary = "what disturbs measurements on this machine, and how to fix it",
+    .about = "Checks governor, clocks, cores, load, temperature, memory, swap, sensors and "
+             "permissions, and shows the command to fix each problem.\n"
              "It changes nothing itself.",
     .examples = "doctor\ndoctor --json",
     .opts_size = sizeof(struct opts),

@@ -32,38 +32,39 @@ static const char *const split_names[] = {"test", "train", NULL};
 /* clang-format off */
 static const struct ew_field fields[] = {
     {.name = "data", .type = EW_FIELD_STR, .offset = offsetof(struct opts, data), .letter = 'd',
-     .metavar = "DATA[:N]", .help = "data set, as `train` takes it; N samples of it"},
+     .metavar = "DATA[:N]", .help = "data set, as for `train`; N: only that many samples"},
     {.name = "split", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, split), .def = "test",
-     .choices = split_names, .help = "which part of it"},
+     .choices = split_names, .help = "which split"},
     EW_PREPROCESS_FIELDS(struct opts, images),
     {.name = "batch", .type = EW_FIELD_INT, .offset = offsetof(struct opts, batch), .def = "32",
-     .min = 1, .max = 65536, .metavar = "B", .help = "images at a time"},
+     .min = 1, .max = 65536, .metavar = "B", .help = "batch size"},
     EW_DEVICE_FIELD(struct opts),
     EW_PRECISION_FIELD(struct opts),
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
-     .min = 0, .max = 256, .metavar = "N", .help = "threads that compute; 0: one for each CPU"},
+     .min = 0, .max = 256, .metavar = "N", .help = "compute threads; 0: one per CPU"},
     {.name = "workers", .type = EW_FIELD_INT, .offset = offsetof(struct opts, workers), .def = "1",
-     .min = 0, .max = 256, .metavar = "N", .help = "threads that load; 0: inline"},
+     .min = 0, .max = 256, .metavar = "N",
+     .help = "loader threads; 0: load in the computing thread"},
     {.name = "on-bad-sample", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, on_bad_sample),
      .def = "stop", .choices = ew_on_bad_words,
-     .help = "where a sample cannot be read"},
+     .help = "what to do with a sample that cannot be decoded"},
     {.name = "top", .type = EW_FIELD_INT, .offset = offsetof(struct opts, top), .def = "50",
      .min = 0, .max = 100000, .metavar = "N",
-     .help = "show the N worst classes where there are more; 0: all"},
+     .help = "with more classes than this show only the N worst; 0: all"},
     {.name = "csv", .type = EW_FIELD_STR, .offset = offsetof(struct opts, csv), .metavar = "FILE",
-     .help = "write the confusion matrix with the classes' names; of --anomaly the ROC curve"},
+     .help = "write the confusion matrix with class names; with --anomaly the ROC curve"},
     {.name = "png", .type = EW_FIELD_STR, .offset = offsetof(struct opts, png), .metavar = "FILE",
-     .help = "draw the confusion matrix, or the ROC curve"},
+     .help = "draw the confusion matrix; with --anomaly the ROC curve"},
     {.name = "predictions", .type = EW_FIELD_STR, .offset = offsetof(struct opts, predictions),
-     .metavar = "FILE.csv", .help = "write each image's class and the five likeliest"},
+     .metavar = "FILE.csv", .help = "write the true class and the top 5 of each image"},
     {.name = "mistakes", .type = EW_FIELD_STR, .offset = offsetof(struct opts, mistakes),
-     .metavar = "FILE.png", .help = "draw the worst mistakes, and list them"},
+     .metavar = "FILE.png", .help = "draw the most confident mistakes, and list them"},
     {.name = "anomaly", .type = EW_FIELD_STR, .offset = offsetof(struct opts, anomaly.classes),
-     .metavar = "CLASS,CLASS", .help = "classes that an autoencoder's error is to tell from the "
-     "others: ROC curve, area, threshold"},
+     .metavar = "CLASS,CLASS",
+     .help = "autoencoders: classes that count as anomalies; prints ROC curve, AUC and threshold"},
     {.name = "false-alarms", .type = EW_FIELD_FLOAT,
      .offset = offsetof(struct opts, anomaly.false_alarms), .def = "0.05", .min = 0, .max = 1,
-     .metavar = "SHARE", .help = "anomaly: the share of normal samples that may be called so"},
+     .metavar = "SHARE", .help = "anomaly: false positive rate at which the threshold is set"},
     EW_RECORDING_FIELD(struct opts),
     EW_FIELD_END};
 /* clang-format on */
@@ -240,17 +241,16 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_eval = {
     .name = "eval",
     .group = EW_CMD_TRAIN,
-    .summary = "how well a network does on a data set",
+    .summary = "accuracy of a network on a data set, by class, with its mistakes",
     .args = "CKPT|FILE.onnx|FILE.ewe|NAME",
-    .about =
-        "Top-1 and top-5 accuracy, macro precision, recall and F1, each class by itself, and "
-        "the confusion "
-        "matrix.\n"
-        "Macro averages count every class that occurs the same, however many images it has.\n"
-        "The loss is the one that a checkpoint was trained for; of other files cross-entropy.\n"
-        "Of a network that gives back its input, an autoencoder, the loss by class, for other "
-        "files the mean squared error; --anomaly says how well that tells some classes from the "
-        "others.",
+    .about = "Prints top-1 and top-5 accuracy, macro precision, recall and F1, the same for each "
+             "class, and the confusion matrix.\n"
+             "Macro averages weight all classes that occur equally.\n"
+             "The loss is the one that the checkpoint was trained with; for other files "
+             "cross-entropy.\n"
+             "For autoencoders it prints the reconstruction loss by class (mean squared error "
+             "unless the checkpoint says otherwise); --anomaly measures how well that loss "
+             "separates some classes from the rest.",
     .examples = "eval runs/lenet5-mnist/best.ckpt --data mnist --png confusion.png\n"
                 "eval squeezenet.onnx --data photos/ --mean imagenet --csv confusion.csv\n"
                 "eval net.ewe --data cifar10 --predictions all.csv --mistakes worst.png\n"

@@ -25,21 +25,21 @@ struct opts {
 /* clang-format off */
 static const struct ew_field fields[] = {
     {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output),
-     .metavar = "FILE.onnx|FILE.xmodel", .help = "the file to write", .letter = 'o'},
+     .metavar = "FILE.onnx|FILE.xmodel", .help = "file to write", .letter = 'o'},
     EW_NETWORK_SIZE_FIELDS(struct opts, net),
     {.name = "batch", .type = EW_FIELD_INT, .offset = offsetof(struct opts, net.batch), .def = "0",
-     .min = 0, .max = 1048576, .metavar = "B", .help = "fix the batch; 0: leave it open"},
+     .min = 0, .max = 1048576, .metavar = "B", .help = "fixed batch size; 0: dynamic"},
     {.name = "fold", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, fold),
-     .help = "fold batch norm into the convolutions before it"},
+     .help = "fold batch norms into the preceding convolutions"},
     {.name = "qdq", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, qdq),
-     .choices = qdq_names, .def = "as-is", .help = "form of quantisers in ONNX: pow2 checks that "
-     "all are int8 with one power-of-two scale and writes every zero point; qcdq clips between "
-     "quantiser and dequantiser too, for QONNX (FINN, hls4ml)"},
+     .choices = qdq_names, .def = "as-is",
+     .help = "form of Q/DQ nodes: pow2 checks that all are int8 with power-of-two scales and "
+     "writes every zero point; qcdq adds Clip nodes, for QONNX (FINN, hls4ml)"},
     {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(struct opts, seed), .def = "1",
-     .metavar = "N", .help = "of the first weights of a network of the zoo"},
+     .metavar = "N", .help = "seed of the random weights of a zoo network"},
     {.name = "max-bytes", .type = EW_FIELD_SIZE, .offset = offsetof(struct opts, max_bytes),
      .def = "0", .metavar = "BYTES",
-     .help = "put weights into FILE.onnx.data where the file would be larger; 0: 2G"},
+     .help = "store weights in FILE.onnx.data if the file would be larger; 0: 2G"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -123,11 +123,11 @@ const struct ew_cmd ew_cmd_export = {
     .group = EW_CMD_NETWORK,
     .summary = "write a network as an ONNX or XIR file",
     .args = "NAME|FILE.onnx|FILE.xmodel|CKPT",
-    .about = "Networks of the zoo get first weights from --seed; their input is [N, C, H, W] in "
-             "the file.\n"
-             "The file has opset 13, or the first that has all of its operators.\n"
-             "A FILE.xmodel is XIR, for AMD's DPU: the network must be quantised with "
-             "--scheme pow2, its images are [N, H, W, C].",
+    .about = "Zoo networks get random weights from --seed; their input in the file is [N, C, H, "
+             "W].\n"
+             "The file has opset 13, or the first opset that has all of its operators.\n"
+             "FILE.xmodel is XIR, for AMD's DPU: the network must have been quantised with "
+             "--scheme pow2, and its images are [N, H, W, C].",
     .examples = "export resnet18 -o resnet18.onnx\n"
                 "export mobilenet_v2 --input 96x96x3 --classes 10 --batch 1 --fold -o small.onnx\n"
                 "export model.onnx --fold -o folded.onnx\n"

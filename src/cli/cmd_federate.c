@@ -35,17 +35,18 @@ static const struct ew_field table[] = {
      .metavar = "DIR|NAME", .help = "data set: a folder or file, or a name of `data get`"},
     EW_FEDERATION_FIELDS(struct opts, f),
     {.name = "keys", .type = EW_FIELD_STR, .offset = offsetof(struct opts, keys),
-     .metavar = "FILE", .help = "key: a line for each training sample, in order: its writer, "
-     "camera or board; each is a client"},
+     .metavar = "FILE",
+     .help = "split key: a line for each training sample, in order, with its writer, camera or "
+     "board; each is a client"},
     {.name = "fleet", .type = EW_FIELD_STR, .offset = offsetof(struct opts, fleet),
-     .metavar = "FILE", .help = "boards that the clients stand for: rounds get a simulated time "
-     "and energy"},
+     .metavar = "FILE", .help = "boards that the clients run on: adds simulated time and energy"},
     {.name = "target", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, target), .def = "0",
-     .min = 0, .max = 1, .metavar = "ACCURACY", .help = "end when it is reached; 0: never"},
+     .min = 0, .max = 1, .metavar = "ACCURACY", .help = "stop at this test accuracy; 0: never"},
     {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output), .letter = 'o',
-     .metavar = "DIR", .help = "the run's folder: rounds.csv, last.ckpt; default: none is kept"},
+     .metavar = "DIR",
+     .help = "folder of the run: rounds.csv, last.ckpt; default: none is written"},
     {.name = "resume", .type = EW_FIELD_STR, .offset = offsetof(struct opts, resume),
-     .metavar = "DIR", .help = "go on with a run that was stopped or killed"},
+     .metavar = "DIR", .help = "continue a run that was interrupted"},
     EW_DEVICE_FIELD(struct opts),
     EW_RECORDING_FIELD(struct opts),
     EW_FIELD_END};
@@ -426,15 +427,15 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_federate = {
     .name = "federate",
     .group = EW_CMD_TRAIN,
-    .summary = "simulated clients learn together without sharing their data",
+    .summary = "federated learning with simulated clients",
     .args = "[NAME|FILE.onnx|CKPT]",
-    .about = "The training data is shared out to clients. In each round some of them train the "
-             "server's weights on what they have, and the server combines what comes back.\n"
-             "Everything is fixed by the seed. The clients run one after the other on this "
-             "machine, or on as many ranks as mpirun starts, with the same result; with --fleet "
-             "the time and energy that their boards would take are "
-             "simulated.\n"
-             "Clients may drop out, miss a deadline or answer with nonsense.",
+    .about = "The training data is partitioned among clients. In each round a sample of the "
+             "clients trains the server's weights on its own data, and the server aggregates the "
+             "results.\n"
+             "Results depend on the seed alone. Clients run one after the other on this machine, "
+             "or on the ranks that mpirun starts, with the same result; --fleet simulates the "
+             "time and energy of the clients' boards.\n"
+             "Clients may drop out, miss a deadline or return garbage.",
     .examples = "federate fedavg_cnn --data mnist --rounds 50 --target 0.99\n"
                 "federate lenet5 --data mnist --split dirichlet --alpha 0.1 --method scaffold\n"
                 "federate lenet5 --data mnist --fleet boards.ini --deadline 60 -o fed\n"

@@ -18,9 +18,8 @@ static const struct ew_field fields[] = {
      .offset = offsetof(struct opts, format),
      .def = "text",
      .choices = formats,
-     .help = "help to read, the commands' part of the man page, the completion of a shell, or "
-             "(complete) "
-             "what may follow the words after --"},
+     .help = "text, the commands' part of the man page, shell completion, or (complete) "
+             "candidates for the words after --"},
     EW_FIELD_END,
 };
 
@@ -76,7 +75,7 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_help = {
     .name = "help",
     .group = EW_CMD_GENERAL,
-    .summary = "show all commands, or the options of one",
+    .summary = "list all commands, or the options of one",
     .args = "[COMMAND]",
     .max_args = -1,
     .opts_size = sizeof(struct opts),

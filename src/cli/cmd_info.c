@@ -36,8 +36,8 @@ static const struct ew_field fields[] = {
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, files.html),
      .metavar = "FILE",
-     .help = "write a page of the graph, to zoom and search, coloured by size, arithmetic or "
-             "precision; `bench --html` adds times"},
+     .help = "write an interactive page of the graph, coloured by size, MACs or precision; "
+             "`bench --html` adds times"},
     EW_FIELD_END,
 };
 
@@ -330,17 +330,16 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_info = {
     .name = "info",
     .group = EW_CMD_NETWORK,
-    .summary = "show one network: parameters, arithmetic, memory, layers, picture",
+    .summary = "show a network: parameters, MACs, memory, layers, graph",
     .args = "NAME|FILE.onnx|FILE.xmodel|CKPT|FILE.ewe",
-    .about =
-        "Parameters, MACs, FLOPs and the layer table are for one image; --batch is for the "
-        "memory.\n"
-        "Of an ONNX file its producer, opset, inputs and outputs come first, and every operator "
-        "that is not supported, with where it is.\n"
-        "CDL, the critical datapath length, counts the operators on the longest path, batch "
-        "norms folded into the convolutions before them.\n"
-        "--width scales all filter counts of a network of the zoo alike: trunc(count x R), in "
-        "whole groups where a layer has them.",
+    .about = "Parameters, MACs, FLOPs and the layer table are for one image; --batch applies to "
+             "the memory.\n"
+             "For an ONNX file it first prints producer, opset, inputs and outputs, and every "
+             "unsupported operator with its nodes.\n"
+             "CDL, the critical datapath length, is the number of operators on the longest path, "
+             "with batch norms folded into convolutions.\n"
+             "--width scales all filter counts of a zoo network: trunc(count x R), in whole "
+             "groups for grouped layers.",
     .examples = "info resnet50\n"
                 "info resnet50 --input 32x32x3 --classes 10 --width 0.25 --json\n"
                 "info lenet5 --svg lenet5.svg\n"

@@ -20,7 +20,7 @@ static const struct ew_field fields[] = {
      .offset = offsetof(struct opts, from),
      .metavar = "URL|FILE",
      .verbs = "get",
-     .help = "another place that has the same file"},
+     .help = "get: another location of the same file"},
     EW_FIELD_END,
 };
 
@@ -250,14 +250,14 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_models = {
     .name = "models",
     .group = EW_CMD_NETWORK,
-    .summary = "list the networks: the zoo, and trained ones; get trained ones",
+    .summary = "list the zoo and trained networks; download trained ones",
     .args = "[list|get NAME]",
-    .about = "NX, ENGINE, TRAIN and SCALE are the four studies that Edgewise covers.\n"
-             "Trained networks are used by name like the others: `run lenet5-mnist digit.png`.\n"
-             "Two come with Edgewise; `get` fetches others from their publishers, goes on where an "
-             "earlier attempt ended, and checks what came.\n"
-             "$EW_MODELS names a folder of your own: NAME.onnx, .ckpt or .ewe there is NAME.\n"
-             "`edgewise info NAME` says more of one network.",
+    .about = "NX, ENGINE, TRAIN and SCALE are the four published studies that Edgewise repeats.\n"
+             "Trained networks are used by name: `run lenet5-mnist digit.png`.\n"
+             "Two come with Edgewise; `get` downloads others from their publishers, resumes an "
+             "interrupted download and verifies checksums.\n"
+             "$EW_MODELS is a folder of your own: NAME.onnx, .ckpt or .ewe in it is NAME.\n"
+             "`edgewise info NAME` shows the details of one network.",
     .examples = "models\n"
                 "models get squeezenet1_1-imagenet\n"
                 "run squeezenet1_1-imagenet photo.jpg",

@@ -39,7 +39,7 @@ static const struct ew_field fields[] = {
      .min = 0,
      .max = 3600,
      .metavar = "SECONDS",
-     .help = "between readings; 0: 0.1 with a command, 1 without",
+     .help = "time between readings; 0: 0.1 with a command, 1 without",
      .letter = 'i'},
     {.name = "baseline",
      .type = EW_FIELD_FLOAT,
@@ -47,26 +47,26 @@ static const struct ew_field fields[] = {
      .min = 0,
      .max = 86400,
      .metavar = "SECONDS",
-     .help = "measure the machine at rest for so long before the command"},
+     .help = "measure idle power for this long before the command"},
     {.name = "count",
      .type = EW_FIELD_INT,
      .offset = offsetof(struct opts, count),
      .min = 0,
      .max = 1e9,
      .metavar = "N",
-     .help = "end the view after N frames",
+     .help = "end the live view after N readings",
      .letter = 'n'},
     {.name = "log",
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, log),
      .metavar = "FILE.csv|FILE.jsonl|FILE.prom",
-     .help = "write every reading to a file; .prom: the last one alone, for Prometheus (the "
-             "textfile collector of node_exporter)"},
+     .help = "write every reading to a file; .prom: only the latest, for Prometheus (textfile "
+             "collector of node_exporter)"},
     {.name = "output",
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, output),
      .metavar = "FILE",
-     .help = "where a command's figures go instead of standard output",
+     .help = "write a command's figures to this file instead of standard output",
      .letter = 'o'},
     EW_RECORDING_FIELD(struct opts),
     EW_ON_FIELD(struct opts),
@@ -292,17 +292,17 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_monitor = {
     .name = "monitor",
     .group = EW_CMD_MEASURE,
-    .summary = "the board live, or what a command costs in energy",
+    .summary = "live view of the board, or time, memory and energy of a command",
     .args = "[-- COMMAND [ARGUMENT...]]",
-    .about =
-        "With a command: runs it and says what it cost: wall and CPU time, peak memory,\n"
-        "bytes on disk, average and peak power, energy with its error, throttling.\n"
-        "Without: shows mode, load, clocks, memory, power by rail, temperatures, disks and the\n"
-        "processes that use most (keys c and m order them), with the last minutes beside,\n"
-        "until q or Ctrl-C; plain text where standard output is not a terminal, a line of\n"
-        "JSON for each reading with --json.\n"
-        "Where the command fails edgewise ends with 1; its own status is in the figures.\n"
-        "What a board cannot tell is shown as absent, with the reason.",
+    .about = "With a command: runs it and prints wall and CPU time, peak memory, disk I/O, "
+             "average and peak power, energy with its uncertainty, and throttling.\n"
+             "Without: a live view of mode, load, clocks, memory, power by rail, temperatures, "
+             "disks and top processes (keys c and m sort them) with their history, until q or "
+             "Ctrl-C; plain text if standard output is not a terminal, with --json one line per "
+             "reading.\n"
+             "If the command fails, edgewise exits with 1; the command's own status is part of "
+             "the output.\n"
+             "Quantities that the board cannot measure are shown as absent, with the reason.",
     .examples = "monitor\nmonitor -- sleep 10\nmonitor --json --baseline 5 -- ./train.sh\n"
                 "monitor --log run.csv --interval 0.5\nmonitor --json --on boards.ini\n"
                 "monitor --power-from 'ssh meter cat /dev/ttyUSB0' -- ./train.sh",

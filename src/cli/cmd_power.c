@@ -34,24 +34,24 @@ static const char *const fan_words[] = {"keep", "full", NULL};
 
 static const struct ew_field fields[] = {
     EW_BOARD_ROOT_FIELD(struct opts),
-    MHZ_FIELD(cores, "cores", "this many cores on"),
-    MHZ_FIELD(cpu_mhz, "cpu-mhz", "highest CPU clock"),
-    MHZ_FIELD(gpu_mhz, "gpu-mhz", "highest GPU clock"),
-    MHZ_FIELD(mem_mhz, "mem-mhz", "highest memory clock"),
+    MHZ_FIELD(cores, "cores", "number of cores online"),
+    MHZ_FIELD(cpu_mhz, "cpu-mhz", "maximum CPU clock"),
+    MHZ_FIELD(gpu_mhz, "gpu-mhz", "maximum GPU clock"),
+    MHZ_FIELD(mem_mhz, "mem-mhz", "maximum memory clock"),
     {.name = "dvfs",
      .type = EW_FIELD_ENUM,
      .offset = offsetof(struct opts, dvfs),
      .choices = dvfs_words,
      .def = "keep",
      .verbs = "set",
-     .help = "clocks free to move, or held at their highest"},
+     .help = "set: let clocks scale with the load (on) or lock them at their maximum (off)"},
     {.name = "fan",
      .type = EW_FIELD_ENUM,
      .offset = offsetof(struct opts, fan),
      .choices = fan_words,
      .def = "keep",
      .verbs = "set",
-     .help = "full speed, whatever the temperature"},
+     .help = "set: fan at full speed, regardless of temperature"},
     {.name = "gpu-power-limit",
      .type = EW_FIELD_FLOAT,
      .offset = offsetof(struct opts, gpu_limit),
@@ -59,7 +59,7 @@ static const struct ew_field fields[] = {
      .max = 10000,
      .metavar = "WATTS",
      .verbs = "set",
-     .help = "power limit of NVIDIA graphics card 0"},
+     .help = "set: power limit of NVIDIA graphics card 0"},
     EW_FIELD_END,
 };
 
@@ -284,15 +284,15 @@ const struct ew_cmd ew_cmd_power = {
     .group = EW_CMD_MEASURE,
     .summary = "power modes, clocks and cores: list, show, set, restore",
     .args = "list|show|set [MODE] [-- COMMAND...]|restore",
-    .about =
-        "list: the board's modes and allowed clocks.  show: what is set now.\n"
-        "set: a mode by name or number, figures by options, or both: options go over the mode's,\n"
-        "and --dvfs off holds every clock at the mode's highest, the memory's too where it can be\n"
-        "locked; needs root.\n"
-        "With a command the mode holds while it runs and is put back after it, also\n"
-        "when it is interrupted; after kill -9 the next start puts it back.\n"
-        "Without one it holds until 'power restore'.\n"
-        "Graphics cards' clocks and limits are listed, and a limit is set only when asked for.",
+    .about = "list: the board's modes and available clocks.  show: current settings.\n"
+             "set: a mode by name or number, single settings by options, or both: options "
+             "override the mode's. --dvfs off locks every clock at the mode's maximum, the memory "
+             "clock too where possible. Needs root.\n"
+             "With a command the mode applies while it runs and is restored afterwards, also "
+             "after Ctrl-C; after kill -9 the next start restores it.\n"
+             "Without a command it stays until 'power restore'.\n"
+             "Clocks and power limits of graphics cards are listed, and a limit is set only on "
+             "request.",
     .examples = "power list\npower set MAXN -- edgewise bench resnet18\n"
                 "power set --cores 4 --cpu-mhz 1190 --dvfs off\n"
                 "power set g --dvfs off --fan full -- edgewise train lenet5 --data mnist\n"

@@ -32,48 +32,64 @@ struct opts {
 static const struct ew_field fields[] = {
     {.name = "from", .type = EW_FIELD_STR, .offset = offsetof(struct opts, from),
      .metavar = "FILE.csv|STORE...",
-     .help = "what was measured: a store of results, or columns cores, cpu_mhz, gpu_mhz, mem_mhz, time_s, power_w; workload where there are several.  With --network, or --check of benches, stores of several machines: they share what they can"},
+     .help = "measurements: a results database, or CSV with columns cores, cpu_mhz, gpu_mhz, "
+     "mem_mhz, time_s, power_w, and workload if there are several.  With --network, or "
+     "--check of benches, databases of several machines may be given and are fitted "
+     "jointly"},
     {.name = "board", .type = EW_FIELD_STR, .offset = offsetof(struct opts, board),
-     .metavar = "NAME", .help = "profile of the board; default: the one whose clocks fit"},
+     .metavar = "NAME", .help = "board profile; default: the one whose clocks match"},
     {.name = "modes", .type = EW_FIELD_STR, .offset = offsetof(struct opts, modes),
      .metavar = "all|FILE.csv|LIST",
-     .help = "what to predict: all of the board's, those of a file, or CORES/CPU/GPU/MEM in MHz, comma-separated; default: rows without a time, else all"},
+     .help = "modes to predict: all of the board's, those of a file, or a list of "
+     "CORES/CPU/GPU/MEM in MHz; default: rows without a time, else all"},
     {.name = "workload", .type = EW_FIELD_STR, .offset = offsetof(struct opts, workload),
-     .metavar = "NAME", .help = "only this one of the file"},
+     .metavar = "NAME", .help = "only this workload of the file"},
     {.name = "plan", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, plan),
-     .help = "which modes to measure next, and what they will teach"},
+     .help = "choose the modes to measure next, and estimate the precision they give"},
     {.name = "check", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, check),
-     .help = "leaves out what was measured, and prints errors and how many lie in the intervals"},
+     .help = "hold out measured modes; print errors and interval coverage"},
     {.name = "compare", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, compare),
-     .help = "a check of several methods on the same modes: laws, Gaussian process, linear regression"},
+     .help = "cross-validate several methods on the same modes: parametric models, Gaussian "
+     "process, linear regression"},
     {.name = "simulate", .type = EW_FIELD_STR, .offset = offsetof(struct opts, simulate),
-     .metavar = "BOARD", .help = "epochs of a board that is not here, as CSV that --from reads; --workload is lenet5, resnet18 or mobilenet_v3_large; --workers"},
+     .metavar = "BOARD",
+     .help = "simulated epochs of another board, as CSV for --from; --workload is lenet5, "
+     "resnet18 or mobilenet_v3_large; see --workers"},
     {.name = "workers", .type = EW_FIELD_INT, .offset = offsetof(struct opts, workers),
-     .def = "4", .min = 0, .max = 64, .help = "of a simulation, or of --data"},
+     .def = "4", .min = 0, .max = 64, .help = "loader threads, for --simulate and --data"},
     {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(struct opts, seed), .def = "0",
-     .min = 0, .max = 1e9, .help = "of a simulation's noise; 0: none"},
+     .min = 0, .max = 1e9, .help = "seed of the simulation's noise; 0: none"},
     {.name = "count", .type = EW_FIELD_INT, .offset = offsetof(struct opts, count),
      .min = 0, .max = 1000, .letter = 'n',
-     .help = "modes to plan, or to measure in a check; default: 10, in a check 10 and 50"},
+     .help = "number of modes to plan, or to fit in a check; default: 10, in a check 10 and 50"},
     {.name = "until", .type = EW_FIELD_STR, .offset = offsetof(struct opts, until),
-     .metavar = "time=5%,power=4%", .help = "plan: no more modes than this precision is expected to need"},
+     .metavar = "time=5%,power=4%",
+     .help = "plan: stop at the number of modes that should give this precision"},
     {.name = "network", .type = EW_FIELD_STR, .offset = offsetof(struct opts, network),
-     .metavar = "NAME", .help = "instead of modes: the time of this network from the benches of a store, or with --board a first guess without any"},
+     .metavar = "NAME",
+     .help = "predict the time of this network instead of modes, from the benches of a results "
+     "database, or with --board a first estimate without any"},
     EW_NETWORK_FIELDS(struct opts, net),
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
-     .min = 0, .max = 256, .metavar = "N", .help = "of --network; 0: one for each CPU"},
+     .min = 0, .max = 256, .metavar = "N",
+     .help = "--network: number of threads; 0: one per CPU"},
     {.name = "train", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, train),
-     .help = "of --network: a training step"},
+     .help = "--network: a training step"},
     {.name = "data", .type = EW_FIELD_STR, .offset = offsetof(struct opts, data), .metavar = "NAME",
-     .help = "of --network --train: with the loader of this data set, as the stores' training runs tell, and --workers"},
+     .help = "--network --train: include loading of this data set, as measured in the databases' "
+     "training runs (see --workers)"},
     {.name = "precision", .type = EW_FIELD_STR, .offset = offsetof(struct opts, precision),
-     .metavar = "NAME", .help = "of --network: fp32, tf32, bf16, fp16; default: as benches are without that option"},
+     .metavar = "NAME",
+     .help = "--network: fp32, tf32, bf16, fp16; default: that of benches without the option"},
     {.name = "on", .type = EW_FIELD_STR, .offset = offsetof(struct opts, on), .metavar = "NAME",
-     .help = "of --network: part of the name of a machine or device of the stores, as its unit, board, CPU or cuda; default: the first"},
+     .help = "--network: part of the name of a machine or device in the databases (unit, board, "
+     "CPU or cuda); default: the first"},
     {.name = "html", .type = EW_FIELD_STR, .offset = offsetof(struct opts, html),
-     .metavar = "FILE", .help = "pictures too: predicted against measured, errors, calibration, Pareto front"},
+     .metavar = "FILE",
+     .help = "also write charts: predicted against measured, errors, calibration, Pareto front"},
     {.name = "csv", .type = EW_FIELD_STR, .offset = offsetof(struct opts, csv),
-     .metavar = "FILE", .help = "all predictions, or the plan, as CSV; - is standard output"},
+     .metavar = "FILE",
+     .help = "write all predictions, or the plan, as CSV; - is standard output"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -432,11 +448,12 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_predict = {
     .name = "predict",
     .group = EW_CMD_STUDY,
-    .summary = "time, power and energy of modes and networks that were never tried",
-    .about = "Fits laws of time and power to a few measured modes and predicts the others, with\n"
-             "the ranges that hold in 50 and in 90 of 100 cases.\n"
-             "--plan says which modes to measure, best before anything else; ten tell a lot.\n"
-             "--check leaves out what was measured and shows how good predictions are.",
+    .summary = "predict time, power and energy of untried modes and networks",
+    .about = "Fits models of time and power to a few measured power modes and predicts the "
+             "others, with 50 % and 90 % intervals.\n"
+             "--plan chooses the modes to measure; ten are usually enough, planned before "
+             "anything is measured.\n"
+             "--check holds out measured modes and prints the prediction errors.",
     .examples =
         "predict --plan --board agx-orin\n"
         "predict --from modes.csv\n"

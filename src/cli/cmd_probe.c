@@ -33,16 +33,16 @@ static const struct ew_field fields[] = {
      .min = 0,
      .max = 1 << 30,
      .metavar = "PID",
-     .help = "a process to read as well"},
+     .help = "also read this process"},
     {.name = "peaks",
      .type = EW_FIELD_BOOL,
      .offset = offsetof(struct opts, peaks),
-     .help = "measure what the CPU and its memory reach"},
+     .help = "measure peak arithmetic and memory throughput of the CPU"},
     {.name = "capture",
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, capture),
      .metavar = "DIR",
-     .help = "copy the files that Edgewise reads, as a board for tests"},
+     .help = "copy the sysfs and procfs files that Edgewise reads, to replay them with --root"},
     EW_ON_FIELD(struct opts),
     EW_FIELD_END,
 };
@@ -222,7 +222,7 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_probe = {
     .name = "probe",
     .group = EW_CMD_MEASURE,
-    .summary = "what this board has, and what it lacks and why",
+    .summary = "sensors and features of this board, and why others are missing",
     .about = "Shows the CPU's instruction sets, caches and governor, looks for every sensor, reads "
              "each once and says what is missing and why.\n"
              "Rates need two readings, which are taken 0.2 s apart.\n"

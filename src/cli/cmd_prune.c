@@ -19,30 +19,34 @@
 /* clang-format off */
 static const struct ew_field fields[] = {
     {.name = "keep", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(keep), .min = 0.001, .max = 1,
-     .metavar = "SHARE", .help = "target: this share of the channels that can go"},
+     .metavar = "SHARE", .help = "target: fraction of the prunable channels to keep"},
     {.name = "macs", .type = EW_FIELD_STR, .offset = FIELD_OF(macs), .metavar = "N|P%",
-     .help = "target: at most this many multiply-accumulates, or this share of them"},
+     .help = "target: at most this many multiply-accumulates, or this percentage of them"},
     {.name = "params", .type = EW_FIELD_STR, .offset = FIELD_OF(params), .metavar = "N|P%",
-     .help = "target: at most this many parameters"},
+     .help = "target: at most this many parameters, or this percentage of them"},
     {.name = "bytes", .type = EW_FIELD_STR, .offset = FIELD_OF(bytes), .metavar = "N|P%",
-     .help = "target: memory of the inference plan, weights and activations, as 64K or 2M"},
+     .help = "target: memory of the inference plan (weights and activations), as 64K or 2M"},
     {.name = "latency", .type = EW_FIELD_STR, .offset = FIELD_OF(latency), .metavar = "TIME|P%",
-     .help = "target: time of one image as 5ms, measured here; a bare number is milliseconds"},
+     .help = "target: latency of one image, measured here, as 5ms; a plain number is in "
+     "milliseconds"},
     {.name = "importance", .type = EW_FIELD_ENUM, .offset = FIELD_OF(importance), .def = "l1",
-     .choices = ew_importance_names, .help = "what stays: large filters, large batch norm scales, "
-     "or what the loss needs (taylor, with --data); random is the control"},
+     .choices = ew_importance_names,
+     .help = "which channels to keep: by filter norm (l1, l2), batch norm scale (bn), or "
+     "first-order effect on the loss (taylor, needs --data); random is a baseline"},
     {.name = "global", .type = EW_FIELD_BOOL, .offset = FIELD_OF(global),
-     .help = "all layers compete, instead of each losing the same share"},
+     .help = "rank channels across all layers, instead of pruning every layer by the same ratio"},
     {.name = "align", .type = EW_FIELD_INT, .offset = FIELD_OF(align), .def = "1", .min = 1,
-     .max = 1024, .metavar = "N", .help = "layers keep multiples of N channels; kernels like 8 or "
+     .max = 1024, .metavar = "N",
+     .help = "keep a multiple of N channels in each layer; kernels are most efficient with 8 or "
      "16"},
     {.name = "steps", .type = EW_FIELD_INT, .offset = FIELD_OF(steps), .def = "1", .min = 1,
-     .max = 1000, .metavar = "N", .help = "reach the target in N cuts, each followed by --epochs"},
+     .max = 1000, .metavar = "N",
+     .help = "reach the target in N pruning steps, each followed by --epochs of fine-tuning"},
     {.name = "score-batches", .type = EW_FIELD_INT, .offset = FIELD_OF(score_batches),
-     .def = "16", .min = 1, .max = 1000000, .metavar = "N", .help = "taylor: batches that it is "
-     "taken over"},
+     .def = "16", .min = 1, .max = 1000000, .metavar = "N",
+     .help = "taylor: number of batches to average over"},
     {.name = "output", .type = EW_FIELD_STR, .offset = FIELD_OF(output), .metavar = "FILE.onnx",
-     .help = "the file to write", .letter = 'o'},
+     .help = "file to write", .letter = 'o'},
     EW_TRAIN_FIELDS(struct ew_prune_opts, train),
     EW_DEVICE_FIELD(struct ew_prune_opts),
     EW_PRECISION_FIELD(struct ew_prune_opts),
@@ -236,15 +240,15 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_prune = {
     .name = "prune",
     .group = EW_CMD_SHRINK,
-    .summary = "take whole channels out of a network; what that costs and gains",
+    .summary = "structured channel pruning, with fine-tuning, accuracy and speed",
     .args = "CKPT|FILE.onnx|NAME",
     .about =
-        "What has to go together is found from the graph: channels that additions put on top of "
-        "each other, concatenations, splits, groups, depthwise filters, batch norms, shuffles.\n"
-        "The result computes what the network did with those channels at zero; layers are smaller, "
-        "so it is faster without any special kernel.\n"
-        "With --data accuracy is measured; --epochs teaches the network again after each of "
-        "--steps cuts.",
+        "Channels that must be removed together are found from the graph: residual "
+        "additions, concatenations, splits, groups, depthwise filters, batch norms, shuffles.\n"
+        "The result computes what the network would with those channels at zero; its layers "
+        "are smaller, so it is faster without special kernels.\n"
+        "With --data accuracy is measured, and --epochs fine-tunes the network after each of "
+        "--steps pruning steps.",
     .examples =
         "prune best.ckpt --macs 50% --data cifar10 --epochs 5 --lr 0.01 -o half.onnx\n"
         "prune mobilenet_v2.onnx --keep 0.7 --align 8 -o smaller.onnx\n"

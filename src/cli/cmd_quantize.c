@@ -32,38 +32,42 @@ struct opts {
 /* clang-format off */
 static const struct ew_field fields[] = {
     {.name = "calib", .type = EW_FIELD_STR, .offset = offsetof(struct opts, calib),
-     .metavar = "DATA[:N]", .help = "images that ranges are measured on; N: this many of the "
-     "training split, 1000 where it is left out"},
+     .metavar = "DATA[:N]",
+     .help = "calibration images; N of the training split, 1000 by default"},
     {.name = "eval", .type = EW_FIELD_STR, .offset = offsetof(struct opts, eval),
      .metavar = "DATA[:N]", .help = "measure accuracy in both precisions on the test split"},
     {.name = "scheme", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, scheme),
      .def = "channel", .choices = ew_quantize_names,
-     .help = "a scale a channel, or for FPGAs (DPU) int8 with power-of-two scales all through"},
+     .help = "per-channel scales, or int8 with power-of-two scales throughout (for FPGAs)"},
     {.name = "max-drop", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, max_drop),
      .def = "0.5", .min = 0, .max = 100, .metavar = "POINTS",
-     .help = "of accuracy that int8 may cost; layers stay float32 until it is met (with --eval)"},
+     .help = "largest accepted drop of accuracy in percentage points (with --eval); layers go "
+     "back to float32 until it is met"},
     {.name = "method", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, method),
-     .def = "minmax", .choices = ew_calibrate_names, .help = "how ranges are chosen"},
+     .def = "minmax", .choices = ew_calibrate_names, .help = "how activation ranges are chosen"},
     {.name = "percentile", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, percentile),
      .def = "99.99", .min = 50, .max = 100, .metavar = "P",
-     .help = "of magnitudes that --method percentile keeps"},
+     .help = "--method percentile: percentage of values inside the range"},
     {.name = "min-sqnr", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, min_sqnr),
      .def = "10", .min = -100, .max = 200, .metavar = "DB",
-     .help = "a layer that alone leaves the scores with less stays float32"},
+     .help = "a layer stays float32 if quantising it alone leaves the network's output with less "
+     "SQNR than this"},
     {.name = "signed", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, is_signed),
-     .help = "activations as int8 instead of uint8"},
+     .help = "int8 activations instead of uint8"},
     {.name = "equalize", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, equalize),
-     .def = "true", .help = "try whether scaling channels between layers helps"},
+     .def = "true", .help = "try cross-layer equalisation of channels"},
     {.name = "correct-bias", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, correct_bias),
-     .def = "true", .help = "try whether correcting biases helps"},
+     .def = "true", .help = "try bias correction"},
     {.name = "time", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, time),
-     .def = "true", .help = "time layers and choices; what makes the network faster stays float32"},
+     .def = "true",
+     .help = "time layers and combinations, and keep float32 where that makes the network faster"},
     EW_PREPROCESS_FIELDS(struct opts, images),
     EW_DEVICE_FIELD(struct opts),
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads),
-     .def = "0", .min = 0, .max = 256, .metavar = "N", .help = "0: one for each CPU"},
+     .def = "0", .min = 0, .max = 256, .metavar = "N",
+     .help = "number of threads; 0: one per CPU"},
     {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output),
-     .metavar = "FILE.onnx", .help = "the file to write, in QDQ form", .letter = 'o'},
+     .metavar = "FILE.onnx", .help = "ONNX file to write, in QDQ form", .letter = 'o'},
     EW_RECORDING_FIELD(struct opts),
     EW_FIELD_END};
 /* clang-format on */
@@ -197,16 +201,18 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_quantize = {
     .name = "quantize",
     .group = EW_CMD_SHRINK,
-    .summary = "turn a trained network into int8; what it costs and gains",
+    .summary = "post-training quantisation to int8, with accuracy and speed",
     .args = "CKPT|FILE.onnx",
-    .about = "Weights become int8 with one scale a channel, activations uint8 with one a tensor.\n"
-             "Equalising channels and correcting biases are tried, and used where they help.\n"
-             "Every layer is quantised alone and timed in both precisions; what costs too much "
-             "accuracy stays float32, and so do slower layers where the network as a whole, "
-             "conversions counted, is measured faster; the table says why.\n"
-             "--scheme pow2 is for FPGAs: every tensor int8 with one power-of-two scale and zero "
-             "point 0, biases and results too; no layer stays float32.\n"
-             "The file is ONNX in QDQ form, which other runtimes read too.",
+    .about =
+        "Weights become int8 with a scale per channel, activations uint8 with a scale per "
+        "tensor.\n"
+        "Cross-layer equalisation and bias correction are tried, and used where they help.\n"
+        "Each layer is also quantised alone and timed in both precisions. Layers that cost "
+        "too much accuracy stay float32, and so do layers where the whole network, "
+        "conversions included, is measured to be faster that way; the table gives the reason.\n"
+        "--scheme pow2 is for FPGAs: every tensor, biases and outputs included, is int8 with "
+        "one power-of-two scale and zero point 0; no layer stays float32.\n"
+        "The output is an ONNX file in QDQ form, which other runtimes read too.",
     .examples = "quantize best.ckpt --calib cifar10 --eval cifar10 -o int8.onnx\n"
                 "quantize mobilenet_v2.onnx --mean 0.5 --std 0.5 --calib photos/:200 -o int8.onnx\n"
                 "quantize best.ckpt --scheme pow2 --calib cifar10:500 --eval cifar10 -o dpu.onnx",

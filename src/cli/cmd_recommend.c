@@ -32,44 +32,61 @@ static const char *const goals[] = {"time", "power",    "energy", "memory", "lat
 /* clang-format off */
 static const struct ew_field fields[] = {
     {.name = "from", .type = EW_FIELD_STR, .offset = offsetof(struct opts, from),
-     .metavar = "FILE.csv|STORE...", .help = "what was measured, as in predict; columns accuracy, memory_mib, latency_ms, price_usd too"},
+     .metavar = "FILE.csv|STORE...",
+     .help = "measurements, as in predict; columns accuracy, memory_mib, latency_ms, price_usd "
+     "too"},
     {.name = "goal", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, goal),
-     .choices = goals, .def = "time", .help = "what is to be best: the lowest, or the highest accuracy or life"},
+     .choices = goals, .def = "time",
+     .help = "what to optimise: minimise, or maximise accuracy or life"},
     {.name = "limit", .type = EW_FIELD_STR, .offset = offsetof(struct opts, limits),
-     .metavar = "NAME=VALUE...", .help = "power=10W, time=2h, energy=5Wh, memory=3G, latency=16.7ms, accuracy=0.9, cost=500, life=24h; may come several times"},
+     .metavar = "NAME=VALUE...",
+     .help = "power=10W, time=2h, energy=5Wh, memory=3G, latency=16.7ms, accuracy=0.9, cost=500, "
+     "life=24h; may be repeated"},
     {.name = "board", .type = EW_FIELD_STR, .offset = offsetof(struct opts, board),
-     .metavar = "NAME", .help = "profile of the board; default: the one whose clocks fit"},
+     .metavar = "NAME", .help = "board profile; default: the one whose clocks match"},
     {.name = "modes", .type = EW_FIELD_STR, .offset = offsetof(struct opts, modes),
-     .metavar = "all|FILE.csv|LIST", .help = "untried modes to consider too, as in predict; default: rows without a time, and all where fewer than 50 were measured"},
+     .metavar = "all|FILE.csv|LIST",
+     .help = "untried modes to consider, as in predict; default: rows without a time, and all if "
+     "fewer than 50 were measured"},
     {.name = "workload", .type = EW_FIELD_STR, .offset = offsetof(struct opts, workload),
-     .metavar = "NAME", .help = "which of the file's; needed where it has several"},
+     .metavar = "NAME", .help = "workload of the file; needed if it has several"},
     {.name = "sure", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, sure), .def = "0.25",
-     .min = 0.01, .max = 0.999, .help = "the least chance with which an untried mode must meet all limits; more gives away more of the goal"},
+     .min = 0.01, .max = 0.999,
+     .help = "minimum probability with which an untried mode must meet all limits; higher is "
+     "safer and less optimal"},
     {.name = "times", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, times), .def = "1",
-     .min = 1e-9, .max = 1e12, .metavar = "N", .help = "steps or epochs of the job: its time and energy are N times the file's"},
+     .min = 1e-9, .max = 1e12, .metavar = "N",
+     .help = "number of steps or epochs of the job: multiplies the file's time and energy"},
     {.name = "battery", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, battery_wh),
-     .min = 0, .max = 1e6, .metavar = "WH", .help = "the job's energy comes out of this many watt-hours; life says how long it lasts"},
+     .min = 0, .max = 1e6, .metavar = "WH",
+     .help = "battery capacity in watt-hours; the goal or limit life is how long it lasts"},
     {.name = "duty", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, duty), .def = "1",
-     .min = 0.001, .max = 1, .help = "share of the time in which the board works"},
+     .min = 0.001, .max = 1, .help = "fraction of the time in which the board is busy"},
     {.name = "idle-w", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, idle_w), .def = "0",
-     .min = 0, .max = 1e4, .metavar = "W", .help = "what it takes in between"},
+     .min = 0, .max = 1e4, .metavar = "W", .help = "power in between"},
     {.name = "among", .type = EW_FIELD_STR, .offset = offsetof(struct opts, among),
-     .metavar = "boards|NAME,NAME|batch,threads", .help = "boards that are not here, by their models, for --network; or settings of --network on a machine of --from, tried or not: of batch, threads, width, workers, precision"},
+     .metavar = "boards|NAME,NAME|batch,threads",
+     .help = "boards, or a list of them: compare boards by their models for --network; or "
+     "options of --network on a machine of --from, tried or not: any of batch, threads, "
+     "width, workers, precision"},
     {.name = "network", .type = EW_FIELD_STR, .offset = offsetof(struct opts, network),
-     .metavar = "NAME", .help = "of --among: what is run"},
+     .metavar = "NAME", .help = "--among: the network to run"},
     EW_NETWORK_FIELDS(struct opts, net),
     {.name = "train", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, train),
-     .help = "of --among: a training step instead of an inference"},
+     .help = "--among: a training step instead of inference"},
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
-     .min = 0, .max = 256, .metavar = "N", .help = "of --among batch...: where they are no factor; 0: one for each CPU"},
+     .min = 0, .max = 256, .metavar = "N",
+     .help = "--among: number of threads, unless it is varied; 0: one per CPU"},
     {.name = "data", .type = EW_FIELD_STR, .offset = offsetof(struct opts, data), .metavar = "NAME",
-     .help = "of --among batch... --train: with the loader of this data set"},
+     .help = "--among with --train: include loading of this data set"},
     {.name = "workers", .type = EW_FIELD_INT, .offset = offsetof(struct opts, workers),
-     .def = "1", .min = 0, .max = 64, .help = "of that loader, where they are no factor"},
+     .def = "1", .min = 0, .max = 64,
+     .help = "--among with --data: loader threads, unless they are varied"},
     {.name = "on", .type = EW_FIELD_STR, .offset = offsetof(struct opts, on), .metavar = "NAME",
-     .help = "of --among batch...: part of the name of a machine or device of --from; default: the first"},
+     .help = "--among: part of the name of a machine or device in --from; default: the first"},
     {.name = "apply", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, apply),
-     .help = "sets the mode, runs the command after --, puts all back, and says how right it was; of batch, threads, ...: gives them to the command, `edgewise bench` or `train`"},
+     .help = "set the mode, run the command after --, restore, and compare with the prediction; "
+     "for batch, threads, ...: pass them to the command, `edgewise bench` or `train`"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -442,13 +459,13 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_recommend = {
     .name = "recommend",
     .group = EW_CMD_STUDY,
-    .summary = "the best configuration within limits, and how sure that is",
+    .summary = "choose the best configuration within limits",
     .args = "[-- COMMAND...]",
-    .about =
-        "Chooses among measured configurations and, where they are power modes, untried ones\n"
-        "that predict sees: one answer, the runner-up, which limit binds and what a wider one\n"
-        "would bring, the chance that each limit holds, and what to measure to be surer.\n"
-        "What was measured to break a limit is never recommended.",
+    .about = "Chooses among measured configurations and, for power modes, untried ones that "
+             "predict covers. Prints the choice, the runner-up, which limit binds and what "
+             "relaxing it would bring, the probability that each limit holds, and what to measure "
+             "next.\n"
+             "A configuration that was measured to break a limit is never recommended.",
     .examples =
         "recommend --from modes.csv --goal energy --limit time=2h --times 30\n"
         "recommend --from modes.csv --limit power=15W --limit energy=2Wh\n"

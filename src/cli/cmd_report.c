@@ -29,28 +29,33 @@ static const char *const formats[] = {"auto", "html", "text", "markdown", "csv",
 /* clang-format off */
 static const struct ew_field table[] = {
     {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output),
-     .metavar = "FILE", .letter = 'o', .help = "where it goes; default: standard output"},
+     .metavar = "FILE", .letter = 'o', .help = "file to write; default: standard output"},
     {.name = "study", .type = EW_FIELD_STR, .offset = offsetof(struct opts, study),
-     .metavar = "NAME", .help = "only the runs and figures of this study"},
+     .metavar = "NAME", .help = "only runs and figures of this study"},
     {.name = "figure", .type = EW_FIELD_STR, .offset = offsetof(struct opts, figure),
-     .metavar = "ID", .help = "only the figures whose id begins with this"},
+     .metavar = "ID", .help = "only figures whose id begins with this"},
     {.name = "format", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, format),
      .choices = formats, .def = "auto",
-     .help = "default: by the file's ending (.html, .md, .csv, .txt), text without one"},
+     .help = "output format; auto: by the file name's extension (.html, .md, .csv, .txt), text "
+     "without one"},
     {.name = "title", .type = EW_FIELD_STR, .offset = offsetof(struct opts, title),
-     .metavar = "TEXT", .help = "heading of the report"},
+     .metavar = "TEXT", .help = "title of the report"},
     {.name = "still", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, still),
-     .help = "HTML without any script: smaller, pictures do not move"},
+     .help = "HTML without scripts: smaller, static charts"},
     {.name = "goal", .type = EW_FIELD_STR, .offset = offsetof(struct opts, goal),
-     .metavar = "NAME", .help = "begin with each network's best run: time, latency, power, energy, memory or accuracy"},
+     .metavar = "NAME",
+     .help = "begin with each network's best run: time, latency, power, energy, memory or "
+     "accuracy"},
     {.name = "limit", .type = EW_FIELD_STR, .offset = offsetof(struct opts, limits),
-     .metavar = "NAME=VALUE...", .help = "the best within these, as in recommend: power=10W, latency=16.7ms, accuracy=0.9"},
+     .metavar = "NAME=VALUE...",
+     .help = "constraints on --goal, as in recommend: power=10W, latency=16.7ms, accuracy=0.9"},
     {.name = "carbon", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, carbon),
-     .def = "0", .min = 0, .max = 10000, .metavar = "G/KWH", .help = "energy as grams of CO2e too, for a grid of this intensity"},
+     .def = "0", .min = 0, .max = 10000, .metavar = "G/KWH",
+     .help = "also report energy as CO2e, for a grid of this carbon intensity"},
     {.name = "compare", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, compare),
-     .help = "A and B against each other: the same as report compare A B"},
+     .help = "compare A and B; same as report compare A B"},
     {.name = "db", .type = EW_FIELD_STR, .offset = offsetof(struct opts, db),
-     .def = EW_STORE_FILE, .metavar = "FILE", .help = "the results"},
+     .def = EW_STORE_FILE, .metavar = "FILE", .help = "the results database"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -405,16 +410,14 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_report = {
     .name = "report",
     .group = EW_CMD_STUDY,
-    .summary = "show results as pictures and tables",
+    .summary = "figures and tables of the results: HTML page, text, Markdown, CSV",
     .args = "[compare A B]",
-    .about =
-        "Without -o a table for each figure, with small bars; -o report.html writes one page that "
-        "needs nothing else and works offline: pictures, tables, CSV, machines, runs.\n"
-        "A figure is shown where there is data for it; the others are listed with what is "
-        "missing.\n"
-        "`compare` holds the same jobs of two sides against each other; A and B are two files of "
-        "results, or each a board, unit, version, power mode, study or property=value of the "
-        "runs in one file.",
+    .about = "Without -o it prints a table with small bars for each figure; -o report.html writes "
+             "one self-contained page that works offline: charts, tables, CSV, machines, runs.\n"
+             "Figures without data are listed with what is missing.\n"
+             "`compare` compares the same jobs of two sides; A and B are two results databases, "
+             "or each a board, unit, version, power mode, study or property=value of the runs in "
+             "one database.",
     .examples = "report -o report.html\n"
                 "report -o report.html --goal latency --limit power=10W\n"
                 "report --study train-workers\n"

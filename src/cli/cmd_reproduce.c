@@ -23,17 +23,18 @@ struct opts {
 static const struct ew_field table[] = {
     {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output),
      .metavar = "FILE.html", .letter = 'o',
-     .help = "a page: of all, or of the one that is made; default of one: reproduce-ID.html"},
+     .help = "page to write; default for one figure: reproduce-ID.html"},
     {.name = "full", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, full),
-     .help = "at the study's own size, with its data sets; default: the reduced one"},
+     .help = "the study's full size and data sets instead of the reduced size"},
     {.name = "only", .type = EW_FIELD_STR, .offset = offsetof(struct opts, only),
      .metavar = "SECTION,NAME=VALUE", .help = "only these jobs of the study"},
     {.name = "simulate", .type = EW_FIELD_STR, .offset = offsetof(struct opts, simulate),
-     .metavar = "BOARD", .help = "TRAIN's epochs on a model of this board instead of on this machine"},
+     .metavar = "BOARD",
+     .help = "TRAIN's epochs on the model of this board instead of this machine"},
     {.name = "still", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, still),
-     .help = "a page without any script"},
+     .help = "a page without scripts"},
     {.name = "db", .type = EW_FIELD_STR, .offset = offsetof(struct opts, db),
-     .def = EW_STORE_FILE, .metavar = "FILE", .help = "the results"},
+     .def = EW_STORE_FILE, .metavar = "FILE", .help = "the results database"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -317,15 +318,13 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_reproduce = {
     .name = "reproduce",
     .group = EW_CMD_STUDY,
-    .summary = "the studies' tables and figures: their state, or one made anew",
+    .summary = "tables and figures of the published studies: status, or run one",
     .args = "[ID|fits]",
-    .about =
-        "Without an argument every table and figure of the four studies with its state on this "
-        "machine; -o writes a page with all that the store has, published values beside ours, "
-        "their ratio, and a verdict on the shape: same order, optimum and trend?\n"
-        "With an id it runs what is still needed and makes that figure "
-        "alone.\n"
-        "`fits` says which network can be trained on which board.",
+    .about = "Without an argument it lists every table and figure of the four studies with its "
+             "status on this machine; -o writes a page with all results so far: published values "
+             "beside ours, their ratio, and whether order, optimum and trend agree.\n"
+             "With an ID it runs the jobs that are still missing and draws that figure.\n"
+             "`fits` shows which networks can be trained on which boards.",
     .examples = "reproduce\n"
                 "reproduce TRAIN-fig2a\n"
                 "reproduce TRAIN-fig8 --simulate agx-xavier\n"

@@ -21,26 +21,26 @@ static const struct ew_field fields[] = {
      .offset = offsetof(struct opts, db),
      .def = EW_STORE_FILE,
      .metavar = "FILE",
-     .help = "the store"},
+     .help = "the results database"},
     {.name = "where",
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, where),
      .metavar = "EXPR",
-     .help = "only runs for which this holds: \"workers >= 2 and network = 'lenet5'\""},
+     .help = "only runs that match: \"workers >= 2 and network = 'lenet5'\""},
     {.name = "columns",
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, columns),
      .metavar = "A,B",
-     .help = "the table's columns; --json shows all names"},
+     .help = "columns of the table; --json shows all names"},
     {.name = "order",
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, order),
      .metavar = "EXPR",
-     .help = "sort by this: \"median_ms\"; default: as they were run"},
+     .help = "sort by this expression, as in \"median_ms\"; default: in the order of the runs"},
     {.name = "csv",
      .type = EW_FIELD_BOOL,
      .offset = offsetof(struct opts, csv),
-     .help = "all columns as CSV"},
+     .help = "print all columns as CSV"},
     EW_FIELD_END,
 };
 
@@ -140,14 +140,14 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_results = {
     .name = "results",
     .group = EW_CMD_STUDY,
-    .summary = "what has been measured: list, compare, bring boards together",
+    .summary = "list, filter, compare and merge recorded results",
     .args = "[list | diff RUN RUN | export FILE | import FILE]",
-    .about = "Lists the runs of a store with what tells them apart.\n"
-             "A condition is an SQL expression over a run's fields, options and figures, with '_'\n"
-             "for '-' in names; it can read and do nothing else.\n"
-             "diff shows where two runs differ; RUN is a number or the beginning of a uid.\n"
-             "export and import copy finished runs that the other file does not have yet, so that\n"
-             "those of several boards come together; doing it twice changes nothing.",
+    .about = "Lists the runs of a results database with the options in which they differ.\n"
+             "--where takes an SQL expression over a run's fields, options and metrics, with '_' "
+             "for '-' in names; it is read-only.\n"
+             "diff shows the differences of two runs; RUN is a number or the beginning of a uid.\n"
+             "export and import copy finished runs that the other file does not have yet, to "
+             "merge the results of several boards; repeating it changes nothing.",
     .examples = "results\nresults --where \"study = 'train-workers' and workers >= 2\" --csv\n"
                 "results diff 12 13\nresults import nano.db",
     .max_args = 3,

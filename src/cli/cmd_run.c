@@ -37,56 +37,63 @@ struct opts {
 static const struct ew_field fields[] = {
     {.name = "input", .type = EW_FIELD_STR, .offset = offsetof(struct opts, input),
      .metavar = "[NAME=]FILE", .letter = 'i',
-     .help = "tensor (.npy, .pb) or image (PNG, JPEG); several: separated by commas, or as arguments"},
+     .help = "input tensor (.npy, .pb) or image (PNG, JPEG); several: separated by commas, or as "
+     "arguments"},
     {.name = "random", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, random),
-     .help = "standard normal numbers from --seed"},
+     .help = "run on standard normal random inputs (see --seed)"},
     {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output),
-     .metavar = "FILE", .letter = 'o', .help = "write the output as .npy or .pb"},
+     .metavar = "FILE", .letter = 'o',
+     .help = "write the output as .npy or .pb; a second output goes to FILE_1.npy, a third to "
+     "FILE_2.npy, in the network's order"},
     {.name = "top", .type = EW_FIELD_INT, .offset = offsetof(struct opts, top), .def = "5",
-     .min = 0, .max = 100, .metavar = "N", .help = "classes to show; 0: statistics"},
+     .min = 0, .max = 100, .metavar = "N",
+     .help = "number of classes to show; 0: statistics instead"},
     EW_LABELS_FIELD(struct opts, image),
     EW_PREPROCESS_FIELDS(struct opts, image),
     {.name = "scale", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, scale),
      .min = 1e-9, .max = 1e9, .metavar = "S",
-     .help = "images: pixels (0 to 255) are multiplied by it before mean and std apply; "
-     "default: 1/255"},
+     .help = "factor for pixel values (0 to 255) before mean and std; default: 1/255; 1 for "
+     "networks that take 0 to 255"},
     {.name = "size", .type = EW_FIELD_INTS, .offset = offsetof(struct opts, size), .min = 1,
-     .max = 65536, .metavar = "HxWxC", .help = "size of the first input, where it is open"},
+     .max = 65536, .metavar = "HxWxC",
+     .help = "size of the first input, where the file leaves it open"},
     {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(struct opts, seed), .def = "1",
-     .metavar = "N", .help = "of --random, and of the weights of a network of the zoo"},
+     .metavar = "N", .help = "random seed of --random, and of the weights of a zoo network"},
     EW_DEVICE_FIELD(struct opts),
     EW_PRECISION_FIELD(struct opts),
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
-     .min = 0, .max = 256, .metavar = "N", .help = "threads; 0: one for each CPU"},
+     .min = 0, .max = 256, .metavar = "N", .help = "number of threads; 0: one per CPU"},
     {.name = "memory-limit", .type = EW_FIELD_SIZE, .offset = offsetof(struct opts, memory_limit),
      .min = 0, .max = 1e15, .metavar = "BYTES",
-     .help = "make it fit, weights included, by kernels that pack less and take longer"},
+     .help = "fit into this much memory, weights included, by kernels that pack less and are "
+     "slower"},
     {.name = "reference", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, reference),
-     .help = "the plain kernels and the graph as it is: slow, and what the others are tested by"},
+     .help = "unoptimised reference kernels and no graph passes: slow, for comparison"},
     {.name = "fps", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, fps), .def = "0",
      .min = 0, .max = 100000, .metavar = "F",
-     .help = "images come like a camera's, this many a second; those not taken in time are lost"},
+     .help = "images arrive at this rate, as from a camera; those that cannot be processed in "
+     "time are dropped"},
     {.name = "seconds", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, seconds),
      .def = "0", .min = 0, .max = 1e7, .metavar = "S",
-     .help = "--fps: repeat the images for this long; 0: every image once"},
+     .help = "with --fps: repeat the images for this long; 0: each image once"},
     {.name = "budget", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, budget),
      .min = 0, .max = 1e7, .metavar = "MS",
-     .help = "folders and --fps: images that take longer are counted as missed; default: 1000 / "
-     "fps, 16.67 without"},
+     .help = "folders and --fps: deadline per image, longer ones are counted as missed; default: "
+     "1000 / fps, or 16.67"},
     {.name = "window", .type = EW_FIELD_INT, .offset = offsetof(struct opts, window), .def = "0",
      .min = 0, .max = 65536, .metavar = "N",
-     .help = "video: frames that an answer is made of; 0: as many as the network takes"},
+     .help = "video: frames per answer; 0: as many as the network takes"},
     {.name = "hop", .type = EW_FIELD_INT, .offset = offsetof(struct opts, hop), .def = "0",
      .min = 0, .max = 65536, .metavar = "N",
      .help = "video: frames between answers; 0: as many as the network takes"},
     {.name = "annotate", .type = EW_FIELD_STR, .offset = offsetof(struct opts, annotate),
-     .metavar = "FILE.mp4", .help = "video: write the clip with the answers in it"},
+     .metavar = "FILE.mp4", .help = "video: write the video with the answers drawn into it"},
     {.name = "sheet", .type = EW_FIELD_STR, .offset = offsetof(struct opts, sheet),
      .metavar = "FILE.png",
-     .help = "video: write a picture of frames with their answers, 48 of them at most"},
+     .help = "video: write a contact sheet of frames and answers (48 at most)"},
     {.name = "live", .type = EW_FIELD_STR, .offset = offsetof(struct opts, live),
      .metavar = "FILE.db",
-     .help = "video: show frames and answers on the page of `edgewise serve --db FILE.db`"},
+     .help = "video: show frames and answers live on the page of `edgewise serve --db FILE.db`"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -387,25 +394,21 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_run = {
     .name = "run",
     .group = EW_CMD_NETWORK,
-    .summary = "put inputs through a network and show what comes out",
+    .summary = "run a network on images, tensors or video and show its output",
     .args = "NAME|FILE.onnx|CKPT|FILE.ewe [[NAME=]FILE|FOLDER|-...]",
-    .about =
-        "An input is a tensor (.npy or ONNX's .pb) or an image.\n"
-        "Of an image the shorter side becomes the input's / 0.875, or as the file or --resize "
-        "says; "
-        "the centre is cropped, and elements are (pixel / 255 - mean) / std.\n"
-        "An image that has the input's size stays as it is.\n"
-        "One row of scores is shown as classes, anything else by its statistics.\n"
-        "The images of a folder or of - (names on standard input), and several, are run one after "
-        "the other;\n"
-        "with --fps they come like a camera's, and deadlines that were missed are counted.\n"
-        "A network for video takes a file, a camera (/dev/video0) or an address (rtsp://...): a "
-        "file alone\n"
-        "is one clip from its middle; with --window, --hop, --fps, --annotate or --sheet, and of "
-        "cameras "
-        "and addresses "
-        "always,\n"
-        "answers come over time.  - is then raw RGB frames of the network's size.",
+    .about = "An input is a tensor (.npy or ONNX's .pb) or an image (PNG, JPEG).\n"
+             "Images are resized so that the shorter side is the input's / 0.875 (or as stored in "
+             "the file, or --resize), cropped to the centre, and normalised: (pixel / 255 - mean) "
+             "/ std.\n"
+             "An image that already has the input's size is not resized.\n"
+             "A row of scores is printed as the top classes with their softmax probabilities, any "
+             "other output as min, mean, max and deviation; -o writes the values.\n"
+             "Several images, a folder, or - (file names on standard input) are run one after the "
+             "other; with --fps they arrive at a camera's rate, and missed deadlines are counted.\n"
+             "Networks for video take a file, a camera (/dev/video0) or a stream (rtsp://...). A "
+             "file alone gives one answer, for a clip from its middle; cameras and streams, and "
+             "files with --window, --hop, --fps, --annotate or --sheet, are classified "
+             "continuously. - reads raw RGB frames of the network's input size.",
     .examples = "run squeezenet.onnx --input cat.jpg --mean imagenet\n"
                 "run model.onnx --input x=x.npy,mask=mask.npy --output y.npy\n"
                 "run resnet18.ewe images/ --fps 60 --seconds 10\n"

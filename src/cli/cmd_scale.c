@@ -274,17 +274,17 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_scale = {
     .name = "scale",
     .group = EW_CMD_SHRINK,
-    .summary = "widths for a size: fit, generate; the ratio for a limit: select",
+    .summary = "layer widths for a target size (NeuralScale)",
     .args = "search NAME|fit NAME|generate NAME|select NAME",
-    .about =
-        "search: records of pruning for fit, by training and closing filters step by step.\n"
-        "fit: the law of each layer's width by the network's size, from records of pruning, as "
-        "NeuralScale does it.\n"
-        "generate: filter counts for a ratio, a number of parameters or of "
-        "multiply-accumulates, by that law or, without --from and --published, uniform.\n"
-        "Give the file that --output writes to any command as --width-list.\n"
-        "select: fits a line to measured runs over their parameters and gives the ratio that "
-        "meets a limit; where there is none it says why.",
+    .about = "search: trains and prunes filters step by step, and records the widths for fit.\n"
+             "fit: fits a power law of each layer's width over the network's size to such "
+             "records, as NeuralScale does.\n"
+             "generate: filter counts for a ratio, a number of parameters or of "
+             "multiply-accumulates, by that law or, without --from and --published, uniformly "
+             "scaled.\n"
+             "Pass the file of --output to any command as --width-list.\n"
+             "select: fits a line to measured runs over their number of parameters and gives the "
+             "ratio that meets a limit, or the reason why none does.",
     .examples =
         "scale search vgg11_cifar --data cifar10 -o descent\n"
         "scale fit vgg11_cifar --from records.csv\n"

@@ -19,15 +19,17 @@ struct opts {
 /* clang-format off */
 static const struct ew_field table[] = {
     {.name = "port", .type = EW_FIELD_INT, .offset = offsetof(struct opts, port), .def = "8470",
-     .min = 0, .max = 65535, .metavar = "N", .letter = 'p', .help = "0: any free one"},
+     .min = 0, .max = 65535, .metavar = "N", .letter = 'p', .help = "TCP port; 0: any free one"},
     {.name = "db", .type = EW_FIELD_STR, .offset = offsetof(struct opts, db),
-     .def = EW_STORE_FILE, .metavar = "FILE", .help = "the results; need not be there yet"},
+     .def = EW_STORE_FILE, .metavar = "FILE",
+     .help = "the results database; it need not exist yet"},
     {.name = "bind", .type = EW_FIELD_STR, .offset = offsetof(struct opts, bind),
      .def = "127.0.0.1", .metavar = "ADDRESS",
-     .help = "0.0.0.0 for all of this machine's; any but a loopback address needs a token"},
+     .help = "address to listen on, 0.0.0.0 for all; any address other than loopback needs a "
+     "token"},
     {.name = "token", .type = EW_FIELD_STR, .offset = offsetof(struct opts, token),
      .metavar = "TEXT",
-     .help = "whoever asks must know it; default: the environment variable EW_TOKEN"},
+     .help = "secret that clients must give; default: the environment variable EW_TOKEN"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -97,13 +99,12 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_serve = {
     .name = "serve",
     .group = EW_CMD_STUDY,
-    .summary = "show results in a browser as they come",
-    .about = "A page with the progress of studies, charts of what runs now, what happened, and the "
-             "figures so far; /report.html is the report, /metrics is for Prometheus.\n"
-             "It reads the results as a process of its own, at low priority: a run never waits for "
-             "it.\n"
-             "Only this machine can ask, unless --bind and a token say otherwise; nothing is "
-             "encrypted, so let it cross networks that you trust.",
+    .summary = "live web page of the results",
+    .about = "Serves a page with the progress of studies, live charts of the current run, events, "
+             "and the figures so far; /report.html is the report, /metrics is for Prometheus.\n"
+             "It reads the database as a separate process at low priority and never blocks a run.\n"
+             "Only this machine can connect, unless --bind and a token are given. Connections are "
+             "not encrypted: use it on networks that you trust.",
     .examples = "serve\n"
                 "serve --db board.db --port 9000\n"
                 "serve --bind 0.0.0.0 --token 4f1c...",

@@ -35,37 +35,38 @@ static const struct ew_field fields[] = {
     {.name = "dry-run",
      .type = EW_FIELD_BOOL,
      .offset = offsetof(struct opts, dry_run),
-     .help = "show the jobs with what they should take, and run none",
+     .help = "list the jobs with estimates of time, memory and disk, and run none",
      .letter = 'n'},
     {.name = "quick",
      .type = EW_FIELD_BOOL,
      .offset = offsetof(struct opts, quick),
-     .help = "the reduced size that the file gives"},
+     .help = "the reduced size defined in the file"},
     {.name = "only",
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, only),
      .metavar = "SECTION,NAME=VALUE",
-     .help = "only these sections, and jobs with these settings"},
+     .help = "run only these sections, and jobs with these settings"},
     {.name = "on",
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, on),
      .metavar = "FILE.ini",
-     .help = "on the machines of this file, each through its launcher; see docs/fleet.md"},
+     .help = "run on the machines listed in this file (docs/fleet.md)"},
     {.name = "job",
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, job),
      .metavar = "ID:REPEAT",
-     .help = "only this job, as --dry-run shows its ID; skipped where its data is not here"},
+     .help = "run only this job (its ID as shown by --dry-run); skipped if its data set is not "
+             "here"},
     {.name = "simulate",
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, simulate),
      .metavar = "BOARD",
-     .help = "on a board that is not here, by its model; jobs that cannot be are left out"},
+     .help = "run on the model of another board; jobs that cannot be simulated are skipped"},
     {.name = "until",
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, until),
      .metavar = "time=5%,power=4%",
-     .help = "modes of power-mode = advise N are measured until predictions of the others are this "
+     .help = "with power-mode = advise N: measure modes until predictions of the others are this "
              "precise"},
     {.name = "repeat",
      .type = EW_FIELD_INT,
@@ -74,7 +75,7 @@ static const struct ew_field fields[] = {
      .min = 0,
      .max = 10000,
      .metavar = "N",
-     .help = "each job so often; 0: as the file says"},
+     .help = "repetitions of each job; 0: as the file says"},
     {.name = "repeat-noisy",
      .type = EW_FIELD_INT,
      .offset = offsetof(struct opts, repeat_noisy),
@@ -82,7 +83,7 @@ static const struct ew_field fields[] = {
      .min = 0,
      .max = 100,
      .metavar = "N",
-     .help = "run a noisy or throttled job again, up to N times"},
+     .help = "repeat a noisy or throttled run up to N times"},
     {.name = "busy",
      .type = EW_FIELD_FLOAT,
      .offset = offsetof(struct opts, busy),
@@ -90,7 +91,7 @@ static const struct ew_field fields[] = {
      .min = 0,
      .max = 1,
      .metavar = "SHARE",
-     .help = "a run is noisy where others use more of the CPU than this"},
+     .help = "a run is noisy if other programs use more than this fraction of the CPU"},
     {.name = "hot",
      .type = EW_FIELD_FLOAT,
      .offset = offsetof(struct opts, temp),
@@ -98,27 +99,27 @@ static const struct ew_field fields[] = {
      .min = 0,
      .max = 200,
      .metavar = "C",
-     .help = "a run that begins hotter than this is noisy"},
+     .help = "a run is noisy if it starts above this temperature, in degrees Celsius"},
     {.name = "db",
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, db),
      .def = EW_STORE_FILE,
      .metavar = "FILE",
-     .help = "the store"},
+     .help = "the results database"},
     {.name = "scratch",
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, scratch),
      .def = "runs",
      .metavar = "DIR",
-     .help = "where jobs put what is removed after them"},
+     .help = "folder for temporary files of the jobs"},
     {.name = "allow-outside",
      .type = EW_FIELD_BOOL,
      .offset = offsetof(struct opts, outside),
-     .help = "let keep and setup name paths outside of this folder"},
+     .help = "let keep and setup name paths outside of the current folder"},
     {.name = "print",
      .type = EW_FIELD_BOOL,
      .offset = offsetof(struct opts, text),
-     .help = "print the study's file, as a beginning for your own"},
+     .help = "print the study's file, as a template for your own"},
     EW_FIELD_END,
 };
 
@@ -536,16 +537,16 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_study = {
     .name = "study",
     .group = EW_CMD_STUDY,
-    .summary = "run an experiment file, or one of the four studies' protocols",
+    .summary = "run an experiment file, or a protocol of the published studies",
     .args = "FILE.study|NAME|list",
-    .about =
-        "Runs every job of the study as a process of its own and keeps all results in the store.\n"
-        "Finished jobs are skipped, so the same command goes on where it was stopped or "
-        "killed.\n"
-        "A job that fails is recorded with its reason; the study goes on and ends with status 3.\n"
-        "Before each run the load, heat, clocks and room of the machine are looked at; a noisy run "
-        "is marked.\n"
-        "At the end the published figures stand beside those of this machine.",
+    .about = "Runs every job of the study as a separate process and keeps all results in the "
+             "store.\n"
+             "Finished jobs are skipped, so the same command continues an interrupted study.\n"
+             "A failed job is recorded with its reason; the study continues and ends with exit "
+             "status 3.\n"
+             "Before each run it checks load, temperature, clocks, memory and disk space; a noisy "
+             "run is marked.\n"
+             "At the end the published values are printed beside those of this machine.",
     .examples = "study list\nstudy train-workers --quick\nstudy engine --dry-run\n"
                 "study train-batch --quick --only lenet,batch=16 --repeat 3\n"
                 "study train-workers --print > mine.study\n"

@@ -24,57 +24,64 @@ const struct ew_field ew_train_cmd_fields[] = {
     EW_TRAIN_FIELDS(struct ew_train_cmd, train),
     EW_NETWORK_SIZE_FIELDS(struct ew_train_cmd, net),
     {.name = "init", .type = EW_FIELD_STR, .offset = offsetof(struct ew_train_cmd, init),
-     .metavar = "FILE", .help = "weights to begin with: FILE.onnx or a checkpoint; without a "
-     "network, that file's own"},
+     .metavar = "FILE",
+     .help = "initial weights: FILE.onnx, a checkpoint or the name of a trained network; without "
+     "a network argument also the network itself"},
     {.name = "find-batch", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_train_cmd, find_batch),
-     .help = "take the largest batch that fits --memory-limit or this machine's memory"},
+     .help = "use the largest batch that fits into --memory-limit or this machine's memory"},
     {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct ew_train_cmd, output),
-     .metavar = "DIR", .help = "the run's folder; default: runs/NETWORK-DATA-TIME", .letter = 'o'},
+     .metavar = "DIR",
+     .help = "folder of the run; default: runs/NETWORK-DATA-TIME", .letter = 'o'},
     {.name = "resume", .type = EW_FIELD_STR, .offset = offsetof(struct ew_train_cmd, resume),
-     .metavar = "DIR|CKPT", .help = "go on with a run that was stopped or killed"},
+     .metavar = "DIR|CKPT", .help = "continue a run that was interrupted"},
     {.name = "loss-every", .type = EW_FIELD_INT, .offset = offsetof(struct ew_train_cmd, loss_every),
      .def = "0", .min = 0, .max = 1e12, .metavar = "N",
-     .help = "a line that stays every N batches; 0: only after epochs"},
+     .help = "print the loss every N batches; 0: only after each epoch"},
     {.name = "idle", .type = EW_FIELD_FLOAT, .offset = offsetof(struct ew_train_cmd, idle),
      .def = "0", .min = 0, .max = 86400, .metavar = "SECONDS",
-     .help = "measure the power at rest for so long first, in whatever mode the board is in"},
+     .help = "first measure the idle power for this long, in the current power mode"},
     {.name = "carbon", .type = EW_FIELD_FLOAT, .offset = offsetof(struct ew_train_cmd, carbon),
      .def = "0", .min = 0, .max = 10000, .metavar = "G/KWH",
-     .help = "energy as grams of CO2e too, for a grid of this intensity"},
+     .help = "also report energy as CO2e, for a grid of this carbon intensity"},
     {.name = "qat", .type = EW_FIELD_ENUM, .offset = offsetof(struct ew_train_cmd, qat),
-     .def = "off", .choices = qat_names, .metavar = "int8|pow2", .help = "learn for integers: weights and "
-     "activations are rounded in every step as `quantize` would; pow2: as --scheme pow2"},
+     .def = "off", .choices = qat_names, .metavar = "int8|pow2",
+     .help = "quantisation-aware training: weights and activations are rounded in every step as "
+     "`quantize` would; pow2: as its --scheme pow2"},
     {.name = "calib", .type = EW_FIELD_INT, .offset = offsetof(struct ew_train_cmd, calib),
      .def = "1000", .min = 1, .max = 1e9, .metavar = "N",
-     .help = "qat: training images that ranges are measured on first"},
+     .help = "qat: number of training images for the initial ranges"},
     {.name = "teach", .type = EW_FIELD_STR, .offset = offsetof(struct ew_train_cmd, teach),
-     .metavar = "FILE", .help = "distillation: learn from this network's scores too, FILE.onnx or a "
-     "checkpoint"},
+     .metavar = "FILE",
+     .help = "knowledge distillation: the teacher network, FILE.onnx or a checkpoint"},
     {.name = "teach-share", .type = EW_FIELD_FLOAT,
      .offset = offsetof(struct ew_train_cmd, teach_share), .def = "0.5", .min = 0, .max = 1,
-     .metavar = "SHARE", .help = "of the teacher in the loss; the rest is the labels'"},
+     .metavar = "SHARE",
+     .help = "weight of the distillation loss; the rest is the loss on the labels"},
     {.name = "temperature", .type = EW_FIELD_FLOAT,
      .offset = offsetof(struct ew_train_cmd, temperature), .def = "4", .min = 0.01, .max = 1000,
-     .metavar = "T", .help = "that both networks' scores are divided by for it"},
+     .metavar = "T", .help = "distillation: temperature of both softmaxes"},
     {.name = "tensorboard", .type = EW_FIELD_STR,
      .offset = offsetof(struct ew_train_cmd, tensorboard), .metavar = "DIR",
-     .help = "write curves of the epochs for TensorBoard too"},
+     .help = "also write the curves for TensorBoard"},
     {.name = "compress", .type = EW_FIELD_ENUM, .offset = offsetof(struct ew_train_cmd, compress),
      .def = "none", .choices = ew_exchange_forms, .metavar = "fp16|topk",
-     .help = "ranks: gradients go rounded, or only the largest; what is left out is added later"},
+     .help = "several ranks: compress the exchanged gradients to float16 or to the largest "
+     "values; the error is fed back"},
     {.name = "compress-share", .type = EW_FIELD_FLOAT,
      .offset = offsetof(struct ew_train_cmd, compress_share), .def = "0.01", .min = 1e-6, .max = 1,
-     .metavar = "SHARE", .help = "topk: of all gradients in a step"},
+     .metavar = "SHARE", .help = "topk: fraction of the gradients sent in each step"},
     {.name = "bucket", .type = EW_FIELD_SIZE, .offset = offsetof(struct ew_train_cmd, bucket),
      .def = "1M", .min = 1, .max = 1e12, .metavar = "BYTES",
-     .help = "ranks: gradients that go together, as soon as they are complete"},
+     .help = "several ranks: size of the gradient buckets, each exchanged as soon as it is "
+     "complete"},
     {.name = "sync-bn", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_train_cmd, sync_bn),
-     .help = "ranks: batch norms take the statistics of the whole batch, not of each rank's part"},
+     .help = "several ranks: batch norm statistics over the whole batch instead of each rank's "
+     "part"},
     {.name = "elastic", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_train_cmd, elastic),
-     .help = "ranks, and always so: a lost one ends the job with its name, and --resume goes on from "
-     "the last checkpoint with any number of them"},
+     .help = "several ranks: no effect, always on: if a rank is lost the job ends and names it, "
+     "and --resume continues from the last checkpoint with any number of ranks"},
     {.name = "dry", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_train_cmd, dry),
-     .help = "train nothing, which --simulate does not either; --simulate alone is the same"},
+     .help = "with --simulate: train nothing (--simulate implies it)"},
     EW_DEVICE_FIELD(struct ew_train_cmd),
     EW_PRECISION_FIELD(struct ew_train_cmd),
     EW_FAST_FIELD(struct ew_train_cmd),
@@ -390,18 +397,18 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_train = {
     .name = "train",
     .group = EW_CMD_TRAIN,
-    .summary = "teach a network a data set",
+    .summary = "train a network, from scratch or by transfer learning",
     .args = "[NAME|FILE.onnx|CKPT]",
-    .about =
-        "A network of the zoo begins with fresh weights, at the images' size where it can be built "
-        "for that; a file's network begins with its own.\n"
-        "Where the number of classes differs, or --classes is given, a file's last layer is "
-        "replaced.\n"
-        "After each epoch the network is validated; the best epoch by macro F1 is kept as "
-        "best.ckpt.\n"
-        "--qat goes on from a trained network and rounds as integers will; validation runs the "
-        "integers, and FOLDER/int8.onnx is what `quantize` would write.\n"
-        "Ctrl-C ends with a checkpoint; --resume goes on bit for bit as if nothing had happened.",
+    .about = "A zoo network starts from random weights and is built for the size of the data "
+             "set's images where possible; a network from a file starts from its own weights.\n"
+             "If the number of classes differs, or --classes is given, the last layer of a file's "
+             "network is replaced.\n"
+             "The network is validated after each epoch; the best epoch by macro F1 is kept as "
+             "best.ckpt.\n"
+             "--qat does quantisation-aware training from a trained network: validation runs on "
+             "integers, and DIR/int8.onnx is what `quantize` would write.\n"
+             "Ctrl-C writes a checkpoint and ends; --resume continues, bit for bit as if there "
+             "had been no interruption.",
     .examples = "train lenet5 --data mnist --batch 16 --epochs 5\n"
                 "train resnet9 --data cifar10 --augment standard --schedule cosine --warmup 2 "
                 "--optimizer nesterov --lr 0.2 --batch 128\n"

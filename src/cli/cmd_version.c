@@ -38,6 +38,6 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_version = {
     .name = "version",
     .group = EW_CMD_GENERAL,
-    .summary = "show what this program is and how it was built",
+    .summary = "version and build of this program",
     .run = run,
 };

@@ -10,17 +10,17 @@
 /* A row of a command's option table; the struct has a `const char *device`. */
 #define EW_DEVICE_FIELD(owner)                                                                     \
     {.name = "device", .type = EW_FIELD_STR, .offset = offsetof(owner, device),                    \
-     .metavar = "DEVICE", .help = "what runs the network, as `edgewise devices` lists it; "        \
-     "default: $EW_DEVICE, or cpu"}
+     .metavar = "DEVICE",                                                                          \
+     .help = "device to run on, as listed by `edgewise devices`; default: $EW_DEVICE, or cpu"}
 /* Another; the struct has an `int precision`. */
 #define EW_PRECISION_FIELD(owner)                                                                  \
     {.name = "precision", .type = EW_FIELD_ENUM, .offset = offsetof(owner, precision),             \
      .def = "default", .choices = ew_precision_names,                                              \
-     .help = "what a GPU computes and stores activations in; training keeps float32 weights"}
+     .help = "arithmetic and storage of activations on a GPU; training keeps float32 weights"}
 /* Another; the struct has a `bool fast`. */
 #define EW_FAST_FIELD(owner)                                                                       \
     {.name = "fast", .type = EW_FIELD_BOOL, .offset = offsetof(owner, fast),                       \
-     .help = "a GPU may take kernels whose sums have no fixed order: two runs differ in bits"}
+     .help = "GPU: allow kernels with a nondeterministic summation order"}
 /* clang-format on */
 
 /* "default", "fp32", "tf32", "bf16", "fp16", NULL */

@@ -9,7 +9,7 @@
 #define EW_ON_FIELD(owner)                                                                         \
     {                                                                                              \
         .name = "on", .type = EW_FIELD_STR, .offset = offsetof(owner, on), .metavar = "FILE.ini",  \
-        .help = "on the machines of this file, each through its launcher"                          \
+        .help = "run on the machines listed in this file (docs/fleet.md)"                          \
     }
 
 /* Runs the same command with the same options on every machine of the file at once.  `stream`: each

@@ -12,8 +12,8 @@
     {                                                                                              \
         .name = "simulate", .type = EW_FIELD_STR, .offset = offsetof(owner, simulate),             \
         .metavar = "BOARD[:MODE]",                                                                 \
-        .help = "instead of running: what a board that is not here would take; MODE is one of "    \
-                "its profile or CORES/CPU/GPU/MEM in MHz, default: the highest"                    \
+        .help = "do not run, but predict it for another board by its model; MODE is a mode of "    \
+                "the board's profile or CORES/CPU/GPU/MEM in MHz, default: the highest"            \
     }
 
 /* As text or JSON. */

@@ -27,27 +27,29 @@ extern const char *const ew_on_bad_words[]; /* "stop", "skip" */
 #define EW_LOAD_FIELDS(owner, member)                                                              \
     {.name = "workers", .type = EW_FIELD_INT, .offset = offsetof(owner, member.workers),            \
      .def = "1", .min = 0, .max = 256, .metavar = "N",                                             \
-     .help = "threads that load and augment; 0: inline"},                                          \
+     .help = "loader threads (decode and augment); 0: load in the training thread"},               \
     {.name = "prefetch", .type = EW_FIELD_INT, .offset = offsetof(owner, member.prefetch),          \
      .def = "2", .min = 1, .max = 4096, .metavar = "N",                                            \
-     .help = "batches that each worker keeps ready"},                                              \
+     .help = "batches that each loader thread prepares ahead"},                                    \
     {.name = "augment", .type = EW_FIELD_STR, .offset = offsetof(owner, member.augment),            \
      .def = "none", .metavar = "LIST",                                                             \
-     .help = "none, standard (crop=4,flip), or of crop=N, flip, rotate=DEGREES, erase=P, "         \
-     "zoom=SHARE; of clips also time"},                                                            \
+     .help = "none, standard (crop=4,flip), or a list of crop=N, flip, rotate=DEGREES, erase=P, "  \
+     "zoom=FRACTION; for clips also time"},                                                        \
     {.name = "resize", .type = EW_FIELD_INT, .offset = offsetof(owner, member.resize),             \
      .def = "0", .min = 0, .max = 16384, .metavar = "N",                                           \
-     .help = "shorter side before the input's size is cut out; 0: what just covers it"},           \
+     .help = "resize the shorter side to this before the crop to the input's size; 0: the "        \
+     "smallest that covers it"},                                                                   \
     {.name = "storage", .type = EW_FIELD_STR, .offset = offsetof(owner, member.storage),            \
      .def = "none", .metavar = "MEDIUM",                                                           \
-     .help = "emulate a medium: ssd, hdd, sdcard (TRAIN's), sata-ssd, hdd-7200, sdcard-a1 or "          \
-     "MB/s[,ms]; marks the run as emulated"},                                                      \
+     .help = "emulate a storage medium: ssd, hdd, sdcard (as in the TRAIN study), sata-ssd, "      \
+     "hdd-7200, sdcard-a1 or MB/s[,ms]; the run is marked as emulated"},                           \
     {.name = "cold", .type = EW_FIELD_ENUM, .offset = offsetof(owner, member.cold), .def = "no",     \
      .choices = ew_cold_words, .metavar = "[WHEN]",                                                \
-     .help = "drop the data set from the page cache first; every-epoch: before each epoch"},       \
+     .help = "drop the data set from the page cache before the run; every-epoch: before each "     \
+     "epoch"},                                                                                     \
     {.name = "on-bad-sample", .type = EW_FIELD_ENUM,                                               \
      .offset = offsetof(owner, member.on_bad_sample), .def = "stop", .choices = ew_on_bad_words,    \
-     .help = "what to do about a sample that cannot be read"}
+     .help = "what to do with a sample that cannot be decoded"}
 /* clang-format on */
 
 /* Puts them into the loader's options. */

@@ -60,53 +60,55 @@ struct ew_federation_opts {
 /* Rows of an option table for `part`, a struct ew_federation_opts in struct `owner`. */
 #define EW_FEDERATION_FIELDS(owner, part)                                                          \
     {.name = "rounds", .type = EW_FIELD_INT, .offset = offsetof(owner, part.rounds), .def = "20", .min = 1,\
-     .max = 1e9, .metavar = "N", .help = "rounds of asking and combining"},                        \
+     .max = 1e9, .metavar = "N", .help = "number of rounds"},                                      \
     {.name = "clients", .type = EW_FIELD_INT, .offset = offsetof(owner, part.clients), .def = "100", .min = 1,\
-     .max = 1e6, .metavar = "N", .help = "clients that share the training data"},                  \
+     .max = 1e6, .metavar = "N", .help = "number of clients"},                                     \
     {.name = "share", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.share), .def = "0.1", .min = 0, .max = 1,\
-     .metavar = "C", .help = "share of the clients that each round asks"},                         \
+     .metavar = "C", .help = "fraction of the clients that takes part in each round"},             \
     {.name = "local-epochs", .type = EW_FIELD_INT, .offset = offsetof(owner, part.local_epochs), .def = "5", .min = 1,\
-     .max = 1e6, .metavar = "E", .help = "passes of a client over its own data"},                  \
+     .max = 1e6, .metavar = "E", .help = "epochs that a client trains on its own data"},           \
     {.name = "batch", .type = EW_FIELD_INT, .offset = offsetof(owner, part.batch), .def = "10", .min = 1,\
-     .max = 1048576, .metavar = "B", .letter = 'b', .help = "images in a client's step"},          \
+     .max = 1048576, .metavar = "B", .letter = 'b', .help = "batch size of a client"},             \
     {.name = "lr", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.lr), .def = "0.05", .min = 1e-12, .max = 1000,\
-     .metavar = "R", .help = "clients' learning rate"},                                            \
+     .metavar = "R", .help = "learning rate of the clients"},                                      \
     {.name = "lr-decay", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.lr_decay), .def = "1", .min = 0.01,\
-     .max = 1, .metavar = "G", .help = "the rate's factor from round to round"},                   \
+     .max = 1, .metavar = "G", .help = "factor of the learning rate from round to round"},         \
     {.name = "momentum", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.momentum), .def = "0", .min = 0,\
-     .max = 1, .metavar = "M", .help = "of clients' steps, fedavg alone"},                         \
+     .max = 1, .metavar = "M", .help = "momentum of the clients (fedavg only)"},                   \
     {.name = "method", .type = EW_FIELD_ENUM, .offset = offsetof(owner, part.method), .def = "fedavg",\
-     .choices = ew_federation_methods, .metavar = "NAME", .help = "how clients learn"},            \
+     .choices = ew_federation_methods, .metavar = "NAME", .help = "algorithm of the clients"},     \
     {.name = "mu", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.mu), .def = "0.01", .min = 0, .max = 1000,\
-     .metavar = "M", .help = "fedprox: pull towards the server's weights"},                        \
+     .metavar = "M", .help = "fedprox: weight of the proximal term"},                              \
     {.name = "split", .type = EW_FIELD_ENUM, .offset = offsetof(owner, part.split), .def = "even", \
-     .choices = ew_partition_names, .metavar = "NAME", .help = "which samples a client has"},      \
+     .choices = ew_partition_names, .metavar = "NAME",                                             \
+     .help = "how samples are partitioned among clients"},                                         \
     {.name = "alpha", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.alpha), .def = "1", .min = 1e-3,\
-     .max = 1e6, .metavar = "A", .help = "dirichlet: the smaller, the fewer classes a client has"},\
+     .max = 1e6, .metavar = "A",                                                                   \
+     .help = "dirichlet: concentration; smaller values give each client fewer classes"},           \
     {.name = "shards", .type = EW_FIELD_INT, .offset = offsetof(owner, part.shards), .def = "2", .min = 1, .max = 1e6,\
-     .metavar = "N", .help = "shards: pieces of the sorted data for each client"},                 \
+     .metavar = "N", .help = "shards: shards of the sorted data per client"},                      \
     {.name = "combine", .type = EW_FIELD_ENUM, .offset = offsetof(owner, part.combine), .def = "mean",\
      .choices = ew_combine_names, .metavar = "NAME",                                               \
-     .help = "how the server combines answers; median and trimmed tolerate clients that lie"},        \
+     .help = "aggregation on the server; median and trimmed tolerate malicious clients"},          \
     {.name = "trim", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.trim), .def = "0.2", .min = 0, .max = 0.5,\
-     .metavar = "SHARE", .help = "trimmed: answers left out at each end"},                         \
+     .metavar = "SHARE", .help = "trimmed: fraction removed at each end"},                         \
     {.name = "drop", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.drop), .def = "0", .min = 0, .max = 1,\
-     .metavar = "P", .help = "chance that a client that was asked never answers"},                 \
+     .metavar = "P", .help = "probability that a selected client does not answer"},                \
     {.name = "nonsense", .type = EW_FIELD_INT, .offset = offsetof(owner, part.nonsense), .def = "0", .min = 0,\
-     .max = 1e6, .metavar = "N", .help = "clients that answer with noise"},                        \
+     .max = 1e6, .metavar = "N", .help = "number of clients that return noise"},                   \
     {.name = "deadline", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.deadline_s), .def = "0", .min = 0,\
      .max = 1e9, .metavar = "S", .help = "with a fleet: simulated seconds after which a round ends; "\
      "0: none"},                                                                                   \
     {.name = "avoid-late", .type = EW_FIELD_BOOL, .offset = offsetof(owner, part.avoid_late),      \
-     .help = "ask only clients that will make the deadline"},                                      \
+     .help = "select only clients that will meet the deadline"},                                   \
     {.name = "samples", .type = EW_FIELD_INT, .offset = offsetof(owner, part.samples), .def = "0", .min = 0,\
-     .max = 1e15, .metavar = "N", .help = "share out the first N samples; 0: all"},                \
+     .max = 1e15, .metavar = "N", .help = "partition only the first N samples; 0: all"},           \
     {.name = "eval-samples", .type = EW_FIELD_INT, .offset = offsetof(owner, part.eval_samples), .def = "0", .min = 0,\
-     .max = 1e15, .metavar = "N", .help = "test on N samples, spread evenly; 0: all"},             \
+     .max = 1e15, .metavar = "N", .help = "test on N evenly spaced samples; 0: all"},              \
     {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(owner, part.seed), .def = "1", .min = 0, .max = 1e15,\
-     .metavar = "N", .help = "of weights, split, choice and order"},                               \
+     .metavar = "N", .help = "random seed of weights, partition, selection and order"},            \
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(owner, part.threads), .def = "0", .min = 0,\
-     .max = 1024, .metavar = "N", .help = "0: one for each core", .letter = 't'}
+     .max = 1024, .metavar = "N", .help = "number of threads; 0: one per core", .letter = 't'}
 /* clang-format on */
 
 struct ew_federation_job {

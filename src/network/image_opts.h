@@ -17,17 +17,22 @@ struct ew_image_opts {
 /* Rows of a command's option table for `part`, a struct ew_image_opts in struct `owner`. */
 #define EW_PREPROCESS_FIELDS(owner, part)                                                          \
     {.name = "mean", .type = EW_FIELD_STR, .offset = offsetof(owner, part.mean),                   \
-     .metavar = "M,M,M", .help = "images: subtracted from pixels in [0, 1], by channel; "          \
-     "\"imagenet\" sets mean and std; default: as the file says"},                                 \
+     .metavar = "M,M,M",                                                                           \
+     .help = "mean to subtract from pixels in [0, 1], for each channel; \"imagenet\" sets mean "   \
+     "and std; default: stored in the file"},                                                      \
     {.name = "std", .type = EW_FIELD_STR, .offset = offsetof(owner, part.std),                     \
-     .metavar = "D,D,D", .help = "images: pixels are divided by it, by channel"},                  \
+     .metavar = "D,D,D",                                                                           \
+     .help = "standard deviation to divide pixels by, for each channel; default: stored in the "   \
+     "file"},                                                                                      \
     {.name = "resize", .type = EW_FIELD_INT, .offset = offsetof(owner, part.resize), .min = 1,     \
-     .max = EW_RESIZE_MAX, .metavar = "PIXELS", .help = "images: the shorter side before the "     \
-     "centre is cropped; default: as the file says, else the input's side / 0.875"}
+     .max = EW_RESIZE_MAX, .metavar = "PIXELS",                                                    \
+     .help = "resize the shorter side to this before the centre crop; default: stored in the "     \
+     "file, else the input's side / 0.875"}
 #define EW_LABELS_FIELD(owner, part)                                                               \
     {.name = "labels", .type = EW_FIELD_STR, .offset = offsetof(owner, part.labels),               \
-     .metavar = "FILE|imagenet", .help = "names of the classes, one a line, or the 1,000 built-in "  \
-     "ones; default: as the file says"}
+     .metavar = "FILE|imagenet",                                                                   \
+     .help = "names of the classes, one per line, or the 1,000 of ImageNet; default: stored in "   \
+     "the file"}
 /* clang-format on */
 
 /* Puts what is given over what the network says of itself; names are put into the arena. */

@@ -25,19 +25,19 @@ struct ew_network_opts {
  * first is for commands that have a batch of their own. */
 #define EW_NETWORK_SIZE_FIELDS(owner, part)                                                        \
     {.name = "input", .type = EW_FIELD_INTS, .offset = offsetof(owner, part.input), .min = 1,      \
-     .max = 65536, .metavar = "HxWxC", .help = "size of the input; default: the network's own"},   \
+     .max = 65536, .metavar = "HxWxC", .help = "input size; default: the network's own"},          \
     {.name = "classes", .type = EW_FIELD_INT, .offset = offsetof(owner, part.classes), .min = 1,   \
      .max = 1048576, .metavar = "K", .help = "number of classes; default: the network's own"},     \
     {.name = "width", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.width), .def = "1",   \
      .min = 0.001, .max = 1000, .metavar = "R",                                                    \
-     .help = "every filter count becomes trunc(count x R)"},                                       \
+     .help = "width multiplier: every filter count becomes trunc(count x R)"},                     \
     {.name = "width-list", .type = EW_FIELD_STR, .offset = offsetof(owner, part.widths),           \
-     .metavar = "FILE", .help = "filter counts of a network of the zoo, layer by layer, as "       \
-     "`scale generate` writes them"}
+     .metavar = "FILE",                                                                            \
+     .help = "filter counts of a zoo network, layer by layer, as written by `scale generate`"}
 #define EW_NETWORK_FIELDS(owner, part)                                                             \
     EW_NETWORK_SIZE_FIELDS(owner, part),                                                           \
     {.name = "batch", .type = EW_FIELD_INT, .offset = offsetof(owner, part.batch), .def = "1",     \
-     .min = 1, .max = 1048576, .metavar = "B", .help = "images at a time"}
+     .min = 1, .max = 1048576, .metavar = "B", .help = "batch size"}
 /* clang-format on */
 
 /* How a network is opened. */

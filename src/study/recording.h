@@ -14,7 +14,7 @@
 #define EW_RECORDING_FIELD(owner)                                                                  \
     {                                                                                              \
         .name = "db", .type = EW_FIELD_STR, .offset = offsetof(owner, db), .metavar = "FILE",      \
-        .help = "keep the results in this store; see 'edgewise results'"                           \
+        .help = "record the results in this database; see 'edgewise results'"                      \
     }
 
 struct ew_recording {

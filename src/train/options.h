@@ -36,77 +36,86 @@ struct ew_train_opts {
 /* Rows of an option table for `part`, a struct ew_train_opts in struct `owner`. */
 #define EW_TRAIN_FIELDS(owner, part)                                                               \
     {.name = "data", .type = EW_FIELD_STR, .offset = offsetof(owner, part.data),                   \
-     .metavar = "DIR|NAME", .help = "data set: a folder or file, a name of `data get`, or "        \
-     "\"synthetic\"", .letter = 'd'},                                                              \
+     .metavar = "DIR|NAME", .letter = 'd',                                                         \
+     .help = "data set: a folder or file, a name stored by `data get`, or \"synthetic\""},         \
     {.name = "epochs", .type = EW_FIELD_INT, .offset = offsetof(owner, part.epochs), .def = "10",  \
-     .min = 1, .max = 1000000, .metavar = "N", .help = "passes over the data", .letter = 'e'},     \
+     .min = 1, .max = 1000000, .metavar = "N", .help = "number of epochs", .letter = 'e'},         \
     {.name = "batch", .type = EW_FIELD_INT, .offset = offsetof(owner, part.batch), .def = "64",    \
-     .min = 1, .max = 1048576, .metavar = "B", .help = "images in a step; a last batch that is "   \
-     "not full is left out", .letter = 'b'},                                                       \
+     .min = 1, .max = 1048576, .metavar = "B",                                                     \
+     .help = "batch size; an incomplete last batch is dropped", .letter = 'b'},                    \
     {.name = "lr", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.lr), .def = "0.01",      \
-     .min = 0, .max = 1000, .metavar = "R", .help = "learning rate"},                              \
+     .min = 0, .max = 1000, .metavar = "R", .help = "initial learning rate"},                      \
     {.name = "optimizer", .type = EW_FIELD_ENUM, .offset = offsetof(owner, part.optimizer),        \
      .def = "sgd", .choices = ew_optimizer_names, .metavar = "NAME",                               \
-     .help = "as PyTorch defines them"},                                                           \
+     .help = "optimizer, as PyTorch defines it"},                                                  \
     {.name = "momentum", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.momentum),         \
-     .def = "0.9", .min = 0, .max = 1, .metavar = "M", .help = "of sgd and nesterov"},             \
+     .def = "0.9", .min = 0, .max = 1, .metavar = "M", .help = "momentum of sgd and nesterov"},    \
     {.name = "weight-decay", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.weight_decay), \
-     .def = "0", .min = 0, .max = 100, .metavar = "D", .help = "pull of all weights towards 0"},   \
+     .def = "0", .min = 0, .max = 100, .metavar = "D",                                             \
+     .help = "weight decay, applied to all weights"},                                              \
     {.name = "schedule", .type = EW_FIELD_ENUM, .offset = offsetof(owner, part.schedule),          \
      .def = "cosine", .choices = ew_schedule_names, .metavar = "NAME",                           \
-     .help = "how the rate falls"},                                                                \
+     .help = "learning rate schedule"},                                                            \
     {.name = "warmup", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.warmup),             \
      .def = "0", .min = 0, .max = 1000, .metavar = "EPOCHS",                                       \
-     .help = "the rate rises over this many epochs first"},                                          \
+     .help = "epochs of linear learning rate warm-up"},                                            \
     {.name = "step-epochs", .type = EW_FIELD_INT, .offset = offsetof(owner, part.step_epochs),     \
      .def = "30", .min = 1, .max = 1000000, .metavar = "N",                                        \
-     .help = "step: epochs between falls"},                                                        \
+     .help = "step schedule: epochs between decays"},                                              \
     {.name = "milestones", .type = EW_FIELD_INTS, .offset = offsetof(owner, part.milestones),      \
-     .min = 0, .max = 1000000, .metavar = "N,N", .help = "multistep: epochs of the falls"},        \
+     .min = 0, .max = 1000000, .metavar = "N,N",                                                   \
+     .help = "multistep schedule: epochs at which the rate decays"},                               \
     {.name = "gamma", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.gamma),               \
-     .def = "0.1", .min = 0, .max = 1, .metavar = "G", .help = "the rate's factor at each fall"},  \
+     .def = "0.1", .min = 0, .max = 1, .metavar = "G",                                             \
+     .help = "factor of each decay of the step and multistep schedules"},                          \
     {.name = "loss", .type = EW_FIELD_ENUM, .offset = offsetof(owner, part.loss), .def = "auto",    \
-     .choices = ew_loss_names, .metavar = "NAME", .help = "what is made small; auto: "              \
-     "cross-entropy, or mse where the network gives back its input"},                              \
+     .choices = ew_loss_names, .metavar = "NAME",                                                  \
+     .help = "loss function; auto: cross-entropy, or mse for autoencoders"},                       \
     {.name = "label-smoothing", .type = EW_FIELD_FLOAT,                                            \
      .offset = offsetof(owner, part.label_smoothing), .def = "0", .min = 0, .max = 1,              \
-     .metavar = "E", .help = "share of the target that goes to all classes alike"},                \
+     .metavar = "E", .help = "label smoothing: fraction of the target spread over all classes"},   \
     EW_LOAD_FIELDS(owner, part.load),                                                              \
     {.name = "mean", .type = EW_FIELD_STR, .offset = offsetof(owner, part.mean),                   \
-     .metavar = "M,M,M", .help = "subtracted from pixels in [0, 1]; \"imagenet\" sets mean and "   \
-     "std; default: the checkpoint's, or measured"},                                               \
+     .metavar = "M,M,M",                                                                           \
+     .help = "mean to subtract from pixels in [0, 1]; \"imagenet\" sets mean and std; default: "   \
+     "the checkpoint's, or measured on the data set"},                                             \
     {.name = "std", .type = EW_FIELD_STR, .offset = offsetof(owner, part.std),                     \
-     .metavar = "D,D,D", .help = "pixels are divided by it, by channel"},                          \
+     .metavar = "D,D,D", .help = "standard deviation to divide pixels by, for each channel"},      \
     {.name = "val-split", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.val_split),       \
-     .def = "0.1", .min = 0, .max = 0.9, .metavar = "SHARE", .help = "the best epoch is chosen on "\
-     "this share of the training data; 0: all of it trains, and the test split chooses"},          \
+     .def = "0.1", .min = 0, .max = 0.9, .metavar = "SHARE",                                       \
+     .help = "fraction of the training data held out for validation, on which the best epoch is "  \
+     "chosen; 0: none held out, the test split chooses"},                                          \
     {.name = "shuffle", .type = EW_FIELD_BOOL, .offset = offsetof(owner, part.shuffle),            \
-     .def = "true", .help = "another order in each epoch; --no-shuffle: as they are stored"},      \
+     .def = "true", .help = "shuffle the samples in each epoch; --no-shuffle: in stored order"},   \
     {.name = "samples", .type = EW_FIELD_INT, .offset = offsetof(owner, part.samples),             \
      .def = "0", .min = 0, .max = 1e15, .metavar = "N",                                            \
-     .help = "train on N samples, drawn by the seed; 0: all"},                                     \
+     .help = "train on a random subset of N samples; 0: all"},                                     \
     {.name = "eval-samples", .type = EW_FIELD_INT, .offset = offsetof(owner, part.eval_samples),   \
      .def = "0", .min = 0, .max = 1e15, .metavar = "N",                                            \
-     .help = "validate and test on N samples, spread evenly; 0: all"},                             \
+     .help = "validate and test on N evenly spaced samples; 0: all"},                              \
     {.name = "eval-every", .type = EW_FIELD_INT, .offset = offsetof(owner, part.eval_every),       \
      .def = "1", .min = 1, .max = 1000000, .metavar = "N",                                         \
-     .help = "validate, and keep, only every Nth epoch and the last"},                             \
+     .help = "validate, and consider for best.ckpt, every Nth epoch and the last"},                \
     {.name = "freeze", .type = EW_FIELD_STR, .offset = offsetof(owner, part.freeze),               \
-     .metavar = "backbone|PATTERN", .help = "weights that stay as they are: all but the last "     \
-     "layer's, or those whose names fit"},                                                         \
+     .metavar = "backbone|PATTERN",                                                                \
+     .help = "weights to freeze: all but the last layer's (backbone), or those whose names match " \
+     "PATTERN"},                                                                                   \
     {.name = "cache-features", .type = EW_FIELD_BOOL,                                              \
      .offset = offsetof(owner, part.cache_features),                                               \
-     .help = "compute what the frozen part gives once, and train from that"},                      \
+     .help = "compute the output of the frozen layers once and train on that"},                    \
     {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(owner, part.seed), .def = "1",       \
-     .min = 0, .max = 9e15, .metavar = "N", .help = "of weights, order, augmentation, dropout"},   \
+     .min = 0, .max = 9e15, .metavar = "N",                                                        \
+     .help = "random seed of weights, sample order, augmentation and dropout"},                    \
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(owner, part.threads),             \
      .def = "0", .min = 0, .max = 256, .metavar = "N",                                             \
-     .help = "threads that compute; 0: one for each CPU"},                                         \
+     .help = "compute threads; 0: one per CPU"},                                                   \
     {.name = "memory-limit", .type = EW_FIELD_SIZE, .offset = offsetof(owner, part.memory_limit),  \
-     .min = 0, .max = 1e15, .metavar = "BYTES", .help = "make the step fit, saying how"},          \
+     .min = 0, .max = 1e15, .metavar = "BYTES",                                                    \
+     .help = "recompute or split the step so that it fits, and print how"},                        \
     {.name = "checkpoint-every", .type = EW_FIELD_FLOAT,                                           \
      .offset = offsetof(owner, part.checkpoint_every), .def = "60", .min = 0, .max = 1e9,          \
-     .metavar = "SECONDS", .help = "also within an epoch; 0: after each batch"}
+     .metavar = "SECONDS",                                                                         \
+     .help = "also write a checkpoint this often within an epoch; 0: after every batch"}
 /* clang-format on */
 
 struct ew_optimizer ew_train_optimizer(const struct ew_train_opts *o);
