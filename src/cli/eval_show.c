@@ -15,7 +15,7 @@
 
 const char *ew_eval_class(const struct ew_eval_report *r, int64_t k)
 {
-    return k < ew_dataset_info(r->data)->classes ? ew_dataset_class(r->data, k) : "-";
+    return k >= 0 && k < ew_dataset_info(r->data)->classes ? ew_dataset_class(r->data, k) : "-";
 }
 
 double ew_eval_top(const struct ew_eval_report *r)
@@ -114,12 +114,16 @@ ew_err ew_eval_print(const struct ew_eval_report *r)
     EW_TRY(print_classes(r));
     putchar('\n');
     EW_TRY(print_matrix(r));
-    char count[EW_TEXT_CHARS];
+    char count[EW_TEXT_CHARS], all[EW_TEXT_CHARS];
     const struct ew_dataset_info *d = ew_dataset_info(r->data);
     const char *kind = ew_text_samples(d->frames > 0);
     printf("\n%s on %s (%s), %s %s\n", r->network, d->name, ew_split_name(r->split),
            ew_text_count(s.samples, count), kind);
     printf("accuracy:  %.2f%%, %s %.4f\n", 100 * s.accuracy, r->run->loss->name, s.loss);
+    const int64_t unanswered = ew_confusion_unanswered(&r->run->confusion);
+    if (unanswered)
+        printf("no answer: %s of %s %s, whose scores are NaN; they count as wrong\n",
+               ew_text_count(unanswered, count), ew_text_count(s.samples, all), kind);
     if (r->run->confusion.classes > EW_EVAL_TOP)
         printf("top 5:     %.2f%%\n", 100 * ew_eval_top(r));
     printf("macro:     precision %.4f, recall %.4f, F1 %.4f\n", s.precision, s.recall, s.f1);
@@ -144,6 +148,7 @@ ew_err ew_eval_print_json(const struct ew_eval_report *r)
     ew_json_str(&j, "split", ew_split_name(r->split));
     ew_json_int(&j, "images", s.samples);
     ew_json_int(&j, "bad_samples", r->run->bad);
+    ew_json_int(&j, "unanswered", ew_confusion_unanswered(c));
     ew_json_num(&j, "accuracy", s.accuracy);
     ew_json_num(&j, "top5_accuracy", ew_eval_top(r));
     ew_json_num(&j, "precision", s.precision);

@@ -156,19 +156,24 @@ static void add_value(struct ew_agreement *v, const float *a, const float *b, in
 {
     for (int64_t i = 0; i < n; i++) {
         const double x = (double)a[i], d = x - (double)b[i];
+        if (isinf(a[i]) && isinf(b[i]) && (a[i] > 0) == (b[i] > 0))
+            continue; /* the same infinity, as masks have it */
         v->signal += x * x;
         v->noise += d * d;
-        v->worst = fmax(v->worst, fabs(d));
+        v->worst = isnan(d) ? d : fabs(d) > v->worst ? fabs(d) : v->worst; /* a NaN stays */
         v->largest = fmax(v->largest, fabs(x));
     }
 }
 
+/* -1: one of the values is NaN. */
 static int64_t largest_at(const struct ew_tensor *t)
 {
     int64_t best = 0;
-    for (int64_t i = 1; i < ew_tensor_count(t); i++)
-        if (ew_tensor_get(t, i) > ew_tensor_get(t, best))
-            best = i;
+    for (int64_t i = 0; i < ew_tensor_count(t); i++) {
+        if (isnan(ew_tensor_get(t, i)))
+            return -1;
+        best = ew_tensor_get(t, i) > ew_tensor_get(t, best) ? i : best;
+    }
     return best;
 }
 
@@ -181,8 +186,8 @@ static ew_err run_both(struct ew_compared *c)
         add_value(&c->v[i], a->data, ew_plan_output(c->plan[1], c->v[i].b)->data,
                   ew_tensor_count(a));
     }
-    c->same_top +=
-        largest_at(ew_plan_output(c->plan[0], 0)) == largest_at(ew_plan_output(c->plan[1], 0));
+    const int64_t top = largest_at(ew_plan_output(c->plan[0], 0));
+    c->same_top += top >= 0 && top == largest_at(ew_plan_output(c->plan[1], 0));
     c->inputs++;
     return EW_OK;
 }

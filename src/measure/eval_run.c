@@ -68,23 +68,27 @@ static void to_scores(float *row, int64_t classes)
 
 static double softmax_share(const float *row, int64_t classes, int64_t k)
 {
-    const double most = (double)row[ew_best_class(row, classes)];
+    const int64_t best = ew_best_class(row, classes);
+    if (best < 0)
+        return (double)NAN;
+    const double most = (double)row[best];
     double sum = 0;
     for (int64_t i = 0; i < classes; i++)
         sum += exp((double)row[i] - most);
     return exp((double)row[k] - most) / sum;
 }
 
-/* The highest scores in order, the first of equal ones first. */
+/* The highest scores in order, the first of equal ones first; none where there is no answer. */
 static void find_top(const float *row, int64_t classes, struct ew_eval_sample *s)
 {
+    const bool answered = ew_best_class(row, classes) >= 0;
     for (int i = 0; i < EW_EVAL_TOP; i++) {
         int32_t best = -1;
-        for (int64_t k = 0; k < classes; k++) {
+        for (int64_t k = 0; answered && k < classes; k++) {
             bool taken = false;
             for (int j = 0; j < i; j++)
                 taken |= s->top[j] == k;
-            if (!taken && (best < 0 || row[k] > row[best] || isnan(row[best])))
+            if (!taken && (best < 0 || row[k] > row[best]))
                 best = (int32_t)k;
         }
         s->top[i] = best;

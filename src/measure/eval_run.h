@@ -15,9 +15,9 @@
 struct ew_eval_sample {
     int64_t index; /* in its split */
     int64_t label;
-    int32_t top[EW_EVAL_TOP]; /* classes, the likeliest first; -1: there are no more */
+    int32_t top[EW_EVAL_TOP]; /* classes, the likeliest first; -1: no more, or no answer */
     float share[EW_EVAL_TOP]; /* of the softmax */
-    float truth_share;
+    float truth_share;        /* NaN: no answer */
 };
 
 /* How far from one sample a network that gives back its input came, by the loss. */

@@ -29,14 +29,22 @@ static bool is_probabilities(const struct ew_tensor *t)
     return fabs(sum - 1) < 1e-3;
 }
 
+static bool has_nan(const struct ew_tensor *t)
+{
+    for (int64_t i = 0; i < ew_tensor_count(t); i++)
+        if (isnan(ew_tensor_get(t, i)))
+            return true;
+    return false;
+}
+
 int ew_top_classes(const struct ew_tensor *t, int want, struct ew_top_class *out)
 {
-    const int64_t n = is_scores(t) ? ew_tensor_count(t) : 0;
+    const int64_t n = is_scores(t) && !has_nan(t) ? ew_tensor_count(t) : 0;
     int found = 0;
     for (int64_t i = 0; i < n; i++) {
         const double v = ew_tensor_get(t, i);
         int at = found < want ? found : want;
-        while (at > 0 && (v > out[at - 1].value || isnan(out[at - 1].value)))
+        while (at > 0 && v > out[at - 1].value)
             at--;
         if (at >= want)
             continue;

@@ -11,7 +11,7 @@ struct ew_top_class {
 };
 
 /* The best of one row of scores, at most `want`, the largest first; 0 where the output is something
- * else. */
+ * else, or holds a NaN: that is no answer (ew_best_class). */
 int ew_top_classes(const struct ew_tensor *t, int want, struct ew_top_class *out);
 
 #endif

@@ -94,7 +94,10 @@ ew_err ew_quant_probe_sqnr(const struct ew_quant_probe *p, const struct ew_graph
         signal += (double)p->scores[i] * (double)p->scores[i];
         noise += d * d;
     }
-    *db = noise > 0 && signal > 0 ? fmin(10 * log10(signal / noise), NOTHING_DB) : NOTHING_DB;
+    if (isnan(noise) || isinf(noise))
+        *db = -NOTHING_DB; /* scores that are no numbers */
+    else
+        *db = noise > 0 && signal > 0 ? fmin(10 * log10(signal / noise), NOTHING_DB) : NOTHING_DB;
     return EW_OK;
 }
 

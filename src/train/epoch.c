@@ -326,7 +326,8 @@ static bool note_best(struct ew_trainer *t, const struct ew_scores *s)
 {
     t->at.last = *s;
     t->at.validations++;
-    const bool better = t->loss ? s->loss < t->at.best.loss : s->f1 > t->at.best.f1;
+    const bool lower = s->loss < t->at.best.loss || isnan(t->at.best.loss);
+    const bool better = t->loss ? lower : s->f1 > t->at.best.f1;
     if (t->at.best_epoch && !better)
         return false;
     t->at.best_epoch = t->at.epoch + 1;

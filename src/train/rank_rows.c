@@ -104,7 +104,7 @@ ew_err ew_trainer_add_scores(const struct ew_trainer *t, struct ew_evaluator *e)
         EW_TRY(add_counts(ranks, &e->compared, 1));
         return add_loss(ranks, &e->loss_sum);
     }
-    EW_TRY(add_counts(ranks, c->count, c->classes * c->classes));
+    EW_TRY(add_counts(ranks, c->count, ew_confusion_size(c)));
     EW_TRY(add_counts(ranks, &c->total, 1));
     EW_TRY(add_counts(ranks, &c->correct, 1));
     return add_loss(ranks, &c->loss_sum);

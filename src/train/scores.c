@@ -13,10 +13,24 @@ ew_err ew_confusion_init(struct ew_confusion *c, int64_t classes)
     EW_CHECK(classes >= 1 && classes <= MAX_CLASSES, EW_ERR_LIMIT,
              "%lld classes: a confusion matrix has 1 to %d", (long long)classes, MAX_CLASSES);
     *c = (struct ew_confusion){.classes = classes};
-    c->count = calloc((size_t)(classes * classes), sizeof(*c->count));
+    c->count = calloc((size_t)ew_confusion_size(c), sizeof(*c->count));
     EW_CHECK(c->count, EW_ERR_MEMORY, "no memory for a confusion matrix of %lld classes",
              (long long)classes);
+    c->unanswered = c->count + classes * classes;
     return EW_OK;
+}
+
+int64_t ew_confusion_size(const struct ew_confusion *c)
+{
+    return c->classes * (c->classes + 1);
+}
+
+int64_t ew_confusion_unanswered(const struct ew_confusion *c)
+{
+    int64_t n = 0;
+    for (int64_t k = 0; k < c->classes; k++)
+        n += c->unanswered[k];
+    return n;
 }
 
 void ew_confusion_fini(struct ew_confusion *c)
@@ -27,7 +41,7 @@ void ew_confusion_fini(struct ew_confusion *c)
 
 void ew_confusion_clear(struct ew_confusion *c)
 {
-    memset(c->count, 0, (size_t)(c->classes * c->classes) * sizeof(*c->count));
+    memset(c->count, 0, (size_t)ew_confusion_size(c) * sizeof(*c->count));
     c->total = c->correct = 0;
     c->loss_sum = 0;
 }
@@ -35,9 +49,11 @@ void ew_confusion_clear(struct ew_confusion *c)
 int64_t ew_best_class(const float *scores, int64_t classes)
 {
     int64_t best = 0;
-    for (int64_t k = 1; k < classes; k++)
-        if (scores[k] > scores[best] || isnan(scores[best]))
-            best = k;
+    for (int64_t k = 0; k < classes; k++) {
+        if (isnan(scores[k]))
+            return -1;
+        best = scores[k] > scores[best] ? k : best;
+    }
     return best;
 }
 
@@ -59,7 +75,10 @@ void ew_confusion_add(struct ew_confusion *c, const float *scores, const int64_t
         if (label < 0 || label >= c->classes)
             continue; /* a split without labels */
         const int64_t best = ew_best_class(row, c->classes);
-        c->count[label * c->classes + best]++;
+        if (best < 0)
+            c->unanswered[label]++;
+        else
+            c->count[label * c->classes + best]++;
         c->total++;
         c->correct += best == label;
         c->loss_sum += c->loss ? ew_loss_of_label(c->loss, row, c->classes, label)
@@ -74,7 +93,7 @@ static double share(double part, double whole)
 
 struct ew_scores ew_confusion_class(const struct ew_confusion *c, int64_t k)
 {
-    double truth = 0, predicted = 0;
+    double truth = (double)c->unanswered[k], predicted = 0;
     for (int64_t i = 0; i < c->classes; i++) {
         truth += (double)c->count[k * c->classes + i];
         predicted += (double)c->count[i * c->classes + k];

@@ -11,7 +11,8 @@
 
 struct ew_confusion {
     int64_t classes;
-    int64_t *count; /* [truth, prediction] */
+    int64_t *count;      /* [truth, prediction] */
+    int64_t *unanswered; /* [truth]: samples whose scores hold a NaN; behind count */
     int64_t total, correct;
     const struct ew_loss
         *loss;       /* of scores and the label's row of 0 and a 1; NULL: cross-entropy */
@@ -22,12 +23,17 @@ ew_err ew_confusion_init(struct ew_confusion *c, int64_t classes);
 void ew_confusion_fini(struct ew_confusion *c);
 void ew_confusion_clear(struct ew_confusion *c);
 
-/* Adds `n` samples: scores [n, classes] and their labels; their loss is summed too.  What is no
- * number counts as the lowest score. */
+/* Adds `n` samples: scores [n, classes] and their labels; their loss is summed too.  A sample
+ * without an answer counts as wrong. */
 void ew_confusion_add(struct ew_confusion *c, const float *scores, const int64_t *labels,
                       int64_t n);
 
-/* The class with the highest score, the first of equal ones. */
+/* Counts of a confusion matrix, for whoever adds them up: count and unanswered. */
+int64_t ew_confusion_size(const struct ew_confusion *c);
+int64_t ew_confusion_unanswered(const struct ew_confusion *c);
+
+/* The class with the highest score, the first of equal ones; -1, no answer, where one of the scores
+ * is NaN: their softmax is NaN throughout, and a network that ends in one must count the same. */
 int64_t ew_best_class(const float *scores, int64_t classes);
 
 /* One class, or the averages over all; shares, 0 to 1.  A share of nothing is 0. */

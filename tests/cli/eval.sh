@@ -33,3 +33,10 @@ for e in one range; do edgewise eval $e.ewe --data synthetic:100 | grep ^accurac
 edgewise eval one.ewe --data synthetic:100 | grep ^accuracy | cut -d , -f 1 | diff - <(grep ^accuracy text | cut -d , -f 1)
 # More classes than the data set has: said, since it is seldom meant.
 edgewise eval run/best.ckpt --data synthetic:classes=4,train=40,test=20 2>&1 >/dev/null | grep 'classes' || echo "not a word"
+# A network that gives NaN has no answer: not one of the classes, and said.
+nan=$CASES/../fixtures/finds/nan-score.onnx few=synthetic:size=8,train=40,test=20
+edgewise eval "$nan" --data $few --mean 0.5 --std 0.5 --predictions nan.csv --mistakes nan.png | grep -E '^(accuracy|no answer|top 5|mistakes)' | cut -d , -f 1
+sed -n 2p nan.csv
+edgewise eval "$nan" --data $few --mean 0.5 --std 0.5 --json | grep -E '"(accuracy|unanswered|top5_accuracy)"'
+edgewise run "$nan" --random 2>/dev/null | grep -E 'class|not finite'
+edgewise compare "$nan" "$nan" | grep 'largest score'

@@ -137,6 +137,21 @@ static void costly_layers_stay_float(void)
 /* No drop at all: layers stay float32 until the accuracy is the float network's or better. */
 /* Where nothing is quantised the network is the one that it was: biases corrected for int8, that
  * was not there, had changed its accuracy. */
+/* Scores that are NaN are the worst, not "nothing differs". */
+static void nan_is_no_agreement(void)
+{
+    const struct ew_quant_job job = job_of(NULL);
+    struct ew_quant_probe p = {0};
+    double db = 0;
+    EW_EXPECT_OK(ew_quant_probe_fill(&job, &p));
+    EW_EXPECT_OK(ew_quant_probe_sqnr(&p, net, 1, &db));
+    EW_EXPECT_NEAR(db, 200, 0);
+    p.scores[0] = NAN;
+    EW_EXPECT_OK(ew_quant_probe_sqnr(&p, net, 1, &db));
+    EW_EXPECT_NEAR(db, -200, 0);
+    ew_quant_probe_fini(&p);
+}
+
 static void nothing_quantised_is_nothing_changed(void)
 {
     struct ew_quant_result r;
@@ -273,6 +288,7 @@ static void quantised_twice_is_refused(void)
 static const struct ew_test tests[] = {EW_TEST(accuracy_stays),
                                        EW_TEST(costly_layers_stay_float),
                                        EW_TEST(nothing_quantised_is_nothing_changed),
+                                       EW_TEST(nan_is_no_agreement),
                                        EW_TEST(float_layers_keep_their_biases),
                                        EW_TEST(drops_are_met),
                                        EW_TEST(powers_of_two),

@@ -35,12 +35,28 @@ static void counts_as_by_hand(void)
     ew_confusion_fini(&c);
 }
 
-static void takes_scores_that_are_no_numbers(void)
+/* Scores with a NaN are no answer: not the first class, nor the last. */
+static void scores_that_are_no_numbers(void)
 {
-    EW_EXPECT_INT(ew_best_class((const float[]){NAN, 1, NAN, 3, 3}, 5), 3);
-    EW_EXPECT_INT(ew_best_class((const float[]){NAN, NAN}, 2), 1);
-    EW_EXPECT_INT(ew_best_class((const float[]){7}, 1), 0);
+    static const float scores[] = {NAN, NAN, NAN, 0, NAN, 5, -INFINITY, 1, INFINITY};
+    static const int64_t labels[] = {0, 2, 2};
     struct ew_confusion c;
+    EW_EXPECT_INT(ew_best_class((const float[]){NAN, 1, NAN, 3, 3}, 5), -1);
+    EW_EXPECT_INT(ew_best_class((const float[]){1, 3, 3}, 3), 1);
+    EW_EXPECT_INT(ew_best_class((const float[]){7}, 1), 0);
+    EW_EXPECT_OK(ew_confusion_init(&c, 3));
+    ew_confusion_add(&c, scores, labels, 3);
+    EW_EXPECT_INT(c.total, 3);
+    EW_EXPECT_INT(c.correct, 1);
+    EW_EXPECT_INT(ew_confusion_unanswered(&c), 2);
+    EW_EXPECT_INT(ew_confusion_class(&c, 2).samples, 2);
+    EW_EXPECT_NEAR(ew_confusion_class(&c, 2).recall, 0.5, 0);
+    EW_EXPECT_NEAR(ew_confusion_class(&c, 2).precision, 1, 0);
+    EW_EXPECT_NEAR(ew_confusion_class(&c, 0).recall, 0, 0);
+    EW_EXPECT(isnan(ew_confusion_scores(&c).loss));
+    ew_confusion_clear(&c);
+    EW_EXPECT_INT(ew_confusion_unanswered(&c), 0);
+    ew_confusion_fini(&c);
     EW_EXPECT_ERR(ew_confusion_init(&c, 0), EW_ERR_LIMIT, "0 classes");
 }
 
@@ -100,6 +116,6 @@ static void warms_up_in_a_line(void)
     EW_EXPECT_NEAR(ew_schedule_rate(&s, 300), 0.25, 1e-15); /* in the middle of what is left */
 }
 
-EW_TEST_MAIN(EW_TEST(counts_as_by_hand), EW_TEST(takes_scores_that_are_no_numbers),
+EW_TEST_MAIN(EW_TEST(counts_as_by_hand), EW_TEST(scores_that_are_no_numbers),
              EW_TEST(losses_that_are_not_of_labels), EW_TEST(falls_as_it_should),
              EW_TEST(warms_up_in_a_line))
