@@ -2,10 +2,12 @@
 /* The program: finds the command, runs it, prints its failure and picks the exit status.
  * Everything else is in the cmd_*.c files. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -145,8 +147,18 @@ static enum ew_log_level wanted_level(void)
     return word && strcmp(word, "warn") == 0 ? EW_LOG_WARN : EW_LOG_INFO;
 }
 
+/* The number of a closed stream would go to the next file that is opened, and what is printed into
+ * that file.  Reading and writing it fail as before. */
+static void hold_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
+    hold_streams();
     const struct ew_log_sink sink = {.write = write_log, .level = wanted_level()};
     ew_log_set(&sink);
     ew_printable_begin();

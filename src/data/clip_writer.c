@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "data/av_libraries.h"
 
@@ -91,6 +92,7 @@ static void open_libraries(void)
 
 struct ew_clip_writer {
     char path[4096];
+    struct ew_file_out out; /* FFmpeg writes it by its name */
     AVFormatContext *file;
     AVStream *stream;
     AVCodecContext *codec;
@@ -111,6 +113,7 @@ static void release(struct ew_clip_writer *c)
     if (c->file && c->file->pb)
         av.close_io(&c->file->pb);
     av.free_file(c->file);
+    ew_file_out_abort(&c->out);
     free(c);
 }
 
@@ -148,10 +151,12 @@ static ew_err open_file(struct ew_clip_writer *c, int64_t h, int64_t w)
     c->stream = av.new_stream(c->file, NULL);
     EW_CHECK(c->stream, EW_ERR_MEMORY, "%s: no memory", c->path);
     EW_TRY(open_codec(c, h, w));
+    EW_TRY(ew_file_out_open(c->path, &c->out));
+    char url[2 * sizeof(c->path)]; /* a path may look like an address ("a:b.mp4") */
+    snprintf(url, sizeof(url), "file:%s", c->out.temp ? c->out.temp : c->path);
     c->stream->time_base = c->codec->time_base;
     EW_CHECK(av.get_parameters(c->stream->codecpar, c->codec) >= 0 &&
-                 av.open_io(&c->file->pb, c->path, AVIO_FLAG_WRITE) >= 0 &&
-                 av.head(c->file, NULL) >= 0,
+                 av.open_io(&c->file->pb, url, AVIO_FLAG_WRITE) >= 0 && av.head(c->file, NULL) >= 0,
              EW_ERR_IO, "%s: cannot be written", c->path);
     c->begun = true;
     return EW_OK;
@@ -208,8 +213,11 @@ ew_err ew_clip_writer_close(struct ew_clip_writer *c)
     if (!c)
         return EW_OK;
     ew_err e = av.send(c->codec, NULL) == 0 ? drain(c) : EW_OK;
-    if (e == EW_OK && av.tail(c->file) < 0)
-        e = ew_fail(EW_ERR_IO, "%s: cannot be written", c->path);
+    const bool whole = e == EW_OK && av.tail(c->file) >= 0;
+    const bool written = av.close_io(&c->file->pb) >= 0 && whole;
+    if (e == EW_OK)
+        e = written ? ew_file_out_commit(&c->out)
+                    : ew_fail(EW_ERR_IO, "%s: cannot be written", c->path);
     release(c);
     return e;
 }

@@ -17,6 +17,10 @@ clip=$CASES/../fixtures/clips/left/a.mp4
 if edgewise run $net $clip --hop 4 --json >out 2>err; then
     numbers <out
     edgewise run $net $clip --annotate noted.mp4 >/dev/null 2>&1
+    # What is printed does not get into the file where standard output is closed; a file is replaced when it is whole.
+    ln noted.mp4 before.mp4
+    edgewise run $net $clip --annotate noted.mp4 >&- 2>/dev/null || cmp noted.mp4 before.mp4
+    [ ! noted.mp4 -ef before.mp4 ] || echo "written in place"
     edgewise run $net noted.mp4 --hop 1 --json 2>/dev/null | numbers
     edgewise run $net $clip --hop 2 --json >kept 2>/dev/null
     grep -c computed_share kept
