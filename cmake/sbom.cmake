@@ -48,6 +48,8 @@ ew_sbom_library(SERVE libmicrohttpd LGPL-2.1-or-later)
 ew_sbom_library(CURL libcurl curl)
 if(EW_HAVE_CHARTS)
   ew_sbom_add(echarts ${EW_CHARTS_VERSION} Apache-2.0 CONTAINS ${EW_CHARTS_SHA256})
+  ew_sbom_add(zrender ${EW_ZRENDER_VERSION} BSD-3-Clause CONTAINS ${EW_ZRENDER_SHA256})
+  ew_sbom_add(tslib ${EW_TSLIB_VERSION} 0BSD CONTAINS ${EW_TSLIB_SHA256})
 endif()
 
 # The same sources give the same file: its time is SOURCE_DATE_EPOCH's, else that of the last commit.
