@@ -267,19 +267,31 @@ const edgewise = (() => {
     };
   }
 
+  // How many lines of a legend the names take; 0: more than a picture has room for, so that they are paged.
+  function legendLines(names, width) {
+    let lines = 1, x = 0;
+    for (const name of names) {
+      const w = 36 + Math.min(6.6 * name.length, 260, width / 2);
+      if (x > 0 && x + w > width) { lines++; x = 0; }
+      x += w;
+    }
+    return lines <= 3 ? lines : 0;
+  }
+
   function option(f, width) {
     const c = colours(), narrow = width < 480;
     const series = kinds[f.kind](f, c, width);
     const names = [...new Set(f.series.map((s) => s.name))];
     const legend = names.length > 1 && f.kind !== 'matrix';
+    const brief = shortener(names), lines = legendLines(names.map(brief), width);
     const out = {
       animation: false, textStyle: {fontFamily: getComputedStyle(document.body).fontFamily},
       aria: {enabled: true, label: {description: f.title}}, series,
-      grid: {left: 8, right: f.right ? 8 : 16, top: 46, bottom: legend ? 56 : 30, containLabel: true},
+      grid: {left: 8, right: f.right ? 8 : 16, top: 46, bottom: legend ? 38 + 18 * (lines || 1) : 30, containLabel: true},
       xAxis: xAxis(f, c, width - 90), yAxis: yAxes(f, c, narrow),
-      legend: {show: legend, type: 'scroll', bottom: 0, left: 'center', data: names, itemWidth: 16, itemHeight: 10,
+      legend: {show: legend, type: lines ? 'plain' : 'scroll', bottom: 0, left: 'center', data: names, itemWidth: 16, itemHeight: 10,
         textStyle: {color: c.ink, fontSize: 12, width: Math.min(260, width / 2), overflow: 'truncate'},
-        formatter: shortener(names),
+        formatter: brief,
         tooltip: {show: true, formatter: (d) => tip(d.name, [])}, pageTextStyle: {color: c.soft}},
       toolbox: {right: 0, top: 2, padding: 0, itemSize: 12, iconStyle: {borderColor: c.soft},
         feature: {dataZoom: {yAxisIndex: false, title: {zoom: 'zoom', back: 'back'}}, restore: {title: 'all'}}},

@@ -57,6 +57,8 @@ struct ew_figure_desc {
     const char *facet;            /* property: one figure for each of its values; NULL: one */
     const char *x, *x_label;      /* properties by alternatives, as in a measure */
     const char *series;           /* properties, space-separated; NULL: none */
+    const char *series_label;     /* what one property is called, NULL: its name */
+    const char *series_unit;      /* said after its values; NULL: none */
     struct ew_figure_y y[EW_FIGURE_MAX_Y];
     /* The same thing measured under several names by one run: its series get `name` added, and its
      * measures are these instead of those of `y`. */
@@ -157,10 +159,11 @@ struct ew_figure {
     bool no_published; /* there are published values, of another size than ours */
     struct ew_band *bands;
     int n_bands;
-    const char *also;  /* options that change along with x; NULL or "": none */
-    const char *cite;  /* where published values come from; NULL: there are none */
-    const char *wrong; /* which of them cannot be as printed, and why; NULL: none is known */
-    int runs, noisy;   /* behind all of it */
+    const char *models; /* boards whose models gave simulated values: "agx-xavier"; NULL: none */
+    const char *also;   /* options that change along with x; NULL or "": none */
+    const char *cite;   /* where published values come from; NULL: there are none */
+    const char *wrong;  /* which of them cannot be as printed, and why; NULL: none is known */
+    int runs, noisy;    /* behind all of it */
 };
 
 struct ew_figures {

@@ -77,7 +77,9 @@ static ew_err group_head(const struct ew_figure *f, bool exact, struct ew_grid *
     const char *x = f->desc->x_label ? f->desc->x_label : f->desc->x ? f->desc->x : "channel";
     if (c.x)
         EW_TRY(heading(g, false, points ? x : f->desc->x ? f->x.label : x, "", ""));
-    if (c.series)
+    if (c.series && f->desc->series_label)
+        EW_TRY(heading(g, false, f->desc->series_label, f->desc->series_unit, ""));
+    else if (c.series)
         EW_TRY(series_heading(g, series));
     if (c.options)
         EW_TRY(heading(g, false, "settings", "", ""));

@@ -147,6 +147,19 @@ static int join(struct ew_obs *v, int n)
 
 /* ---- The figure ---- */
 
+/* Boards that were simulated, each once. */
+static ew_err name_models(struct ew_arena *a, struct ew_figure *f, const struct ew_obs *v, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const char *board = v[i].quality == EW_QUALITY_SIMULATED ? ew_run_board(v[i].run, a) : NULL;
+        if (!board || (f->models && ew_words_have(f->models, board)))
+            continue;
+        f->models = f->models ? ew_arena_printf(a, "%s %s", f->models, board) : board;
+        EW_CHECK(f->models, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    }
+    return EW_OK;
+}
+
 static void count_all(struct ew_figure *f, const struct ew_obs *v, int n)
 {
     struct ew_group all = {0};
@@ -165,6 +178,7 @@ static ew_err group_facet(struct ew_figures *out, const struct ew_figure_desc *d
     fill_axes(f, l);
     f->also = v->also;
     count_all(f, v, n);
+    EW_TRY(name_models(&out->arena, f, v, n));
     if (d->across)
         n = join(v, n);
     f->groups =

@@ -64,6 +64,16 @@ static const char *join(struct lines *l, struct ew_arena *a)
     return out;
 }
 
+/* A job of a study says its mode apart: a model's "BOARD:MODE" would say it twice. */
+static bool says_mode(const struct ew_run_data *d, struct ew_arena *a)
+{
+    struct ew_option_walk o = ew_option_begin(d->job.options, a);
+    while (ew_option_next(&o))
+        if (strcmp(o.name, "power-mode") == 0 || strcmp(o.name, "cpu-mhz") == 0)
+            return true;
+    return false;
+}
+
 const char *ew_key_options(const struct ew_run_data *d, const char *used, struct ew_arena *a)
 {
     struct lines l = {.n = 0};
@@ -71,8 +81,10 @@ const char *ew_key_options(const struct ew_run_data *d, const char *used, struct
     add_line(&l, used, "network", d->job.network, a);
     add_line(&l, used, "dataset", d->job.dataset, a);
     struct ew_option_walk o = ew_option_begin(d->job.options, a);
-    while (ew_option_next(&o))
-        add_line(&l, used, o.name, o.value, a);
+    while (ew_option_next(&o)) {
+        const bool model = strcmp(o.name, "simulate") == 0 && says_mode(d, a);
+        add_line(&l, used, o.name, model ? ew_run_board(d, a) : o.value, a);
+    }
     return join(&l, a);
 }
 

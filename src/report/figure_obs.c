@@ -395,6 +395,20 @@ static int keep_sweeps(struct ew_obs *v, int n, int least)
     return kept;
 }
 
+/* Dots of different series are seen together: v[n], of one facet, stay where all of them have that
+ * many values of x. */
+static int keep_dots(struct ew_obs *v, int n, int least)
+{
+    int values = 0;
+    for (int i = 0; i < n && values < least; i++) {
+        bool seen = false;
+        for (int k = 0; k < i && !seen; k++)
+            seen = strcmp(v[k].x, v[i].x) == 0;
+        values += !seen;
+    }
+    return values >= least ? n : 0;
+}
+
 static ew_err label(struct ew_obs *v, int n, struct ew_arena *a)
 {
     struct ew_key_set options = {.names = "\n"}, machines = {.names = "\n"};
@@ -433,7 +447,8 @@ static ew_err settle(const struct ew_figure_desc *d, struct ew_arena *a, struct 
         struct ew_obs *v = l->v + from;
         EW_TRY(settle_options(v, end - from, a));
         qsort(v, (size_t)(end - from), sizeof(*v), by_order);
-        const int n = keep_sweeps(v, end - from, d->min_x);
+        const int n = d->kind == EW_FIGURE_POINTS ? keep_dots(v, end - from, d->min_x)
+                                                  : keep_sweeps(v, end - from, d->min_x);
         EW_TRY(label(v, n, a));
         memmove(l->v + kept, v, (size_t)n * sizeof(*v));
         kept += n;

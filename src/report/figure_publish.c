@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Published values beside ours, and ratios of two series. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/figure_key.h"
@@ -153,6 +154,15 @@ static bool is_reduced(const struct ew_results *r, const char *study, const char
     return false;
 }
 
+static int by_setting(const void *a, const void *b)
+{
+    const struct ew_group *p = a, *q = b;
+    int c = strcmp(p->published, q->published);
+    c = c ? c : ew_text_order(p->series, q->series);
+    c = c ? c : ew_text_order(p->options, q->options);
+    return c ? c : ew_text_order(p->x, q->x);
+}
+
 ew_err ew_figure_publish(struct ew_arena *a, struct ew_figure *f, const struct ew_obs_list *l,
                          const struct ew_results *r)
 {
@@ -176,6 +186,7 @@ ew_err ew_figure_publish(struct ew_arena *a, struct ew_figure *f, const struct e
             EW_TRY(publish_one(a, f, own, k, p, is_reduced(r, p->study, f->measure[k].unit)));
         }
     }
+    qsort(f->groups + own, (size_t)(f->n_groups - own), sizeof(*f->groups), by_setting);
     for (int i = 0; f->n_groups > own && i < own; i++)
         if (!*f->groups[i].machine)
             f->groups[i].machine = "here";

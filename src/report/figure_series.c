@@ -26,12 +26,24 @@ static const char *remark(const struct ew_group *g)
                                                                  : ew_figure_quality(g->quality);
 }
 
-/* What tells a group from others of the same x; `otherwise` where nothing does. */
-static const char *group_name(struct ew_arena *a, const struct ew_group *g, const char *otherwise)
+/* Else the caption says once what the values are. */
+static bool has_mixed_quality(const struct ew_figure *f)
 {
-    const char *name = joined(a, g->series, g->options, ',');
+    for (int i = 1; i < f->n_groups; i++)
+        if (f->groups[i].quality != f->groups[0].quality)
+            return true;
+    return false;
+}
+
+/* What tells a group from others of the same x; `otherwise` where nothing does. */
+static const char *group_name(struct ew_arena *a, const struct ew_figure *f,
+                              const struct ew_group *g, const char *otherwise)
+{
+    const char *unit = *g->series ? f->desc->series_unit : NULL;
+    const char *series = unit ? ew_arena_printf(a, "%s %s", g->series, unit) : g->series;
+    const char *name = joined(a, series, g->options, ',');
     name = joined(a, name, g->machine, ',');
-    const char *quality = remark(g);
+    const char *quality = has_mixed_quality(f) ? remark(g) : "";
     if (name && !*name)
         name = otherwise;
     return name && *quality ? ew_arena_printf(a, "%s (%s)", name, quality) : name;
@@ -66,11 +78,9 @@ static ew_err stack_categories(struct ew_arena *a, struct ew_figure *f, int *pla
 {
     const struct ew_group **order = ew_arena_array(a, (size_t)f->n_groups, sizeof(*order));
     EW_CHECK(order, EW_ERR_MEMORY, "no memory for figure %s", f->id);
-    bool mixed = false; /* else the caption says it once */
-    for (int i = 0; i < f->n_groups; i++) {
+    const bool mixed = has_mixed_quality(f);
+    for (int i = 0; i < f->n_groups; i++)
         order[i] = &f->groups[i];
-        mixed |= f->groups[i].quality != f->groups[0].quality;
-    }
     qsort(order, (size_t)f->n_groups, sizeof(*order), by_bar);
     for (int i = 0; i < f->n_groups; i++) {
         place[order[i] - f->groups] = i;
@@ -125,10 +135,10 @@ static const char *series_name(struct ew_arena *a, const struct ew_figure *f,
     if (f->desc->kind == EW_FIGURE_STACK) /* what else tells it apart stands under the bar */
         return label;
     if (f->desc->kind == EW_FIGURE_POINTS || f->n_measures == 1)
-        return group_name(a, g, label);
+        return group_name(a, f, g, label);
     if (!*g->series && !*g->options && !*g->machine)
-        return group_name(a, g, label);
-    const char *group = group_name(a, g, "");
+        return group_name(a, f, g, label);
+    const char *group = group_name(a, f, g, "");
     return group && *group ? ew_arena_printf(a, "%s, %s", label, group) : label;
 }
 

@@ -118,8 +118,11 @@ void ew_figure_note(const struct ew_figure *f, bool quality, FILE *out)
     note_fronts(f, out);
     if (f->no_published)
         fputs(" Published values are of the full size and left out: this is the reduced one.", out);
-    if (simulated)
-        fputs(" Simulated: of a model of a board, not of one.", out);
+    if (simulated) {
+        fputs(" Simulated: by a model of ", out);
+        ew_text_plain(f->models ? f->models : "a board", out);
+        fputs(", not measured on one.", out);
+    }
     if (emulated)
         fputs(" Emulated: real work under an artificial limit.", out);
     if (published) {

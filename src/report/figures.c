@@ -61,13 +61,13 @@
 #define DPU_TIMES "dpu dpu-neuralscale dpu-tiny dpu-tiny-neuralscale"
 
 /* The front of `pareto` with its dots sorted by one setting of the modes. */
-#define MODES_BY(what, words, property)                                                            \
+#define MODES_BY(what, words, property, called, of)                                                \
     {                                                                                              \
         .id = "modes-" what, .title = "Time against energy, " words,                               \
         .about = "The power modes again, their dots by one setting.", .studies = "train-modes",    \
         .kind = EW_FIGURE_POINTS, .from = EW_RECORD_EPOCH, .epochs = EW_EPOCHS_LATER,              \
         .facet = "network", .x = "power-mode|power_mode", .x_label = "power mode",                 \
-        .series = property,                                                                        \
+        .series = property, .series_label = called, .series_unit = of,                             \
         .y = {{.name = "wall_s", .label = "time of an epoch"}, {.name = "energy_j"}}, .min_x = 2   \
     }
 
@@ -337,10 +337,10 @@ const struct ew_figure_desc ew_figures_report[] = {
      .y = {{.name = "base_energy_j", .label = "at rest"},
            {.name = "training_energy_j", .label = "training"}},
      .min_x = 2},
-    MODES_BY("cores", "by CPU cores", "mode_cores"),
-    MODES_BY("cpu", "by CPU clock", "mode_cpu_mhz"),
-    MODES_BY("gpu", "by GPU clock", "mode_gpu_mhz"),
-    MODES_BY("mem", "by memory clock", "mode_mem_mhz"),
+    MODES_BY("cores", "by CPU cores", "mode_cores", "CPU", "cores"),
+    MODES_BY("cpu", "by CPU clock", "mode_cpu_mhz", "CPU clock", "MHz"),
+    MODES_BY("gpu", "by GPU clock", "mode_gpu_mhz", "GPU clock", "MHz"),
+    MODES_BY("mem", "by memory clock", "mode_mem_mhz", "memory clock", "MHz"),
     {.id = "latency",
      .title = "Time of a run, by batch",
      .about = "Medians of `bench` outside of the studies.",

@@ -10,6 +10,14 @@
 #include "report/figure.h"
 
 #define STALLED 0.1 /* of an epoch: from here on loading is worth a word */
+#define NAMES   4   /* devices that are named */
+
+/* What sentences are about: measurements; where nothing was measured, what models say. */
+struct scope {
+    const struct ew_results *r;
+    bool models;
+    int devices; /* that ran what counts */
+};
 
 /* The mean of an epoch's field over all epochs but the first. */
 static double later(const struct ew_run_data *d, size_t member)
@@ -47,6 +55,18 @@ static const char *network_of(const struct ew_run_data *d, struct ew_arena *a)
     return net ? net : d->job.network ? d->job.network : "the network";
 }
 
+/* Of a machine, not of a model of one. */
+static bool is_real(const struct ew_run_data *d)
+{
+    return ew_run_counts(d) && d->run.quality != EW_QUALITY_SIMULATED &&
+           d->run.quality != EW_QUALITY_MODELLED;
+}
+
+static bool takes(const struct scope *s, const struct ew_run_data *d)
+{
+    return s->models ? ew_run_counts(d) : is_real(d);
+}
+
 static bool same_text(const char *a, const char *b)
 {
     return a && b && strcmp(a, b) == 0;
@@ -80,7 +100,9 @@ static void say_what(const struct ew_results *r, int done, char *out)
     int n = snprintf(out, EW_FINDING_CHARS, "%d %s of %d network%s %s done", done,
                      done == 1 ? "run" : "runs", networks, networks == 1 ? "" : "s",
                      done == 1 ? "is" : "are");
-    if (made)
+    if (made == done)
+        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n, ", none of them measured");
+    else if (made)
         n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
                       ", %d of them simulated, modelled or emulated", made);
     if (noisy)
@@ -91,42 +113,79 @@ static void say_what(const struct ew_results *r, int done, char *out)
     snprintf(out + n, EW_FINDING_CHARS - (size_t)n, ".");
 }
 
-/* Of a machine, not of a model of one. */
-static bool is_real(const struct ew_run_data *d)
+static bool has_energy(const struct scope *s)
 {
-    return ew_run_counts(d) && d->run.quality != EW_QUALITY_SIMULATED &&
-           d->run.quality != EW_QUALITY_MODELLED;
-}
-
-static bool has_energy(const struct ew_results *r)
-{
-    for (int i = 0; i < r->n_runs; i++)
-        if (is_real(&r->runs[i]) &&
-            isfinite(later(&r->runs[i], offsetof(struct ew_epoch_row, energy_j))))
+    for (int i = 0; i < s->r->n_runs; i++)
+        if (takes(s, &s->r->runs[i]) &&
+            isfinite(later(&s->r->runs[i], offsetof(struct ew_epoch_row, energy_j))))
             return true;
     return false;
 }
 
-static void say_where(const struct ew_results *r, char *out)
+static const char *machine_name(const struct ew_run_data *d)
 {
-    const struct ew_machine_row *m = &r->runs[r->n_runs - 1].machine;
+    const struct ew_machine_row *m = &d->machine;
+    return m->board ? m->board : m->cpu ? m->cpu : "not named";
+}
+
+/* "Jetson Nano, Xavier NX": what the runs were on, or a model of what, each once. */
+static void machine_names(const struct scope *s, struct ew_arena *a, char *out, size_t size)
+{
+    const char *seen[NAMES];
+    int n = 0;
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; i < s->r->n_runs && n < NAMES; i++) {
+        const struct ew_run_data *d = &s->r->runs[i];
+        const char *model = s->models ? ew_run_board(d, a) : NULL;
+        const char *name = model ? model : machine_name(d);
+        bool known = !takes(s, d);
+        for (int k = 0; k < n && !known; k++)
+            known = strcmp(seen[k], name) == 0;
+        if (known || used >= size)
+            continue;
+        seen[n++] = name;
+        used += (size_t)snprintf(out + used, size - used, "%s%.40s", n > 1 ? ", " : "", name);
+    }
+}
+
+static int count_devices(const struct scope *s)
+{
     int devices = 0;
-    for (int i = 0; i < r->n_runs; i++) {
-        bool seen = false;
+    for (int i = 0; i < s->r->n_runs; i++) {
+        bool seen = !takes(s, &s->r->runs[i]);
         for (int k = 0; k < i && !seen; k++)
-            seen = same_text(r->runs[i].machine.unit, r->runs[k].machine.unit);
+            seen = takes(s, &s->r->runs[k]) &&
+                   same_text(s->r->runs[i].machine.unit, s->r->runs[k].machine.unit);
         devices += !seen;
     }
-    int n = snprintf(out, EW_FINDING_CHARS, "The machine is %.80s with %lld of %lld cores on",
-                     m->board ? m->board
-                     : m->cpu ? m->cpu
-                              : "not named",
-                     (long long)m->cores_online, (long long)m->cores);
-    if (devices > 1)
-        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n, ", the last of %d devices", devices);
-    snprintf(out + n, EW_FINDING_CHARS - (size_t)n, "%s.",
-             has_energy(r) ? "; energy was measured"
-                           : "; no power sensor was read, so that there is no energy");
+    return devices;
+}
+
+static void say_where(const struct scope *s, char *out)
+{
+    const struct ew_run_data *last = NULL;
+    struct ew_arena a;
+    char names[NAMES * 44];
+    ew_arena_init(&a);
+    machine_names(s, &a, names, sizeof(names));
+    ew_arena_fini(&a);
+    for (int i = 0; i < s->r->n_runs; i++)
+        if (takes(s, &s->r->runs[i]))
+            last = &s->r->runs[i];
+    if (s->models) {
+        snprintf(out, EW_FINDING_CHARS, "They are of a model of %s: nothing ran there.", names);
+        return;
+    }
+    const char *energy = has_energy(s) ? "; energy was measured"
+                                       : "; no power sensor was read, so that there is no energy";
+    if (s->devices > 1)
+        snprintf(out, EW_FINDING_CHARS, "They ran on %d devices (%s)%s.", s->devices, names,
+                 energy);
+    else
+        snprintf(out, EW_FINDING_CHARS, "The machine is %.80s with %lld of %lld cores on%s.",
+                 machine_name(last), (long long)last->machine.cores_online,
+                 (long long)last->machine.cores, energy);
 }
 
 /* ---- What is best ---------------------------------------------------------------------------- */
@@ -140,7 +199,9 @@ static void differences(const struct ew_run_data *a, const struct ew_run_data *b
     out[0] = '\0';
     while (ew_option_next(&w) && used < size) {
         const char *other = ew_run_property(b, w.name, arena);
-        if (ew_option_is_incidental(w.name) || (other && strcmp(other, w.value) == 0))
+        const bool said =
+            strcmp(w.name, "simulate") == 0 && ew_run_property(a, "power-mode", arena);
+        if (ew_option_is_incidental(w.name) || said || (other && strcmp(other, w.value) == 0))
             continue;
         used += (size_t)snprintf(out + used, size - used, "%s%s %.40s", used ? ", " : "", w.name,
                                  w.value);
@@ -149,9 +210,10 @@ static void differences(const struct ew_run_data *a, const struct ew_run_data *b
 
 /* The network that was trained in most ways: its fastest run and its slowest.
  */
-static bool extremes(const struct ew_results *r, const struct ew_run_data **fast,
+static bool extremes(const struct scope *in, const struct ew_run_data **fast,
                      const struct ew_run_data **slow)
 {
+    const struct ew_results *r = in->r;
     int most = 1;
     *fast = *slow = NULL;
     for (int i = 0; i < r->n_runs; i++) {
@@ -159,17 +221,18 @@ static bool extremes(const struct ew_results *r, const struct ew_run_data **fast
         int n = 0;
         for (int k = 0; k < r->n_runs && isfinite(epoch_s(a)); k++) {
             const struct ew_run_data *b = &r->runs[k];
-            if (!is_real(b) || !isfinite(epoch_s(b)) || a->run.quality != b->run.quality ||
+            if (!takes(in, b) || !isfinite(epoch_s(b)) || a->run.quality != b->run.quality ||
                 !same_text(a->machine.unit, b->machine.unit) ||
                 !same_text(a->job.network, b->job.network) ||
                 !same_text(a->run.study, b->run.study) ||
+                (a->run.label && !same_text(a->run.label, b->run.label)) ||
                 !same_text(a->job.dataset, b->job.dataset))
                 continue;
             n += b == a || !same_text(a->job.options, b->job.options);
             f = epoch_s(b) < epoch_s(f) ? b : f;
             s = epoch_s(b) > epoch_s(s) ? b : s;
         }
-        if (n > most && is_real(a) && !same_text(f->job.options, s->job.options)) {
+        if (n > most && takes(in, a) && !same_text(f->job.options, s->job.options)) {
             most = n;
             *fast = f;
             *slow = s;
@@ -185,17 +248,19 @@ static const char *digits(double v, char buf[EW_VALUE_CHARS])
     return buf;
 }
 
-static bool say_best(const struct ew_run_data *fast, const struct ew_run_data *slow, char *out)
+static bool say_best(const struct scope *s, const struct ew_run_data *fast,
+                     const struct ew_run_data *slow, char *out)
 {
     struct ew_arena a;
-    char what[160], epoch[EW_VALUE_CHARS], gain[EW_VALUE_CHARS];
+    char what[104], epoch[EW_VALUE_CHARS], gain[EW_VALUE_CHARS];
+    const bool several = s->devices > 1;
     ew_arena_init(&a);
     differences(fast, slow, &a, what, sizeof(what));
     if (*what)
         snprintf(out, EW_FINDING_CHARS,
-                 "%.60s trains fastest with %.150s: %.12s s an epoch, %.12s times faster than the "
-                 "slowest "
-                 "configuration.",
+                 "%s%.40s%s%.60s trains fastest with %.100s: %.12s s an epoch, %.12s times faster "
+                 "than the slowest configuration.",
+                 several ? "On " : "", several ? machine_name(fast) : "", several ? " " : "",
                  network_of(fast, &a), what, digits(epoch_s(fast), epoch),
                  digits(epoch_s(slow) / epoch_s(fast), gain));
     ew_arena_fini(&a);
@@ -203,15 +268,15 @@ static bool say_best(const struct ew_run_data *fast, const struct ew_run_data *s
 }
 
 /* The fastest and the slowest inference an image, by measured benches. */
-static bool say_bench(const struct ew_results *r, char *out)
+static bool say_bench(const struct scope *s, char *out)
 {
     const struct ew_run_data *fast = NULL, *slow = NULL;
     double low = HUGE_VAL, high = 0;
     char least[EW_VALUE_CHARS], most[EW_VALUE_CHARS];
-    for (int i = 0; i < r->n_runs; i++) {
-        const struct ew_run_data *d = &r->runs[i];
+    for (int i = 0; i < s->r->n_runs; i++) {
+        const struct ew_run_data *d = &s->r->runs[i];
         const double rate = metric(d, "images_per_s"), ms = 1e3 / rate;
-        if (!is_real(d) || !d->job.network || !isfinite(metric(d, "median_ms")) || !(rate > 0))
+        if (!takes(s, d) || !d->job.network || !isfinite(metric(d, "median_ms")) || !(rate > 0))
             continue;
         if (ms < low) {
             low = ms;
@@ -265,21 +330,21 @@ static void say_time(const struct ew_run_data *d, char *out)
 }
 
 /* The largest gain by int8 among the runs. */
-static const struct ew_run_data *best_int8(const struct ew_results *r)
+static const struct ew_run_data *best_int8(const struct scope *s)
 {
     const struct ew_run_data *best = NULL;
-    for (int i = 0; i < r->n_runs; i++) {
-        const double gain = metric(&r->runs[i], "int8_speedup");
-        if (is_real(&r->runs[i]) && isfinite(gain) &&
+    for (int i = 0; i < s->r->n_runs; i++) {
+        const double gain = metric(&s->r->runs[i], "int8_speedup");
+        if (takes(s, &s->r->runs[i]) && isfinite(gain) &&
             (!best || gain > metric(best, "int8_speedup")))
-            best = &r->runs[i];
+            best = &s->r->runs[i];
     }
     return best;
 }
 
-static bool say_advice(const struct ew_results *r, const struct ew_run_data *fast, char *out)
+static bool say_advice(const struct scope *s, const struct ew_run_data *fast, char *out)
 {
-    const struct ew_run_data *q = best_int8(r);
+    const struct ew_run_data *q = best_int8(s);
     struct ew_arena a;
     ew_arena_init(&a);
     if (fast && stall_share(fast) > STALLED)
@@ -305,12 +370,12 @@ static bool say_advice(const struct ew_results *r, const struct ew_run_data *fas
 }
 
 /* Where nothing was varied: the last run that trained. */
-static const struct ew_run_data *last_trained(const struct ew_results *r)
+static const struct ew_run_data *last_trained(const struct scope *s)
 {
     const struct ew_run_data *last = NULL;
-    for (int i = 0; i < r->n_runs; i++)
-        if (is_real(&r->runs[i]) && r->runs[i].n_epochs && isfinite(epoch_s(&r->runs[i])))
-            last = &r->runs[i];
+    for (int i = 0; i < s->r->n_runs; i++)
+        if (takes(s, &s->r->runs[i]) && s->r->runs[i].n_epochs && isfinite(epoch_s(&s->r->runs[i])))
+            last = &s->r->runs[i];
     return last;
 }
 
@@ -331,25 +396,42 @@ static void say_one(const struct ew_run_data *d, char *out)
     ew_arena_fini(&a);
 }
 
+/* Why nothing is done. */
+static int say_failed(const struct ew_results *r, char *out)
+{
+    const struct ew_run_data *last = NULL;
+    for (int i = 0; i < r->n_runs; i++)
+        if (r->runs[i].run.status == EW_RUN_FAILED || r->runs[i].run.status == EW_RUN_SKIPPED)
+            last = &r->runs[i];
+    if (!last || !last->run.reason)
+        return 0;
+    snprintf(out, EW_FINDING_CHARS, "No run is done; the last one says: %.200s.", last->run.reason);
+    return 1;
+}
+
 int ew_findings(const struct ew_results *r, char text[EW_FINDINGS][EW_FINDING_CHARS])
 {
     const struct ew_run_data *fast, *slow;
+    struct scope s = {.r = r, .models = true};
     int n = 0, done = 0;
-    for (int i = 0; i < r->n_runs; i++)
+    for (int i = 0; i < r->n_runs; i++) {
         done += ew_run_counts(&r->runs[i]);
+        s.models &= !is_real(&r->runs[i]);
+    }
     if (!done)
-        return 0;
+        return say_failed(r, text[0]);
+    s.devices = count_devices(&s);
     say_what(r, done, text[n++]);
-    say_where(r, text[n++]);
-    const bool trained = extremes(r, &fast, &slow);
-    if (trained && say_best(fast, slow, text[n]))
+    say_where(&s, text[n++]);
+    const bool trained = extremes(&s, &fast, &slow);
+    if (trained && say_best(&s, fast, slow, text[n]))
         n++;
-    if (!trained && (fast = last_trained(r)) != NULL)
+    if (!trained && (fast = last_trained(&s)) != NULL)
         say_one(fast, text[n++]);
     if (fast)
         say_time(fast, text[n++]);
     if (!fast)
-        n += say_bench(r, text[n]);
-    n += say_advice(r, fast, text[n]);
+        n += say_bench(&s, text[n]);
+    n += say_advice(&s, fast, text[n]);
     return n;
 }

@@ -114,12 +114,29 @@ static ew_err panel(const struct ew_figure *f, const char *name, const struct lo
     return e;
 }
 
+/* Our own words, with `commands` in them. */
+static void prose(const char *text, FILE *out)
+{
+    bool code = false;
+    for (const char *p = text; *p;) {
+        const size_t n = strcspn(p, "`");
+        fwrite(p, 1, n, out);
+        p += n;
+        if (*p) {
+            fputs(code ? "</code>" : "<code>", out);
+            code = !code;
+            p++;
+        }
+    }
+}
+
 /* A description and all its panels: v[n]. */
 static ew_err section(const struct ew_figure *v, int n, const struct look *l, FILE *out)
 {
     const struct ew_figure_desc *d = v->desc;
-    fprintf(out, "<section><h2>%s</h2><p>%s</p><div class=\"panels%s\">", d->title, d->about,
-            n == 1 ? " one" : "");
+    fprintf(out, "<section><h2>%s</h2><p>", d->title);
+    prose(d->about, out);
+    fprintf(out, "</p><div class=\"panels%s\">", n == 1 ? " one" : "");
     for (int i = 0; i < n; i++)
         EW_TRY(panel(&v[i], v[i].facet, l, out));
     fputs("</div></section>", out);
@@ -261,7 +278,7 @@ static void answers(const struct ew_results *r, FILE *out)
 {
     char text[EW_FINDINGS][EW_FINDING_CHARS];
     const int n = ew_findings(r, text);
-    if (n < 3) /* what was measured and where stands in the lists below */
+    if (n == 0)
         return;
     fputs("<ul class=\"answers\">", out);
     for (int i = 0; i < n; i++) {

@@ -172,6 +172,13 @@ static const char *field_text(enum ew_record kind, const void *row, const char *
     return ew_arena_strdup(a, text);
 }
 
+const char *ew_run_board(const struct ew_run_data *d, struct ew_arena *a)
+{
+    const char *model = option(d->job.options, "simulate", a); /* "BOARD:MODE" */
+    return model && *model ? ew_arena_printf(a, "%.*s", (int)strcspn(model, ":"), model)
+                           : d->machine.profile;
+}
+
 /* "mode_gpu_mhz": a setting of the run's power mode, by its own option or its board's profile. */
 static const char *mode_setting(const struct ew_run_data *d, const char *name, struct ew_arena *a)
 {
@@ -189,9 +196,10 @@ static const char *mode_setting(const struct ew_run_data *d, const char *name, s
             continue;
         const char *own = option(d->job.options, known[i].option, a);
         const char *mode = option(d->job.options, "power-mode", a);
-        if (own || !mode || !d->machine.profile || ew_profiles_load(a, &list, &n) != EW_OK)
+        const char *board = own ? NULL : ew_run_board(d, a);
+        if (own || !mode || !board || ew_profiles_load(a, &list, &n) != EW_OK)
             return own;
-        const struct ew_profile *p = ew_profile_find(list, n, d->machine.profile);
+        const struct ew_profile *p = ew_profile_find(list, n, board);
         for (int k = 0; p && k < p->n_modes; k++) {
             int64_t v;
             memcpy(&v, (const char *)&p->modes[k] + known[i].offset, sizeof(v));

@@ -45,6 +45,9 @@ ew_err ew_results_add_study(struct ew_results *r, const struct ew_study_row *s);
  * options of the job.  NULL: it has none.  Text lives in `a` or with the run. */
 const char *ew_run_property(const struct ew_run_data *d, const char *name, struct ew_arena *a);
 
+/* The profile of the board that it ran on, or that a model of stood for; NULL: not known. */
+const char *ew_run_board(const struct ew_run_data *d, struct ew_arena *a);
+
 /* The run is finished, so that its figures count. */
 bool ew_run_counts(const struct ew_run_data *d);
 

@@ -128,6 +128,50 @@ static void qualities_never_share_a_series(void)
     end();
 }
 
+/* A simulated run in a power mode of the AGX Xavier. */
+static bool put_mode(struct ew_results *r, const char *options, const struct ew_epoch_row *epoch)
+{
+    struct ew_run_data *d;
+    if (!EW_EXPECT_OK(ew_results_add(r, &d)))
+        return false;
+    d->run.status = EW_RUN_DONE;
+    d->run.quality = EW_QUALITY_SIMULATED;
+    d->run.study = "train-modes";
+    d->job.network = "lenet5";
+    d->job.options = options;
+    d->epochs = epoch;
+    d->n_epochs = 1;
+    return true;
+}
+
+/* The modes' settings are those of the board that is simulated, not of the machine that computes;
+ * a mode whose setting no other has is a dot too. */
+static void simulated_modes_have_settings(void)
+{
+    struct ew_epoch_row epoch;
+    struct ew_results r;
+    ew_record_clear(EW_RECORD_EPOCH, &epoch);
+    epoch.wall_s = 4;
+    epoch.energy_j = 40;
+    epoch.quality = EW_QUALITY_SIMULATED;
+    ew_results_init(&r);
+    if (put_mode(&r, "{\"power-mode\":\"a\",\"simulate\":\"agx-xavier:a\"}", &epoch) &&
+        put_mode(&r, "{\"power-mode\":\"f\",\"simulate\":\"agx-xavier:f\"}", &epoch) &&
+        put_mode(&r, "{\"power-mode\":\"g\",\"simulate\":\"agx-xavier:g\"}", &epoch) &&
+        EW_EXPECT_OK(ew_figures_init(ew_figures_report, &r, NULL, &figures))) {
+        const struct ew_figure *f = find("modes-cores-lenet5");
+        if (f && EW_EXPECT_INT(f->n_series, 3)) {
+            EW_EXPECT_STR(f->series[0].name, "2 cores"); /* all are simulated: said once */
+            EW_EXPECT_STR(f->series[1].name, "4 cores");
+            EW_EXPECT_STR(f->series[2].name, "8 cores");
+            EW_EXPECT_STR(f->models, "agx-xavier");
+            EW_EXPECT_STR(f->also, "");
+        }
+        ew_figures_fini(&figures);
+    }
+    ew_results_fini(&r);
+}
+
 static void front_is_what_nothing_beats(void)
 {
     if (!begin("train-modes"))
@@ -411,9 +455,10 @@ static void least_bar_of_a_logarithmic_axis(void)
 
 EW_TEST_MAIN(EW_TEST(least_bar_of_a_logarithmic_axis), EW_TEST(statistics_of_repetitions),
              EW_TEST(settings_are_kept_apart), EW_TEST(qualities_never_share_a_series),
-             EW_TEST(front_is_what_nothing_beats), EW_TEST(jobs_are_joined_by_network),
-             EW_TEST(published_stand_beside), EW_TEST(one_run_gives_both_variants),
-             EW_TEST(ratios_are_derived), EW_TEST(lines_go_through_dots),
-             EW_TEST(published_lines_stand_beside), EW_TEST(traces_and_matrices),
-             EW_TEST(traces_of_bytes_are_in_mebibytes), EW_TEST(what_is_missing_says_why),
-             EW_TEST(options_are_walked), EW_TEST(fewest_names_tell_apart), EW_TEST(values_as_text))
+             EW_TEST(simulated_modes_have_settings), EW_TEST(front_is_what_nothing_beats),
+             EW_TEST(jobs_are_joined_by_network), EW_TEST(published_stand_beside),
+             EW_TEST(one_run_gives_both_variants), EW_TEST(ratios_are_derived),
+             EW_TEST(lines_go_through_dots), EW_TEST(published_lines_stand_beside),
+             EW_TEST(traces_and_matrices), EW_TEST(traces_of_bytes_are_in_mebibytes),
+             EW_TEST(what_is_missing_says_why), EW_TEST(options_are_walked),
+             EW_TEST(fewest_names_tell_apart), EW_TEST(values_as_text))

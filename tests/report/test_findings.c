@@ -10,7 +10,7 @@
 
 static char text[EW_FINDINGS][EW_FINDING_CHARS];
 
-static struct ew_epoch_row epochs[4];
+static struct ew_epoch_row epochs[6];
 
 /* A run of two epochs: one of 9 s, one of `wall` s of which a part is waited
  * for. */
@@ -19,7 +19,7 @@ static void put(struct ew_results *r, const char *network, const char *options, 
 {
     static int at;
     struct ew_run_data *d;
-    struct ew_epoch_row *e = &epochs[2 * (at++ % 2)];
+    struct ew_epoch_row *e = &epochs[2 * (at++ % 3)];
     for (int i = 0; i < 2; i++) {
         ew_record_clear(EW_RECORD_EPOCH, &e[i]);
         e[i].epoch = i + 1;
@@ -70,6 +70,51 @@ static void models_do_not_count(void)
     EW_EXPECT_INT(ew_findings(&r, text), 5);
     EW_EXPECT(strstr(text[0], "1 of them simulated"));
     EW_EXPECT(strstr(text[2], "lenet5 takes 4 s an epoch")); /* the model's 2 s are none */
+    ew_results_fini(&r);
+}
+
+/* Where nothing was measured the models speak, and the board is named. */
+static void models_alone(void)
+{
+    struct ew_results r;
+    ew_results_init(&r);
+    put(&r, "lenet5", "{\"power-mode\":\"a\",\"simulate\":\"agx-xavier:a\"}", 4, 0);
+    put(&r, "lenet5", "{\"power-mode\":\"g\",\"simulate\":\"agx-xavier:g\"}", 2, 0);
+    r.runs[0].run.quality = r.runs[1].run.quality = EW_QUALITY_SIMULATED;
+    EW_EXPECT_INT(ew_findings(&r, text), 5);
+    EW_EXPECT_STR(text[0], "2 runs of 1 network are done, none of them measured.");
+    EW_EXPECT_STR(text[1], "They are of a model of agx-xavier: nothing ran there.");
+    EW_EXPECT_STR(text[2], "lenet5 trains fastest with power-mode g: 2 s an epoch, 2 times faster "
+                           "than the slowest configuration.");
+    ew_results_fini(&r);
+}
+
+/* All devices are named, and which of them a sentence is about. */
+static void two_devices(void)
+{
+    struct ew_results r;
+    ew_results_init(&r);
+    put(&r, "lenet5", "{\"workers\":0}", 4, 0);
+    put(&r, "lenet5", "{\"workers\":2}", 2, 0);
+    put(&r, "lenet5", "{\"workers\":2}", 1, 0);
+    r.runs[2].machine.board = "Xavier NX";
+    r.runs[2].machine.unit = "x1";
+    EW_EXPECT_INT(ew_findings(&r, text), 5);
+    EW_EXPECT_STR(text[1], "They ran on 2 devices (Jetson Nano, Xavier NX); no power sensor was "
+                           "read, so that there is no energy.");
+    EW_EXPECT(strstr(text[2], "On Jetson Nano lenet5 trains fastest with workers 2"));
+    ew_results_fini(&r);
+}
+
+static void nothing_done(void)
+{
+    struct ew_results r;
+    ew_results_init(&r);
+    put(&r, "lenet5", "{}", 4, 0);
+    r.runs[0].run.status = EW_RUN_FAILED;
+    r.runs[0].run.reason = "no space left";
+    EW_EXPECT_INT(ew_findings(&r, text), 1);
+    EW_EXPECT_STR(text[0], "No run is done; the last one says: no space left.");
     ew_results_fini(&r);
 }
 
@@ -131,5 +176,6 @@ static void a_full_store(void)
     ew_results_fini(&r);
 }
 
-EW_TEST_MAIN(EW_TEST(two_configurations), EW_TEST(models_do_not_count), EW_TEST(little_data),
-             EW_TEST(benches), EW_TEST(a_full_store))
+EW_TEST_MAIN(EW_TEST(two_configurations), EW_TEST(models_do_not_count), EW_TEST(models_alone),
+             EW_TEST(two_devices), EW_TEST(nothing_done), EW_TEST(little_data), EW_TEST(benches),
+             EW_TEST(a_full_store))
