@@ -8,6 +8,7 @@
 set(EW_ISA_FLAGS_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512)
 set(EW_ISA_FLAGS_avx512vnni ${EW_ISA_FLAGS_avx512} -mavx512vnni -mavx512vbmi)
 set(EW_ISA_FLAGS_avx2 -mavx2 -mfma)
+set(EW_ISA_FLAGS_avx2vnni ${EW_ISA_FLAGS_avx2}) # its products are assembly: see int8_vec.h
 set(EW_ISA_FLAGS_neon)
 set(EW_ISA_FLAGS_neondot -march=armv8.2-a+dotprod)
 set(EW_ISA_FLAGS_plain)
@@ -15,14 +16,28 @@ set(EW_ISA_FLAGS_plain)
 # Those that add something for integers alone: the instruction set that they extend, which has their
 # float kernels.
 set(EW_ISA_FLOAT_avx512vnni avx512)
+set(EW_ISA_FLOAT_avx2vnni avx2)
 set(EW_ISA_FLOAT_neondot neon)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-  set(EW_ISAS avx512vnni avx512 avx2 plain)
+  set(EW_ISAS avx512vnni avx512 avx2vnni avx2 plain)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   set(EW_ISAS neondot neon) # every such machine has NEON
 else()
   set(EW_ISAS plain)
+endif()
+
+# AVX-VNNI is AVX-512's product of bytes in an encoding of its own, which processors with AVX-512 before 2024 lack.
+# With AVX-512's encoding the same kernels run on those: so that tests there cover them.
+include(CheckCSourceCompiles)
+check_c_source_compiles(
+  "int main(void) { __asm__(\"%{vex%} vpdpbusd %%ymm0, %%ymm0, %%ymm0\" ::: \"cc\"); return 0; }" EW_HAS_AVX_VNNI)
+if(NOT EW_HAS_AVX_VNNI) # assemblers before 2021
+  list(REMOVE_ITEM EW_ISAS avx2vnni)
+endif()
+option(EW_VNNI_EVEX "encode avx2vnni's products as AVX-512 does, to test them on machines that have that" OFF)
+if(EW_VNNI_EVEX)
+  list(APPEND EW_ISA_FLAGS_avx2vnni -DEW_VNNI_EVEX=1)
 endif()
 
 # Sanitizers watch one of them, from the same sources: half of such a build is kernels, and the tests of kernels

@@ -6,6 +6,8 @@
 #include <string.h>
 #if defined(__aarch64__)
 #include <sys/auxv.h>
+#elif defined(__x86_64__)
+#include <cpuid.h>
 #endif
 
 #include "base/mem.h"
@@ -20,6 +22,19 @@ static const struct ew_kernels *const built[] = {
 #undef EW_ISA_ROW
 };
 
+#if defined(__x86_64__)
+/* Products of bytes in 256-bit registers.  Compilers of today do not all know AVX-VNNI by name. */
+static bool machine_has_vnni_256(void)
+{
+#if defined(EW_VNNI_EVEX)
+    return __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+#else
+    unsigned a = 0, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && a & 1u << 4;
+#endif
+}
+#endif
+
 /* The compiler's run-time check covers the operating system's part (register state) too. */
 static bool machine_has(const char *isa)
 {
@@ -32,8 +47,11 @@ static bool machine_has(const char *isa)
                __builtin_cpu_supports("avx512vbmi");
     if (strcmp(isa, "avx512") == 0)
         return avx512;
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (strcmp(isa, "avx2vnni") == 0)
+        return avx2 && machine_has_vnni_256();
     if (strcmp(isa, "avx2") == 0)
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+        return avx2;
 #elif defined(__aarch64__)
     if (strcmp(isa, "neondot") == 0)
         return getauxval(AT_HWCAP) & HWCAP_ASIMDDP;

@@ -156,7 +156,8 @@ static const struct ew_kernel_entry entries[] = {
      .fuses = EPILOGUE,
      .test = "backend/test_kernel_int8_conv.c",
      .rules = {{"uint8 input", if_uint8},
-               {"depthwise 3x3 or 5x5 with stride 1 or 2, on VNNI, or on AVX2 from 16 channels on",
+               {"depthwise 3x3 or 5x5 with stride 1 or 2, on VNNI (with AVX-VNNI from 32 channels "
+                "on), or on AVX2 from 16 channels on",
                 if_columns},
                {"bytes out, nothing added, ratios below 1", if_plain_end}},
      .make = make_columns},

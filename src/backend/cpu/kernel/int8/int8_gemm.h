@@ -36,7 +36,7 @@
 
 /* Rows, at most, whose weights are kept as bytes: each word is then read for three panels or fewer.
  */
-#if defined(EW_ISA_IS_avx2)
+#if defined(EW_ISA_IS_avx2) && !WORD_BYTES
 #define BYTE_ROWS (3 * QMR)
 #else
 #define BYTE_ROWS 0

@@ -18,7 +18,10 @@
 #include <emmintrin.h>
 #endif
 
-#if defined(EW_ISA_IS_avx512vnni) || defined(EW_ISA_IS_neondot)
+#if defined(EW_ISA_IS_avx512vnni) || defined(EW_ISA_IS_avx2vnni)
+#define HAS_VNNI 1
+#endif
+#if defined(HAS_VNNI) || defined(EW_ISA_IS_neondot)
 #define WORD_BYTES 1
 #define WORD       4 /* elements of k */
 #else
@@ -138,10 +141,32 @@ INLINE vint splat_word(const void *p)
     return (vint)_mm256_set1_epi32(load_word(p));
 }
 
+#if defined(EW_ISA_IS_avx2vnni)
+/* Assembly, so that a compiler need not know AVX-VNNI, and a build for tests can have AVX-512's
+ * encoding (cmake/isa.cmake). */
+#if defined(EW_VNNI_EVEX)
+#define VNNI(name) "%{evex%} " name " %2, %1, %0"
+#else
+#define VNNI(name) "%{vex%} " name " %2, %1, %0"
+#endif
+
+INLINE vint dot(vint sum, vint a, vint w)
+{
+    __asm__(VNNI("vpdpbusd") : "+x"(sum) : "x"(a), "x"(w));
+    return sum;
+}
+
+INLINE vint dot_pairs(vint sum, vint a, vint w)
+{
+    __asm__(VNNI("vpdpwssd") : "+x"(sum) : "x"(a), "x"(w));
+    return sum;
+}
+#else
 INLINE vint dot(vint sum, vint a, vint w)
 {
     return wrap_add(sum, (vint)_mm256_madd_epi16((__m256i)a, (__m256i)w));
 }
+#endif
 
 INLINE vint round_int(vec t)
 {
@@ -217,7 +242,7 @@ INLINE vint round_int(vec t)
 #endif
 #endif
 
-#if !defined(EW_ISA_IS_avx512)
+#if !defined(EW_ISA_IS_avx512) && !defined(HAS_VNNI)
 INLINE vint dot_pairs(vint sum, vint a, vint w)
 {
     return dot(sum, a, w);

@@ -3,6 +3,7 @@
  * adds up, four bytes with VNNI and two 16-bit numbers with AVX2.
  *
  *   VNNI: rows r0 r1 r2 r3 of 64 channels -> interleaved -> 4 vectors of 16 channels x 4 taps
+ *         (half as many of each with AVX-VNNI)
  *   AVX2: rows r0 r1 of 16 channels, widened -> interleaved -> 2 vectors of 8 channels x 2 taps
  *
  * A column is interleaved once and serves all outputs whose windows it is in.  Bytes and words are
@@ -10,17 +11,27 @@
  * ratios are packed in that order: vector i, lane 4 p + j holds channel 4 PARTS p + 4 i + j. */
 #include "backend/cpu/kernel/int8/int8_depthwise.h"
 
-#if defined(EW_ISA_IS_avx512vnni) || defined(EW_ISA_IS_avx2)
+#if defined(HAS_VNNI) || defined(EW_ISA_IS_avx2)
 
 #if defined(EW_ISA_IS_avx512vnni)
-#define BLOCK  64 /* channels */
-#define PARTS  4  /* vectors of a block */
-#define PIXELS 6  /* outputs at once: 24 sums, a column of 4 */
+#define PIXELS  6 /* outputs at once: 24 sums, a column of 4 */
+#define V(name) _mm512_##name
+typedef __m512i bytes;
+#elif defined(EW_ISA_IS_avx2vnni)
+#define PIXELS  2 /* 8 sums, a column of 4 */
+#define V(name) _mm256_##name
+typedef __m256i bytes;
+#else
+#define PIXELS 4 /* 8 sums, a column of 2 */
+#endif
+
+#if defined(HAS_VNNI)
+#define BLOCK BIG /* channels */
+#define PARTS 4   /* vectors of a block */
 typedef int8_t weight;
 #else
-#define BLOCK  WIDE
-#define PARTS  2
-#define PIXELS 4 /* 8 sums, a column of 2 */
+#define BLOCK WIDE
+#define PARTS 2
 typedef int16_t weight;
 #endif
 
@@ -98,25 +109,25 @@ struct span {
     const struct ew_qend *end;
 };
 
-#if defined(EW_ISA_IS_avx512vnni)
-INLINE __m512i load_line(const struct span *s, int line, int column)
+#if defined(HAS_VNNI)
+INLINE bytes load_line(const struct span *s, int line, int column)
 {
     if (line >= s->lines)
-        return _mm512_setzero_si512();
-    return (__m512i)load_big(s->at[line * s->columns + column] + s->c, s->n);
+        return (bytes){0};
+    return (bytes)load_big(s->at[line * s->columns + column] + s->c, s->n);
 }
 
 /* Lines 4 g to 4 g + 3 of one column. */
 INLINE void interleave(const struct span *s, int g, int column, vint out[PARTS])
 {
-    const __m512i a = load_line(s, 4 * g, column), b = load_line(s, 4 * g + 1, column);
-    const __m512i c = load_line(s, 4 * g + 2, column), d = load_line(s, 4 * g + 3, column);
-    const __m512i ab_low = _mm512_unpacklo_epi8(a, b), ab_high = _mm512_unpackhi_epi8(a, b);
-    const __m512i cd_low = _mm512_unpacklo_epi8(c, d), cd_high = _mm512_unpackhi_epi8(c, d);
-    out[0] = (vint)_mm512_unpacklo_epi16(ab_low, cd_low);
-    out[1] = (vint)_mm512_unpackhi_epi16(ab_low, cd_low);
-    out[2] = (vint)_mm512_unpacklo_epi16(ab_high, cd_high);
-    out[3] = (vint)_mm512_unpackhi_epi16(ab_high, cd_high);
+    const bytes a = load_line(s, 4 * g, column), b = load_line(s, 4 * g + 1, column);
+    const bytes c = load_line(s, 4 * g + 2, column), d = load_line(s, 4 * g + 3, column);
+    const bytes ab_low = V(unpacklo_epi8)(a, b), ab_high = V(unpackhi_epi8)(a, b);
+    const bytes cd_low = V(unpacklo_epi8)(c, d), cd_high = V(unpackhi_epi8)(c, d);
+    out[0] = (vint)V(unpacklo_epi16)(ab_low, cd_low);
+    out[1] = (vint)V(unpackhi_epi16)(ab_low, cd_low);
+    out[2] = (vint)V(unpacklo_epi16)(ab_high, cd_high);
+    out[3] = (vint)V(unpackhi_epi16)(ab_high, cd_high);
 }
 
 /* The end is plain: the catalogue sees to that. */
@@ -130,12 +141,14 @@ INLINE void finish_pixel(const struct span *s, const vint sum[PARTS], int pixel)
     const v16 high = add16(narrow2(requantize(sum[2], load(ratio + 2 * LANES)),
                                    requantize(sum[3], load(ratio + 3 * LANES))),
                            zero);
-    __m512i q = _mm512_packus_epi16((__m512i)low, (__m512i)high);
-    q = _mm512_max_epu8(q, _mm512_set1_epi8((char)e->lo));
-    q = _mm512_min_epu8(q, _mm512_set1_epi8((char)e->hi));
-    q = _mm512_xor_si512(q, _mm512_set1_epi8((char)e->y.flip));
+    bytes q = V(packus_epi16)((bytes)low, (bytes)high);
+    q = V(max_epu8)(q, V(set1_epi8)((char)e->lo));
+    q = V(min_epu8)(q, V(set1_epi8)((char)e->hi));
+    q = q ^ V(set1_epi8)((char)e->y.flip);
+#if defined(EW_ISA_IS_avx512vnni)
     if (e->table)
         q = lookup64(q, e->table);
+#endif
     store_big(s->y + pixel * s->y_step, (vbig)q, s->n);
 }
 #else
@@ -163,13 +176,16 @@ INLINE void finish_pixel(const struct span *s, const vint sum[PARTS], int pixel)
     const v16 q = narrow2(requantize(sum[0], load(ratio)), requantize(sum[1], load(ratio + LANES)));
     store_bytes(s->y + pixel * s->y_step, plain_bytes(q, &p), BLOCK);
 }
+#endif
 
+#if defined(EW_ISA_IS_avx2)
 /* A table, on pixels that have just been stored: beside the sums it has no registers. */
 static __attribute__((noinline)) void look_up_pixels(const struct span *s, int pixels)
 {
     uint8_t *y = s->y;
     for (int p = 0; p < pixels; p++, y += s->y_step)
-        store_bytes(y, lookup(load_bytes(y, BLOCK), s->end->table), BLOCK);
+        for (int i = 0; i < BLOCK; i += WIDE)
+            store_bytes(y + i, lookup(load_bytes(y + i, WIDE), s->end->table), WIDE);
 }
 #endif
 
@@ -216,7 +232,7 @@ INLINE void span_fixed(const struct span *s, const struct form f)
     UNROLL
     for (int p = 0; p < f.pixels; p++)
         finish_pixel(s, sum[p], p);
-#if !defined(EW_ISA_IS_avx512vnni)
+#if defined(EW_ISA_IS_avx2)
     if (s->end->table)
         look_up_pixels(s, f.pixels);
 #endif
@@ -234,6 +250,8 @@ INLINE void span_fixed(const struct span *s, const struct form f)
     SPAN_CASE(high, across, stride, 3)                                                             \
     SPAN_CASE(high, across, stride, 4)                                                             \
     SPAN_CASE(high, across, stride, 5)
+#elif PIXELS == 2
+#define SPAN_CASES(high, across, stride) SPAN_CASE(high, across, stride, 1)
 #else
 #define SPAN_CASES(high, across, stride)                                                           \
     SPAN_CASE(high, across, stride, 1)                                                             \
@@ -276,7 +294,11 @@ static span_fn *span_for(const struct ew_conv_shape *s)
 
 bool EW_K(int8_depthwise_column_fits)(const struct ew_conv_shape *s)
 {
-    const bool whole = PARTS == 4 || s->cin >= BLOCK;
+#if defined(EW_ISA_IS_avx2)
+    const bool whole = s->cin >= BLOCK;
+#else
+    const bool whole = true;
+#endif
     return s->groups == s->cin && s->cin == s->cout && whole && span_for(s);
 }
 

@@ -190,16 +190,14 @@ void EW_K(int8_gemm_pack)(const struct ew_conv_shape *s, const struct ew_qconv_w
 /* ---- Panels ---- */
 
 /* n bytes of x; up to PANEL_SLACK bytes more may be written. */
-#if defined(EW_ISA_IS_avx512vnni)
+#if defined(HAS_VNNI)
 INLINE void put_run(element *to, const uint8_t *from, int64_t n, uint8_t flip)
 {
-    const __m512i flip_x = _mm512_set1_epi8((char)flip);
-    for (; n >= 64; n -= 64, from += 64, to += 64)
-        _mm512_storeu_si512(to, _mm512_xor_si512(_mm512_loadu_si512(from), flip_x));
-    if (n > 0) {
-        const __m512i last = _mm512_maskz_loadu_epi8((__mmask64)((1ull << n) - 1), from);
-        _mm512_storeu_si512(to, _mm512_xor_si512(last, flip_x));
-    }
+    const vbig flip_x = flip - (vbig){0};
+    for (; n >= BIG; n -= BIG, from += BIG, to += BIG)
+        store_big(to, load_big(from, BIG) ^ flip_x, BIG);
+    if (n > 0)
+        store_big(to, load_big(from, n) ^ flip_x, n);
 }
 #elif defined(EW_ISA_IS_avx2)
 INLINE void put_16(element *to, const uint8_t *from, __m128i flip)

@@ -8,7 +8,7 @@
  * outputs of a row whose windows it is in. */
 #include "backend/cpu/kernel/int8/int8_depthwise.h"
 
-#if defined(EW_ISA_IS_avx512vnni) || defined(EW_ISA_IS_avx2)
+#if defined(HAS_VNNI) || defined(EW_ISA_IS_avx2)
 
 #define BLOCK 16 /* channels */
 #define TAPS  3
@@ -16,14 +16,30 @@
 /* ---- Which word of its group an output takes in each step ---- */
 
 #if defined(EW_ISA_IS_avx512vnni)
-#define PIXELS  7 /* outputs at once */
-#define VECTORS 1 /* of sums of a pixel */
+#define PIXELS         7 /* outputs at once */
+#define VECTORS        1 /* of sums of a pixel */
+#define FOUR_WORDS(p)  (vint) _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)(p)))
+#define PERMUTE(x, at) (vint) _mm512_permutevar_ps((__m512)(x), (__m512i)(at))
+#elif defined(EW_ISA_IS_avx2vnni)
+#define PIXELS         6
+#define VECTORS        2
+#define FOUR_WORDS(p)  (vint) _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)(p)))
+#define PERMUTE(x, at) (vint) _mm256_permutevar_ps((__m256)(x), (__m256i)(at))
+#endif
+
+#if defined(HAS_VNNI)
 typedef int8_t weight;
-typedef __m512i pixel;
+typedef vint pixel;
+
+/* The output of lane l of vector v, and where an output is. */
+INLINE int output_of(const int v, const int l)
+{
+    return VECTORS == 1 ? l : column_of(v, l);
+}
 
 INLINE int64_t lane_of(int64_t o)
 {
-    return o;
+    return VECTORS == 1 ? o : o / 4 % 2 * LANES + o / 8 * 4 + o % 4;
 }
 
 INLINE int64_t step_of(int64_t each, int64_t o, int64_t word)
@@ -31,20 +47,20 @@ INLINE int64_t step_of(int64_t each, int64_t o, int64_t word)
     return word;
 }
 
-/* The 16 channels of a pixel are four words, loaded into each 128-bit part; lane l takes word
- * l / each * (each / 4) + step of them. */
+/* The 16 channels of a pixel are four words, loaded into each 128-bit part; output o takes word
+ * o / each * (each / 4) + step of them. */
 INLINE pixel pixel_at(const uint8_t *p)
 {
-    return _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)p));
+    return FOUR_WORDS(p);
 }
 
 INLINE vint words_for(pixel x, const int each, const int step, const int v)
 {
-    int32_t at[LANES];
+    vint at;
     UNROLL
     for (int l = 0; l < LANES; l++)
-        at[l] = l / each * (each / 4) + step;
-    return (vint)_mm512_permutevar_ps((__m512)x, _mm512_loadu_si512(at));
+        at[l] = output_of(v, l) / each * (each / 4) + step;
+    return PERMUTE(x, at);
 }
 #else
 #define PIXELS  4 /* 8 sums, a pixel, its permutation and a product: 16 registers */

@@ -76,8 +76,8 @@ bool EW_K(int8_winograd_fits)(const struct ew_conv_shape *s)
     return fits && s->cin >= FEWEST && s->cout >= FEWEST && s->cin <= MOST_CHANNELS;
 }
 
-/* Cycles, about: a product of vectors takes one, with AVX2 two take 1.25 (measured on a Zen 4), and
- * some bytes of weights take one, more of them where they stay in L2. */
+/* Cycles, about: a product of vectors takes one, with AVX2 two take 1.25 (measured on a Zen 4, also
+ * of bytes by AVX-VNNI), and some bytes of weights take one, more of them where they stay in L2. */
 #if defined(EW_ISA_IS_avx2)
 #define PRODUCT_CYCLES 0.625
 #else
