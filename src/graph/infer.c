@@ -154,6 +154,7 @@ static ew_err check_known(const struct ew_graph *g, const struct ew_node *n)
 
 static ew_err infer_call(struct ew_graph *g, const struct ew_node *n, struct ew_call *c)
 {
+    EW_CHECK(n->n_in >= n->op->min_in, EW_ERR_INTERNAL, "a pass has left it without inputs");
     for (int i = 0; i < c->n_out; i++)
         if (c->out[i])
             *c->out[i] =

@@ -232,14 +232,14 @@ static ew_err copy_graph(struct ew_plan *p, struct ew_graph *g)
         EW_TRY(ew_pass_all(p->clone));
         return ew_plan_release_replaced(p);
     }
-    for (size_t i = 0; i < EW_COUNT(training_passes); i++)
-        if (fused & training_passes[i].fused)
-            EW_TRY(training_passes[i].pass(p->clone));
-    if (p->strategy.parts > 1) {
+    if (p->strategy.parts > 1) { /* before passes, which leave nodes without inputs behind */
         int64_t batch = 0;
         EW_TRY(ew_graph_batch(g, &batch));
         EW_TRY(ew_graph_set_batch(p->clone, batch / p->strategy.parts));
     }
+    for (size_t i = 0; i < EW_COUNT(training_passes); i++)
+        if (fused & training_passes[i].fused)
+            EW_TRY(training_passes[i].pass(p->clone));
     return p->opts.mode == EW_PLAN_TRAIN ? ew_backend_rewrite(p->be, p->clone) : EW_OK;
 }
 

@@ -23,6 +23,15 @@ static struct ew_graph *network(const char *name, bool with_loss)
     return g;
 }
 
+static void fill_inputs(struct ew_plan *p, bool train)
+{
+    struct ew_tensor *x = ew_plan_input(p, 0);
+    for (int64_t i = 0; i < ew_tensor_count(x); i++)
+        ((float *)x->data)[i] = (float)((i * 31) % 97) / 48 - 1;
+    for (int i = 0; train && i < BATCH; i++)
+        ((int64_t *)ew_plan_input(p, 1)->data)[i] = i;
+}
+
 static struct ew_plan *compile(struct ew_graph *g, bool train, const char *device, bool reference)
 {
     const struct ew_plan_opts o = {
@@ -33,11 +42,7 @@ static struct ew_plan *compile(struct ew_graph *g, bool train, const char *devic
     struct ew_plan *p = NULL;
     if (!EW_EXPECT_OK(ew_plan_compile(g, &o, &p)))
         return NULL;
-    struct ew_tensor *x = ew_plan_input(p, 0);
-    for (int64_t i = 0; i < ew_tensor_count(x); i++)
-        ((float *)x->data)[i] = (float)((i * 31) % 97) / 48 - 1;
-    for (int i = 0; train && i < BATCH; i++)
-        ((int64_t *)ew_plan_input(p, 1)->data)[i] = i;
+    fill_inputs(p, train);
     return p;
 }
 
@@ -204,6 +209,32 @@ static void adds_in_batch_norms(void)
     ew_graph_free(theirs);
 }
 
+/* The same where the batch is run in two parts. */
+static void adds_in_batch_norms_of_parts(void)
+{
+    EW_EXPECT_OK(ew_poison_register());
+    static const char *const devices[] = {"poison:fused", "poison:all"};
+    double loss[2] = {0};
+    for (int k = 0; k < 2; k++) {
+        struct ew_graph *g = network("mobilenet_v2", true);
+        const struct ew_plan_opts o = {
+            .mode = EW_PLAN_TRAIN,
+            .memory_limit = (size_t)1 << 30,
+            .parts = 2,
+            .backend = {.device = devices[k], .threads = 1, .reference = true}};
+        struct ew_plan *p = NULL;
+        if (EW_EXPECT_OK(ew_plan_compile(g, &o, &p))) {
+            fill_inputs(p, true);
+            EW_EXPECT_OK(ew_plan_run(p));
+            loss[k] = ew_tensor_get(ew_plan_output(p, 0), 0);
+        }
+        ew_plan_free(p);
+        ew_graph_free(g);
+    }
+    EW_EXPECT(loss[1] > 0);
+    EW_EXPECT_NEAR(loss[0], loss[1], 1e-5);
+}
+
 static void infers_with_halves(void)
 {
     EW_EXPECT_OK(ew_poison_register());
@@ -254,5 +285,6 @@ static void unknown_devices_are_named(void)
 
 EW_TEST_MAIN(EW_TEST(copies_what_the_plan_says), EW_TEST(trains_without_kernels),
              EW_TEST(trains_with_some_kernels), EW_TEST(trains_with_all_kernels),
-             EW_TEST(stores_halves), EW_TEST(adds_in_batch_norms), EW_TEST(infers_with_halves),
+             EW_TEST(stores_halves), EW_TEST(adds_in_batch_norms),
+             EW_TEST(adds_in_batch_norms_of_parts), EW_TEST(infers_with_halves),
              EW_TEST(repeats_programs), EW_TEST(unknown_devices_are_named))
