@@ -53,7 +53,7 @@ ew_err ew_plan_backward_call(struct ew_plan *p, int node, struct ew_node_call *o
     const size_t io = (size_t)(n->n_in + n->n_out);
     struct ew_tensor **t = ew_arena_array(&p->arena, 2 * io, sizeof(*t)), **d = t + io;
     *out = (struct ew_node_call){
-        .node = node, .slots = ew_arena_array(&p->arena, 2 * io, sizeof(struct ew_slot *))};
+        .node = node, .slots = ew_arena_array(&p->arena, 2 * io + 1, sizeof(*out->slots))};
     EW_CHECK(t && out->slots, EW_ERR_MEMORY, "node %s: no memory for its step", n->name);
     ew_graph_call(p->g, n, t, &out->call);
     out->call.train = true;
@@ -72,6 +72,8 @@ ew_err ew_plan_backward_call(struct ew_plan *p, int node, struct ew_node_call *o
             out->slots[out->n_slots++] = &p->grads[v];
         }
     }
+    if (p->aux[node].first >= 0)
+        out->slots[out->n_slots++] = &p->aux[node];
     return EW_OK;
 }
 
@@ -108,15 +110,6 @@ static bool is_used_up(const struct ew_plan *p, int value)
     return p->grads[value].no_storage && p->g->values[value].kind == EW_VALUE_PARAM;
 }
 
-/* Its gradient is complete: it is updated now, or handed out first. */
-static ew_err add_complete(struct ew_plan *p, int value)
-{
-    if (!p->opts.bucket_bytes)
-        return ew_plan_add_update(p, value);
-    p->pieces.complete[value] = p->n_steps;
-    return EW_OK;
-}
-
 /* Updates of the parameters whose gradients the node's backward has completed: no node before it
  * reads them. */
 static ew_err add_updates(struct ew_plan *p, int node)
@@ -127,9 +120,13 @@ static ew_err add_updates(struct ew_plan *p, int node)
         bool twice = false; /* the node reads it twice */
         for (int j = 0; j < i; j++)
             twice |= n->in[j] == v;
-        if (v >= 0 && !twice && p->g->values[v].kind == EW_VALUE_PARAM && p->grads[v].first >= 0 &&
-            p->reading[v].first == node)
-            EW_TRY(add_complete(p, v));
+        if (v < 0 || twice || p->g->values[v].kind != EW_VALUE_PARAM || p->grads[v].first < 0 ||
+            p->reading[v].first != node)
+            continue;
+        if (p->opts.bucket_bytes) /* it is handed out first */
+            p->pieces.complete[v] = p->n_steps;
+        else
+            EW_TRY(ew_plan_add_update(p, v));
     }
     return EW_OK;
 }
@@ -162,8 +159,7 @@ static ew_err add_late_updates(struct ew_plan *p)
 static void touch_backward(struct ew_plan *p, const struct ew_node *n, const struct ew_node_call *c)
 {
     const int step = p->n_steps - 1;
-    for (int i = 0; i < c->n_slots; i++)
-        ew_plan_touch(c->slots[i], step);
+    ew_plan_touch_call(c, step);
     for (int i = 0; i < n->n_in; i++)
         if (n->in[i] >= 0 && p->needs_grad[n->in[i]] && !is_used_up(p, n->in[i]))
             ew_plan_touch(&p->grads[n->in[i]], step);
@@ -192,22 +188,11 @@ static ew_err add_backward(struct ew_plan *p, int node)
     struct ew_node_call c;
     struct ew_kernel kernel;
     EW_TRY(ew_plan_backward_call(p, node, &c));
-    c.call.out_step = n->n_out ? ew_plan_out_step(p, n->out[0]) : 0;
-    EW_TRY(ew_plan_play_roles(p, node, EW_PHASE_BACKWARD, &c.call));
-    EW_TRY(ew_plan_pick_kernel(p, node, EW_PHASE_BACKWARD, &c.call, &kernel));
-    EW_TRY(ew_plan_take_groups(p, node, EW_PHASE_BACKWARD, &kernel, &c.call));
+    EW_TRY(ew_plan_choose_kernel(p, EW_PHASE_BACKWARD, &c, &kernel));
     c.call.fresh = kernel.fresh ? fresh_inputs(p, n) : 0;
     EW_TRY(add_clears(p, n, c.call.fresh));
-    struct ew_step *s;
-    EW_TRY(ew_plan_step_new(p, &s));
-    s->node = node;
-    s->phase = EW_PHASE_BACKWARD;
-    s->call = c.call;
-    s->aux = p->node_aux[node];
-    if (s->aux >= 0)
-        p->buffers[s->aux].last = p->n_steps - 1;
+    EW_TRY(ew_plan_add_call(p, EW_PHASE_BACKWARD, &c, &kernel));
     touch_backward(p, n, &c);
-    EW_TRY(ew_plan_set_kernel(p, &kernel));
     return ew_plan_splits(p, node) ? split_backward(p, n, &c) : EW_OK;
 }
 
@@ -226,6 +211,18 @@ static void keep_results(struct ew_plan *p)
     }
 }
 
+/* True where a gradient has reached an output of the node and an input wants one. */
+static bool has_backward(const struct ew_plan *p, int node)
+{
+    const struct ew_node *n = &p->g->nodes[node];
+    bool reached = false, wanted = false;
+    for (int i = 0; i < n->n_out; i++)
+        reached |= n->out[i] >= 0 && p->grads[n->out[i]].first >= 0;
+    for (int i = 0; i < n->n_in; i++)
+        wanted |= n->in[i] >= 0 && p->needs_grad[n->in[i]];
+    return reached && wanted && p->needed[node] && !p->backward[node].skipped;
+}
+
 ew_err ew_plan_add_backward(struct ew_plan *p)
 {
     const struct ew_graph *g = p->g;
@@ -235,24 +232,13 @@ ew_err ew_plan_add_backward(struct ew_plan *p)
              "%s: the first output must be a single loss to train on", g->values[loss].name);
     EW_CHECK(p->needs_grad[loss], EW_ERR_ARG, "%s: depends on no trainable parameter",
              g->values[loss].name);
-    const int n_forward = p->n_steps;
     EW_TRY(ew_plan_write_gradient(p, EW_TASK_SEED, loss));
-    for (int k = n_forward - 1; k >= 0; k--) {
-        const struct ew_step *s = &p->steps[k];
-        if (s->node < 0 || s->phase != EW_PHASE_FORWARD || s->stop != EW_STOP_END)
+    for (int k = g->n_nodes - 1; k >= 0; k--) {
+        if (!has_backward(p, k))
             continue;
-        const struct ew_node *n = &g->nodes[s->node];
-        bool reached = false, wanted = false;
-        for (int i = 0; i < n->n_out; i++)
-            reached |= n->out[i] >= 0 && p->grads[n->out[i]].first >= 0;
-        for (int i = 0; i < n->n_in; i++)
-            wanted |= n->in[i] >= 0 && p->needs_grad[n->in[i]];
-        const int node = s->node;
-        wanted = wanted && !p->backward[node].skipped;
-        if (reached && wanted)
-            EW_TRY(add_backward(p, node));
-        if (reached && wanted && p->opts.update && !ew_backend_info(p->be)->updates_last)
-            EW_TRY(add_updates_of(p, node));
+        EW_TRY(add_backward(p, k));
+        if (p->opts.update && !ew_backend_info(p->be)->updates_last)
+            EW_TRY(add_updates_of(p, k));
     }
     if (p->opts.bucket_bytes)
         EW_TRY(ew_plan_make_buckets(p));

@@ -8,21 +8,15 @@
 
 /* ---- Loading ---- */
 
+/* The only part of a batch is its first and its last. */
 static bool runs_in(const struct ew_plan *p, const struct ew_step *s, enum ew_part part)
 {
-    const bool first = part == EW_PART_FIRST, last = part == EW_PART_LAST || p->strategy.parts == 1;
-    return s->kernel.run && (s->when != EW_WHEN_FIRST_PART || first) &&
-           (s->when != EW_WHEN_LAST_PART || last);
-}
-
-static enum ew_part last_part(const struct ew_plan *p)
-{
-    return p->strategy.parts == 1 ? EW_PART_FIRST : EW_PART_LAST;
+    return s->kernel.run && (s->parts >> part & 1 || p->strategy.parts == 1);
 }
 
 bool ew_plan_runs_last(const struct ew_plan *p, const struct ew_step *s)
 {
-    return runs_in(p, s, last_part(p));
+    return runs_in(p, s, EW_PART_LAST);
 }
 
 /* Ends a segment with the commands since the last one's end. */
@@ -77,7 +71,7 @@ static ew_err load_list(struct ew_plan *p, enum ew_part part, struct ew_run_list
                                                      .node = s->node,
                                                      .phase = s->phase,
                                                      .is_read_later = !one || makes_output(p, s)};
-        if (s->host || (part == last_part(p) && (s->stop != EW_STOP_END || s->buckets)))
+        if (s->host || (part == EW_PART_LAST && (s->stop != EW_STOP_END || s->buckets)))
             EW_TRY(add_segment(p, l, s->host, commands));
     }
     return add_segment(p, l, NULL, commands);
@@ -86,7 +80,7 @@ static ew_err load_list(struct ew_plan *p, enum ew_part part, struct ew_run_list
 ew_err ew_plan_load(struct ew_plan *p)
 {
     for (enum ew_part part = 0; part < EW_PART_KINDS; part++)
-        if (part == EW_PART_FIRST || p->strategy.parts > 1)
+        if (part == EW_PART_LAST || p->strategy.parts > 1)
             EW_TRY(load_list(p, part, &p->lists[part]));
     return EW_OK;
 }
@@ -105,34 +99,51 @@ void ew_plan_unload(struct ew_plan *p)
 
 /* ---- Running ---- */
 
-static ew_err copy_in(const struct ew_host_step *h)
+static ew_err copy_in(const struct ew_plan *p, const struct ew_host_step *h)
 {
-    for (int i = 0; i < h->n_copies; i++)
-        if (h->copies[i].in)
-            EW_TRY(ew_place_read(&h->copies[i].place, *h->copies[i].data));
+    for (const struct ew_copy *c = h->copies; c < h->copies + h->n_copies; c++)
+        if (c->in)
+            EW_TRY(ew_plan_read_slot(p, c->slot, *c->data));
     return EW_OK;
 }
 
-static ew_err copy_out(const struct ew_host_step *h)
+static ew_err copy_out(const struct ew_plan *p, const struct ew_host_step *h)
 {
-    for (int i = 0; i < h->n_copies; i++)
-        if (h->copies[i].out)
-            EW_TRY(ew_place_write(&h->copies[i].place, *h->copies[i].data));
+    for (const struct ew_copy *c = h->copies; c < h->copies + h->n_copies; c++)
+        if (c->out)
+            EW_TRY(ew_plan_write_slot(p, c->slot, *c->data));
     return EW_OK;
 }
 
-ew_err ew_plan_run_segment(struct ew_plan *p, const struct ew_segment *s)
+/* A program, with the duration of every step where those are asked for. */
+static ew_err run_program(struct ew_plan *p, const struct ew_segment *s, int64_t *ns)
 {
-    if (s->host)
-        EW_TRY(copy_in(s->host));
-    EW_TRY(ew_backend_run(s->program, &p->params));
-    return s->host ? copy_out(s->host) : EW_OK;
+    return ns ? ew_backend_run_timed(s->program, &p->params, ns)
+              : ew_backend_run(s->program, &p->params);
 }
 
-static ew_err run_list(struct ew_plan *p, const struct ew_run_list *l)
+ew_err ew_plan_run_segment(struct ew_plan *p, const struct ew_segment *s, int64_t *ns)
+{
+    if (!s->host)
+        return run_program(p, s, ns);
+    const int64_t start = ew_clock_ns();
+    EW_TRY(copy_in(p, s->host));
+    const int64_t before = ew_clock_ns();
+    EW_TRY(run_program(p, s, ns));
+    const int64_t after = ew_clock_ns();
+    EW_TRY(copy_out(p, s->host));
+    if (!ns)
+        return EW_OK;
+    EW_TRY(ew_backend_sync(p->be));
+    s->host->copy_ns = ew_clock_ns() - after + before - start;
+    *ns += s->host->copy_ns;
+    return EW_OK;
+}
+
+static ew_err run_list(struct ew_plan *p, const struct ew_run_list *l, int64_t *ns)
 {
     for (int i = 0; i < l->n; i++)
-        EW_TRY(ew_plan_run_segment(p, &l->segments[i]));
+        EW_TRY(ew_plan_run_segment(p, &l->segments[i], ns ? ns + l->segments[i].first : NULL));
     return EW_OK;
 }
 
@@ -155,7 +166,7 @@ ew_err ew_plan_run_first_parts(struct ew_plan *p, double *sum)
     for (int part = 0; part < parts - 1; part++) {
         double loss;
         EW_TRY(ew_plan_write_inputs(p, part));
-        EW_TRY(run_list(p, &p->lists[part == 0 ? EW_PART_FIRST : EW_PART_MIDDLE]));
+        EW_TRY(run_list(p, &p->lists[part == 0 ? EW_PART_FIRST : EW_PART_MIDDLE], NULL));
         EW_TRY(part_loss(p, &loss));
         *sum += loss;
     }
@@ -180,11 +191,6 @@ ew_err ew_plan_end_run(struct ew_plan *p, double sum)
     return EW_OK;
 }
 
-struct ew_run_list *ew_plan_last_list(struct ew_plan *p)
-{
-    return &p->lists[last_part(p)];
-}
-
 ew_err ew_plan_run(struct ew_plan *p)
 {
     double sum;
@@ -192,7 +198,7 @@ ew_err ew_plan_run(struct ew_plan *p)
     EW_CHECK(!p->ahead.n, EW_ERR_ARG, "graph %s: a run that was started was not waited for",
              p->g->name);
     EW_TRY(ew_plan_run_first_parts(p, &sum));
-    EW_TRY(run_list(p, ew_plan_last_list(p)));
+    EW_TRY(run_list(p, &p->lists[EW_PART_LAST], NULL));
     return ew_plan_end_run(p, sum);
 }
 
@@ -201,7 +207,7 @@ ew_err ew_plan_run(struct ew_plan *p)
 /* The host has no part in a run: no steps of its own, no losses of parts. */
 int ew_plan_depth(const struct ew_plan *p)
 {
-    const struct ew_run_list *l = &p->lists[EW_PART_FIRST];
+    const struct ew_run_list *l = &p->lists[EW_PART_LAST];
     return l->n == 1 && !l->segments[0].host && p->output_sets == 2 ? 2 : 1;
 }
 
@@ -217,10 +223,9 @@ ew_err ew_plan_start(struct ew_plan *p)
         a->n = 1;
         return EW_OK;
     }
-    EW_CHECK(!p->opts.dry, EW_ERR_ARG, "a dry plan of graph %s cannot run", p->g->name);
     EW_TRY(ew_plan_write_inputs(p, 0));
     EW_TRY(ew_backend_mark(p->be, 2 * set));
-    EW_TRY(run_list(p, &p->lists[EW_PART_FIRST]));
+    EW_TRY(run_list(p, &p->lists[EW_PART_LAST], NULL));
     EW_TRY(ew_plan_fetch_outputs(p, set));
     EW_TRY(ew_backend_mark(p->be, 2 * set + 1));
     p->opts.optimizer.step += p->opts.update;
@@ -250,7 +255,7 @@ ew_err ew_plan_run_steps(struct ew_plan *p)
 {
     EW_CHECK(!p->opts.dry && p->strategy.parts == 1, EW_ERR_ARG,
              "only a plan that runs the whole batch at once runs without its inputs");
-    EW_TRY(run_list(p, &p->lists[EW_PART_FIRST]));
+    EW_TRY(run_list(p, &p->lists[EW_PART_LAST], NULL));
     EW_TRY(ew_backend_sync(p->be));
     p->opts.optimizer.step += p->opts.update;
     return EW_OK;
@@ -258,42 +263,18 @@ ew_err ew_plan_run_steps(struct ew_plan *p)
 
 /* ---- With a clock ---- */
 
-static ew_err time_host_step(struct ew_plan *p, const struct ew_segment *s, int64_t *ns)
-{
-    const int64_t start = ew_clock_ns();
-    EW_TRY(copy_in(s->host));
-    const int64_t before = ew_clock_ns();
-    EW_TRY(ew_backend_run_timed(s->program, &p->params, ns));
-    const int64_t after = ew_clock_ns();
-    EW_TRY(copy_out(s->host));
-    EW_TRY(ew_backend_sync(p->be));
-    s->host->copy_ns = ew_clock_ns() - after + before - start;
-    *ns += s->host->copy_ns;
-    return EW_OK;
-}
-
-static ew_err time_list(struct ew_plan *p, const struct ew_run_list *l, int64_t *ns)
-{
-    EW_CLEANUP(ew_free_ptr) int64_t *each = calloc((size_t)l->n_steps + 1, sizeof(*each));
-    EW_CHECK(each, EW_ERR_MEMORY, "no memory to profile %d steps", l->n_steps);
-    for (int i = 0; i < l->n; i++) {
-        const struct ew_segment *s = &l->segments[i];
-        int64_t *to = each + s->first;
-        EW_TRY(s->host ? time_host_step(p, s, to)
-                       : ew_backend_run_timed(s->program, &p->params, to));
-    }
-    for (int k = 0; k < l->n_steps; k++)
-        ns[l->steps[k]] = each[k];
-    return EW_OK;
-}
-
 ew_err ew_plan_run_timed(struct ew_plan *p, int64_t *ns)
 {
+    const struct ew_run_list *l = &p->lists[EW_PART_LAST];
     EW_CHECK(!p->opts.dry && p->strategy.parts == 1, EW_ERR_ARG,
              "only a plan that runs the whole batch at once can be profiled");
+    EW_CLEANUP(ew_free_ptr) int64_t *each = calloc((size_t)l->n_steps + 1, sizeof(*each));
+    EW_CHECK(each, EW_ERR_MEMORY, "no memory to profile %d steps", l->n_steps);
+    EW_TRY(ew_plan_write_inputs(p, 0));
+    EW_TRY(run_list(p, l, each));
     for (int k = 0; k < p->n_steps; k++)
         ns[k] = 0;
-    EW_TRY(ew_plan_write_inputs(p, 0));
-    EW_TRY(time_list(p, &p->lists[EW_PART_FIRST], ns));
+    for (int k = 0; k < l->n_steps; k++)
+        ns[l->steps[k]] = each[k];
     return ew_plan_end_run(p, 0);
 }

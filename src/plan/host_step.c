@@ -76,7 +76,7 @@ static const struct ew_value *fixed_weight(const struct ew_plan *p, const struct
 }
 
 /* Of a slot that stands in two places the first is copied for both. */
-static void add_copy(struct ew_host_step *h, struct ew_copy wanted)
+static void add_copy(const struct ew_plan *p, struct ew_host_step *h, struct ew_copy wanted)
 {
     struct ew_copy *c = &h->copies[h->n_copies++];
     wanted.host_at = h->bytes;
@@ -89,7 +89,7 @@ static void add_copy(struct ew_host_step *h, struct ew_copy wanted)
             c->host_at = first->host_at;
             return;
         }
-    h->bytes += ew_align_up(c->place.bytes);
+    h->bytes += ew_align_up(ew_plan_host_bytes(p, c->slot));
 }
 
 static struct ew_tensor *tensor_at(struct ew_tensor *const *list, int i)
@@ -111,11 +111,7 @@ static void mirror(const struct ew_plan *p, struct ew_host_step *h, const struct
     if (fixed)
         own->data = fixed->t.data;
     else if (ew_slot_has_place(slot))
-        add_copy(h, (struct ew_copy){.slot = slot,
-                                     .data = &own->data,
-                                     .in = in,
-                                     .out = out,
-                                     .place.bytes = ew_tensor_bytes(own)});
+        add_copy(p, h, (struct ew_copy){.slot = slot, .data = &own->data, .in = in, .out = out});
 }
 
 static void mirror_all(const struct ew_plan *p, struct ew_step *s)
@@ -135,11 +131,12 @@ static void mirror_all(const struct ew_plan *p, struct ew_step *s)
     for (int i = 0; i < c->n_in; i++)
         mirror(p, h, tensor_at(c->din, i), tensor_at(h->call.din, i), !ew_plan_bit(c->fresh, i),
                true);
-    if (s->aux >= 0)
-        add_copy(h, (struct ew_copy){.data = &h->call.aux,
-                                     .in = !forward || c->recompute,
-                                     .out = forward,
-                                     .place.bytes = p->buffers[s->aux].size});
+    if (s->node >= 0 && p->aux[s->node].buffer >= 0)
+        add_copy(p, h,
+                 (struct ew_copy){.slot = &p->aux[s->node],
+                                  .data = &h->call.aux,
+                                  .in = !forward || c->recompute,
+                                  .out = forward});
 }
 
 static ew_err make_host_step(struct ew_plan *p, struct ew_step *s)
@@ -168,20 +165,9 @@ ew_err ew_plan_make_host_steps(struct ew_plan *p)
     return EW_OK;
 }
 
-static void bind_copy(struct ew_plan *p, const struct ew_step *s, struct ew_copy *c)
-{
-    *c->data = ew_plan_address(p, EW_REGION_STAGING, c->host_at);
-    if (c->slot) {
-        ew_plan_locate(p, c->slot, &c->place);
-        return;
-    }
-    c->place.memory = p->blocks[EW_REGION_STEPS].memory;
-    c->place.at = p->buffers[s->aux].offset;
-}
-
 void ew_plan_bind_host_step(struct ew_plan *p, struct ew_step *s)
 {
-    for (int i = 0; i < s->host->n_copies; i++)
-        bind_copy(p, s, &s->host->copies[i]);
+    for (const struct ew_copy *c = s->host->copies; c < s->host->copies + s->host->n_copies; c++)
+        *c->data = ew_plan_address(p, EW_REGION_STAGING, c->host_at);
     s->host->call.scratch = ew_plan_address(p, EW_REGION_STAGING, s->host->scratch_at);
 }

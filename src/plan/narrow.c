@@ -20,10 +20,6 @@ ew_err ew_plan_narrow(struct ew_plan *p)
 {
     if (!ew_plan_is_narrow(p))
         return EW_OK;
-    p->costs = ew_arena_array(&p->arena, (size_t)p->g->n_nodes + 1, sizeof(*p->costs));
-    EW_CHECK(p->costs, EW_ERR_MEMORY, "no memory to plan graph %s", p->g->name);
-    for (int k = 0; k < p->g->n_nodes; k++)
-        ew_graph_node_cost(p->g, k, &p->costs[k]);
     for (int i = 0; i < p->g->n_values; i++) {
         struct ew_value *v = &p->g->values[i];
         if (ew_plan_has_data(p, i))
@@ -38,23 +34,16 @@ ew_err ew_plan_narrow(struct ew_plan *p)
     return EW_OK;
 }
 
-void ew_plan_node_cost(const struct ew_plan *p, int node, struct ew_cost *out)
+enum ew_dtype ew_plan_host_type(const struct ew_plan *p, const struct ew_slot *s)
 {
-    if (p->costs)
-        *out = p->costs[node];
-    else
-        ew_graph_node_cost(p->g, node, out);
-}
-
-bool ew_plan_converts(const struct ew_plan *p, const struct ew_slot *s)
-{
-    return ew_plan_is_narrow(p) && s->region != EW_REGION_WEIGHTS && s->t.dtype == storage(p);
+    const bool converts = s->region != EW_REGION_WEIGHTS && s->t.dtype == storage(p);
+    return converts ? EW_F32 : s->t.dtype;
 }
 
 struct ew_tensor ew_plan_host_view(const struct ew_plan *p, const struct ew_tensor *t)
 {
     struct ew_tensor v = *t;
-    if (ew_plan_is_narrow(p) && !t->data && t->dtype == storage(p))
+    if (!t->data && t->dtype == storage(p))
         v.dtype = EW_F32;
     return v;
 }

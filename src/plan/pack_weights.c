@@ -94,13 +94,13 @@ ew_err ew_plan_take_weights(struct ew_plan *p)
 {
     EW_CLEANUP(index_fini) struct index x = {0};
     EW_TRY(make_index(p, &x));
-    p->moved = ew_arena_array(&p->clone->arena, (size_t)x.n + 1, sizeof(*p->moved));
+    p->moved = ew_arena_array(&p->g->arena, (size_t)x.n + 1, sizeof(*p->moved));
     EW_CHECK(p->moved, EW_ERR_MEMORY, "no memory for the weights of graph %s", p->g->name);
     for (int i = 0; i < x.n; i++) {
         struct held *h = &x.held[i];
         const size_t bytes = h->theirs ? ew_tensor_bytes(&p->source->values[h->source].t) : 0;
         if (h->theirs != 1 || h->mine != 1 || bytes < TAKEN ||
-            !ew_arena_move(&p->clone->arena, &p->source->arena, h->data, bytes))
+            !ew_arena_move(&p->g->arena, &p->source->arena, h->data, bytes))
             continue;
         p->moved[p->n_moved++] = (struct ew_plan_moved){h->data, bytes};
         forget_source(p, h);
@@ -124,7 +124,7 @@ ew_err ew_plan_release_replaced(struct ew_plan *p)
     }
     for (int i = 0; i < p->n_moved; i++)
         if (!find(&x, p->moved[i].data))
-            ew_arena_release(&p->clone->arena, p->moved[i].data, p->moved[i].bytes);
+            ew_arena_release(&p->g->arena, p->moved[i].data, p->moved[i].bytes);
     return EW_OK;
 }
 
@@ -140,7 +140,7 @@ static struct held *find_alone(const struct ew_plan *p, const struct index *x, i
 
 static struct ew_arena *arena_of(struct ew_plan *p, const struct held *h)
 {
-    return h->theirs ? &p->source->arena : &p->clone->arena;
+    return h->theirs ? &p->source->arena : &p->g->arena;
 }
 
 /* The value's data is no longer in its arena: its step cannot pack again. */
@@ -213,7 +213,7 @@ static ew_err pack_step(struct ew_plan *p, const struct index *x, struct ew_step
 ew_err ew_plan_pack(struct ew_plan *p)
 {
     EW_CLEANUP(index_fini) struct index all = {0};
-    const bool may = p->clone && p->opts.optimize && p->opts.mode == EW_PLAN_INFER;
+    const bool may = p->g != p->source && p->opts.optimize && p->opts.mode == EW_PLAN_INFER;
     const struct index *x = may ? &all : NULL; /* NULL: nothing is the plan's to release */
     if (may)
         EW_TRY(make_index(p, &all));

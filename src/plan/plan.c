@@ -14,7 +14,8 @@
 ew_err ew_plan_step_new(struct ew_plan *p, struct ew_step **out)
 {
     EW_TRY(ew_grow((void **)&p->steps, &p->cap_steps, p->n_steps + 1, sizeof(*p->steps)));
-    p->steps[p->n_steps] = (struct ew_step){.node = -1, .scratch = -1, .aux = -1, .shared = -1};
+    p->steps[p->n_steps] =
+        (struct ew_step){.node = -1, .parts = EW_EVERY_PART, .scratch = -1, .shared = -1};
     *out = &p->steps[p->n_steps++];
     return EW_OK;
 }
@@ -51,13 +52,26 @@ static void find_needed(struct ew_plan *p)
     }
 }
 
+/* What forward leaves for backward has a slot: bytes, as the operator says. */
+static ew_err add_aux(struct ew_plan *p, struct ew_node_call *c)
+{
+    struct ew_slot *s = &p->aux[c->node];
+    const struct ew_call *view;
+    if (!c->call.train || !c->call.op->aux)
+        return EW_OK;
+    EW_TRY(ew_plan_host_call(p, &c->call, &view));
+    s->t = (struct ew_tensor){.dtype = EW_U8, .shape = {1, {(int64_t)c->call.op->aux(view)}}};
+    c->slots[c->n_slots++] = s;
+    return EW_OK;
+}
+
 ew_err ew_plan_forward_call(struct ew_plan *p, int node, enum ew_phase phase, struct ew_slot *outs,
                             struct ew_node_call *out)
 {
     const struct ew_node *n = &p->g->nodes[node];
     struct ew_tensor **t = ew_arena_array(&p->arena, (size_t)(n->n_in + n->n_out), sizeof(*t));
     *out = (struct ew_node_call){
-        .node = node, .slots = ew_arena_array(&p->arena, (size_t)n->n_in, sizeof(*out->slots))};
+        .node = node, .slots = ew_arena_array(&p->arena, (size_t)n->n_in + 1, sizeof(*out->slots))};
     EW_CHECK(t && out->slots, EW_ERR_MEMORY, "node %s: no memory for its step", n->name);
     ew_graph_call(p->g, n, t, &out->call);
     out->call.train = p->opts.mode == EW_PLAN_TRAIN;
@@ -73,34 +87,17 @@ ew_err ew_plan_forward_call(struct ew_plan *p, int node, enum ew_phase phase, st
     }
     for (int i = 0; i < n->n_out; i++)
         t[n->n_in + i] = n->out[i] < 0 ? NULL : &outs[n->out[i]].t;
-    return EW_OK;
+    return add_aux(p, out);
 }
 
-/* Notes that a step does the node's forward. */
-static void touch_forward(struct ew_slot *outs, const struct ew_node *n,
-                          const struct ew_node_call *c, int step)
+/* Notes that the last step does the node's forward. */
+static void touch_forward(struct ew_plan *p, struct ew_slot *outs, const struct ew_node_call *c)
 {
-    for (int i = 0; i < c->n_slots; i++)
-        ew_plan_touch(c->slots[i], step);
+    const struct ew_node *n = &p->g->nodes[c->node];
+    ew_plan_touch_call(c, p->n_steps - 1);
     for (int i = 0; i < n->n_out; i++)
         if (n->out[i] >= 0 && !outs[n->out[i]].no_storage)
-            ew_plan_touch(&outs[n->out[i]], step);
-}
-
-/* What the last step leaves for backward, or left there when it was done for the first time. */
-static ew_err give_aux(struct ew_plan *p, const struct ew_node *n, int *aux)
-{
-    const int step = p->n_steps - 1;
-    struct ew_step *s = &p->steps[step];
-    const struct ew_call *view;
-    if (*aux < 0 && p->opts.mode == EW_PLAN_TRAIN && n->op->aux) {
-        EW_TRY(ew_plan_host_call(p, &s->call, &view));
-        EW_TRY(ew_plan_buffer_new(p, n->op->aux(view), step, step, aux));
-    }
-    s->aux = *aux;
-    if (s->aux >= 0)
-        p->buffers[s->aux].last = step;
-    return EW_OK;
+            ew_plan_touch(&outs[n->out[i]], p->n_steps - 1);
 }
 
 ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool recompute)
@@ -109,27 +106,20 @@ ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool recompute)
     struct ew_slot *outs = recompute ? p->recompute : p->values;
     struct ew_node_call c;
     struct ew_kernel kernel;
-    struct ew_step *s;
+    struct ew_step *second;
     EW_CHECK(!n->channels_first, EW_ERR_INTERNAL, "node %s: is not channels-last", n->name);
     EW_TRY(ew_plan_forward_call(p, node, EW_PHASE_FORWARD, outs, &c));
-    touch_forward(outs, n, &c, p->n_steps);
-    c.call.out_step = recompute || n->n_out == 0 ? 0 : ew_plan_out_step(p, n->out[0]);
     c.call.recompute = recompute;
-    EW_TRY(ew_plan_play_roles(p, node, EW_PHASE_FORWARD, &c.call));
-    EW_TRY(ew_plan_pick_kernel(p, node, EW_PHASE_FORWARD, &c.call, &kernel));
-    if (!recompute) {
-        EW_TRY(ew_plan_take_groups(p, node, EW_PHASE_FORWARD, &kernel, &c.call));
-        p->node_step[node] = p->n_steps;
-    }
-    EW_TRY(ew_plan_step_new(p, &s));
-    s->node = node;
-    s->call = c.call;
-    EW_TRY(ew_plan_set_kernel(p, &kernel));
-    EW_TRY(give_aux(p, n, &p->node_aux[node]));
-    if (recompute || !ew_plan_splits(p, node))
+    EW_TRY(ew_plan_choose_kernel(p, EW_PHASE_FORWARD, &c, &kernel));
+    EW_TRY(ew_plan_add_call(p, EW_PHASE_FORWARD, &c, &kernel));
+    touch_forward(p, outs, &c);
+    if (recompute)
         return EW_OK;
-    EW_TRY(ew_plan_split(p, &s));
-    touch_forward(outs, n, &c, p->n_steps - 1);
+    p->node_step[node] = p->n_steps - 1;
+    if (!ew_plan_splits(p, node))
+        return EW_OK;
+    EW_TRY(ew_plan_split(p, &second));
+    touch_forward(p, outs, &c);
     return EW_OK;
 }
 
@@ -156,8 +146,9 @@ static void init_slots(struct ew_plan *p)
     const struct ew_graph *g = p->g;
     const int n = g->n_values;
     for (int i = 0; i < p->n_slots; i++) {
-        p->slots[i] =
-            (struct ew_slot){.t = g->values[i % n].t, .buffer = -1, .first = -1, .last = -1};
+        p->slots[i] = (struct ew_slot){.buffer = -1, .first = -1, .last = -1};
+        if (i < SLOT_KINDS * n)
+            p->slots[i].t = g->values[i % n].t;
         if (i >= n)
             p->slots[i].t.data = NULL;
     }
@@ -168,6 +159,7 @@ static void init_slots(struct ew_plan *p)
         p->state[k] = p->recompute + (k + 1) * n;
     p->kept = p->recompute + (EW_UPDATE_STATES + 1) * n;
     p->rounded = p->kept + n;
+    p->aux = p->rounded + n;
 }
 
 static ew_err init_lists(struct ew_plan *p)
@@ -175,8 +167,8 @@ static ew_err init_lists(struct ew_plan *p)
     const struct ew_graph *g = p->g;
     struct ew_arena *a = &p->arena;
     const size_t values = (size_t)g->n_values + 1, nodes = (size_t)g->n_nodes + 1;
-    p->n_slots = SLOT_KINDS * g->n_values;
-    p->slots = ew_arena_array(a, SLOT_KINDS * values, sizeof(*p->slots));
+    p->n_slots = SLOT_KINDS * g->n_values + g->n_nodes;
+    p->slots = ew_arena_array(a, (size_t)p->n_slots + 1, sizeof(*p->slots));
     p->needs_grad = ew_arena_array(a, values, sizeof(*p->needs_grad));
     p->keep = ew_arena_array(a, values, sizeof(*p->keep));
     p->joined = ew_arena_array(a, values, sizeof(*p->joined));
@@ -184,18 +176,26 @@ static ew_err init_lists(struct ew_plan *p)
     p->pieces.complete = ew_arena_array(a, values, sizeof(*p->pieces.complete));
     p->needed = ew_arena_array(a, nodes, sizeof(*p->needed));
     p->on_host = ew_arena_array(a, nodes, sizeof(*p->on_host));
-    p->node_aux = ew_arena_array(a, nodes, sizeof(*p->node_aux));
     p->node_step = ew_arena_array(a, nodes, sizeof(*p->node_step));
     EW_CHECK(!a->failed, EW_ERR_MEMORY, "no memory to plan graph %s", g->name);
     init_slots(p);
     for (int k = 0; k < g->n_nodes; k++)
-        p->node_aux[k] = p->node_step[k] = -1;
+        p->node_step[k] = -1;
     for (int i = 0; i < g->n_values; i++) {
         const struct ew_value *v = &g->values[i];
         p->joined[i] = -1;
         EW_CHECK(p->opts.dry || v->t.data || v->kind == EW_VALUE_ACT || v->kind == EW_VALUE_INPUT,
                  EW_ERR_ARG, "%s: its weights have not been loaded or initialised", v->name);
     }
+    return EW_OK;
+}
+
+static ew_err find_costs(struct ew_plan *p)
+{
+    p->costs = ew_arena_array(&p->arena, (size_t)p->g->n_nodes + 1, sizeof(*p->costs));
+    EW_CHECK(p->costs, EW_ERR_MEMORY, "no memory to plan graph %s", p->g->name);
+    for (int k = 0; k < p->g->n_nodes; k++)
+        ew_graph_node_cost(p->g, k, &p->costs[k]);
     return EW_OK;
 }
 
@@ -218,29 +218,28 @@ static ew_err copy_graph(struct ew_plan *p, struct ew_graph *g)
     p->source = g;
     if (p->strategy.parts == 1 && !optimize && !fused && !ew_plan_is_narrow(p))
         return EW_OK;
-    EW_TRY(ew_graph_clone(g, &p->clone));
-    p->g = p->clone;
+    EW_TRY(ew_graph_clone(g, &p->g));
     if (optimize) {
         if (p->opts.consume) {
             EW_TRY(ew_plan_take_weights(p));
-            EW_TRY(ew_pass_drop_identity(p->clone));
-            EW_TRY(ew_pass_fold_flatten_own(p->clone));
-            EW_TRY(ew_pass_fold_batch_norm_own(p->clone));
+            EW_TRY(ew_pass_drop_identity(p->g));
+            EW_TRY(ew_pass_fold_flatten_own(p->g));
+            EW_TRY(ew_pass_fold_batch_norm_own(p->g));
         }
         if (ew_backend_info(p->be)->lowers_pow2)
-            EW_TRY(ew_pass_lower_dpu(p->clone));
-        EW_TRY(ew_pass_all(p->clone));
+            EW_TRY(ew_pass_lower_dpu(p->g));
+        EW_TRY(ew_pass_all(p->g));
         return ew_plan_release_replaced(p);
     }
     if (p->strategy.parts > 1) { /* before passes, which leave nodes without inputs behind */
         int64_t batch = 0;
         EW_TRY(ew_graph_batch(g, &batch));
-        EW_TRY(ew_graph_set_batch(p->clone, batch / p->strategy.parts));
+        EW_TRY(ew_graph_set_batch(p->g, batch / p->strategy.parts));
     }
     for (size_t i = 0; i < EW_COUNT(training_passes); i++)
         if (fused & training_passes[i].fused)
-            EW_TRY(training_passes[i].pass(p->clone));
-    return p->opts.mode == EW_PLAN_TRAIN ? ew_backend_rewrite(p->be, p->clone) : EW_OK;
+            EW_TRY(training_passes[i].pass(p->g));
+    return p->opts.mode == EW_PLAN_TRAIN ? ew_backend_rewrite(p->be, p->g) : EW_OK;
 }
 
 /* The device, and the host for what that cannot do. */
@@ -266,6 +265,7 @@ static ew_err compile(struct ew_plan *p, struct ew_graph *g)
         EW_TRY(ew_graph_infer(g));
     EW_TRY(open_devices(p));
     EW_TRY(copy_graph(p, g));
+    EW_TRY(find_costs(p));
     EW_TRY(ew_plan_narrow(p));
     EW_TRY(init_lists(p));
     EW_TRY(ew_plan_choose_kept(p));
@@ -274,7 +274,6 @@ static ew_err compile(struct ew_plan *p, struct ew_graph *g)
     if (p->opts.mode == EW_PLAN_TRAIN)
         EW_TRY(ew_plan_add_backward(p));
     EW_TRY(ew_plan_add_rounding(p, EW_TASK_RESTORE));
-    EW_TRY(ew_plan_extend_groups(p));
     EW_TRY(ew_plan_make_buffers(p));
     EW_TRY(ew_plan_keep_rounded(p));
     ew_plan_drop_views(p);
@@ -317,14 +316,14 @@ void ew_plan_free(struct ew_plan *p)
     for (int i = 0; i < EW_REGIONS; i++)
         if (!p->blocks[i].given)
             ew_backend_free(p->blocks[i].memory);
-    ew_backend_host_free(p->be, p->host_inputs);
-    ew_backend_host_free(p->be, p->host_outputs);
+    ew_backend_host_free(p->be, p->host_io);
     if (ew_plan_is_remote(p))
         ew_backend_close(p->host);
     if (!p->backend_given)
         ew_backend_close(p->be);
     ew_arena_fini(&p->arena);
-    ew_graph_free(p->clone);
+    if (p->g != p->source)
+        ew_graph_free(p->g);
     free(p->groups.groups);
     free(p->steps);
     free(p->buffers);

@@ -6,10 +6,9 @@
 
 static void bind_slots(struct ew_plan *p)
 {
-    struct ew_place place;
-    for (int i = 0; i < p->n_slots; i++)
-        if (ew_plan_locate(p, &p->slots[i], &place))
-            p->slots[i].t.data = ew_backend_address(place.memory, place.at);
+    for (struct ew_slot *s = p->slots; s < p->slots + p->n_slots; s++)
+        if (ew_slot_has_place(s))
+            s->t.data = ew_plan_address(p, s->region, ew_plan_offset(p, s));
 }
 
 /* A call's packed weights may be written; those that are given are not. */
@@ -82,8 +81,8 @@ static ew_err bind_step(struct ew_plan *p, struct ew_step *s)
         ew_plan_bind_host_step(p, s);
     if (s->scratch >= 0)
         c->scratch = ew_plan_buffer_address(p, s->scratch);
-    if (s->aux >= 0 && !s->host)
-        c->aux = ew_plan_buffer_address(p, s->aux);
+    if (s->node >= 0 && !s->host)
+        c->aux = p->aux[s->node].t.data;
     ew_plan_bind_groups(p, s);
     if (s->kernel.state)
         c->state = ew_plan_address(p, EW_REGION_STATES, s->state_at);

@@ -22,6 +22,13 @@ static bool owns_data(const struct ew_slot *s)
     return s->buffer < 0 && s->t.data;
 }
 
+/* Its buffer, which it shares, lives as long as it does. */
+static void extend(struct ew_plan *p, const struct ew_slot *s)
+{
+    struct ew_buffer *b = &p->buffers[s->buffer];
+    b->last = s->last > b->last ? s->last : b->last;
+}
+
 /* Lets `to` take over the buffer of `from`, where nobody reads that after `step` (-1: or reads the
  * same there). */
 static void take_over(struct ew_plan *p, const struct ew_slot *from, struct ew_slot *to, int step)
@@ -29,11 +36,10 @@ static void take_over(struct ew_plan *p, const struct ew_slot *from, struct ew_s
     if (from->buffer < 0 || to->buffer >= 0 || to->first < 0 || to->no_storage ||
         ew_tensor_bytes(&from->t) != ew_tensor_bytes(&to->t))
         return;
-    struct ew_buffer *b = &p->buffers[from->buffer];
-    if (step >= 0 && b->last != step)
+    if (step >= 0 && p->buffers[from->buffer].last != step)
         return;
     to->buffer = from->buffer;
-    b->last = to->last > b->last ? to->last : b->last;
+    extend(p, to);
 }
 
 /* out[0] in place of in[0], where the operator allows it; views always. */
@@ -73,6 +79,21 @@ ew_err ew_plan_own_buffer(struct ew_plan *p, struct ew_slot *s)
     return ew_plan_buffer_new(p, ew_tensor_bytes(&s->t), s->first, s->last, &s->buffer);
 }
 
+/* Gives an input of a concatenation its place in the whole, which gets its memory now if it has
+ * none. */
+static ew_err place_part(struct ew_plan *p, int value, struct ew_slot *part, struct ew_slot *whole)
+{
+    const struct ew_node *n = &p->g->nodes[p->joined[value]];
+    if (whole->first > part->first)
+        whole->first = part->first;
+    EW_TRY(ew_plan_own_buffer(p, whole));
+    part->buffer = whole->buffer;
+    for (int i = 0; n->in[i] != value; i++)
+        part->at += (size_t)ew_plan_channels(p, n->in[i]) * sizeof(float);
+    extend(p, part);
+    return EW_OK;
+}
+
 /* Gradients get their memory where they are first written. */
 static ew_err make_gradient_buffers(struct ew_plan *p, const struct ew_step *s, int step)
 {
@@ -82,7 +103,7 @@ static ew_err make_gradient_buffers(struct ew_plan *p, const struct ew_step *s, 
     for (int i = 0; i < s->call.n_in; i++) {
         const int v = p->g->nodes[s->node].in[i];
         if (s->call.din[i] && p->joined[v] == s->node)
-            EW_TRY(ew_plan_place_part(p, v, &p->grads[v], slot_of(s->call.dout[0])));
+            EW_TRY(place_part(p, v, &p->grads[v], slot_of(s->call.dout[0])));
         else if (s->call.din[i])
             EW_TRY(ew_plan_own_buffer(p, slot_of(s->call.din[i])));
     }
@@ -112,11 +133,12 @@ ew_err ew_plan_make_buffers(struct ew_plan *p)
         share_residual(p, s, k);
         if (s->call.out_step) {
             const int v = g->nodes[s->node].out[0], whole = g->nodes[p->joined[v]].out[0];
-            EW_TRY(ew_plan_place_part(p, v, &p->values[v], &p->values[whole]));
+            EW_TRY(place_part(p, v, &p->values[v], &p->values[whole]));
         }
         for (int i = 0; i < s->call.n_out; i++)
             if (s->call.out[i])
                 EW_TRY(ew_plan_own_buffer(p, slot_of(s->call.out[i])));
+        EW_TRY(ew_plan_own_buffer(p, &p->aux[s->node]));
     }
     return EW_OK;
 }

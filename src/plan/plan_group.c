@@ -92,12 +92,6 @@ int ew_plan_source(const struct ew_plan *p, int value)
                : value;
 }
 
-bool ew_plan_is_fused_into_reader(const struct ew_plan *p, int node)
-{
-    const struct ew_node *n = &p->g->nodes[node];
-    return n->n_out > 0 && n->out[0] >= 0 && p->values[n->out[0]].no_storage;
-}
-
 /* ---- What they mean for a step ---- */
 
 static const struct ew_group_step *step_of(const struct ew_plan *p, const struct ew_member *m)
@@ -176,64 +170,36 @@ ew_err ew_plan_play_roles(struct ew_plan *p, int node, enum ew_phase phase, stru
     return play_taken(p, node, phase, DEPTH, c);
 }
 
-ew_err ew_plan_take_groups(struct ew_plan *p, int node, enum ew_phase phase,
-                           struct ew_kernel *kernel, struct ew_call *c)
+ew_err ew_plan_take_groups(struct ew_plan *p, int node, enum ew_phase phase, unsigned roles,
+                           struct ew_call *c)
 {
-    const unsigned before = c->roles;
     for (int i = p->member_of[node]; i >= 0; i = p->members[i].next) {
         const struct ew_member *m = &p->members[i];
         const struct ew_group_step *s = step_of(p, m);
-        if (p->taken[m->group] || m->step != 0 || s->phase != phase || (s->role & ~kernel->roles))
+        if (p->taken[m->group] || m->step != 0 || s->phase != phase || (s->role & ~roles))
             continue;
         take(p, m->group);
         EW_TRY(play(p, s, DEPTH, c));
     }
-    return c->roles == before ? EW_OK : ew_plan_same_kernel(p, node, phase, c, kernel);
+    return EW_OK;
 }
 
 /* ---- Memory ---- */
 
-static void extend(struct ew_buffer *b, int step)
+ew_err ew_plan_share_buffer(struct ew_plan *p)
 {
-    b->first = step < b->first ? step : b->first;
-    b->last = step > b->last ? step : b->last;
-}
-
-static void extend_call(struct ew_plan *p, const struct ew_call *c, int step)
-{
-    for (int i = 0; i < c->n_fused; i++) {
-        struct ew_node_call *o = ew_plan_fused_call(c, i);
-        for (int k = 0; k < o->n_slots; k++)
-            ew_plan_touch(o->slots[k], step);
-        if (o->node >= 0 && p->node_aux[o->node] >= 0)
-            extend(&p->buffers[p->node_aux[o->node]], step);
-        extend_call(p, &o->call, step);
-    }
-}
-
-/* The buffer that a step shares with others of its group, which begins with the first of them. */
-static ew_err share(struct ew_plan *p, struct ew_step *s, int step)
-{
+    const int step = p->n_steps - 1;
+    struct ew_step *s = &p->steps[step];
     for (int i = first_taken(p, s->node, s->phase); i >= 0;
          i = next_taken(p, p->members[i].next, s->phase)) {
-        const int group = p->members[i].group;
-        const size_t bytes = p->groups.groups[group].shared;
+        int *shared = &p->shared[p->members[i].group];
+        const size_t bytes = p->groups.groups[p->members[i].group].shared;
         if (bytes == 0)
             continue;
-        if (p->shared[group] < 0)
-            EW_TRY(ew_plan_buffer_new(p, bytes, step, step, &p->shared[group]));
-        extend(&p->buffers[p->shared[group]], step);
-        s->shared = p->shared[group];
-    }
-    return EW_OK;
-}
-
-ew_err ew_plan_extend_groups(struct ew_plan *p)
-{
-    for (int k = 0; k < p->n_steps; k++) {
-        extend_call(p, &p->steps[k].call, k);
-        if (p->steps[k].node >= 0)
-            EW_TRY(share(p, &p->steps[k], k));
+        if (*shared < 0) /* it begins with the first of them */
+            EW_TRY(ew_plan_buffer_new(p, bytes, step, step, shared));
+        p->buffers[*shared].last = step;
+        s->shared = *shared;
     }
     return EW_OK;
 }
@@ -242,8 +208,8 @@ static void bind_calls(struct ew_plan *p, const struct ew_call *c)
 {
     for (int i = 0; i < c->n_fused; i++) {
         struct ew_node_call *o = ew_plan_fused_call(c, i);
-        if (o->node >= 0 && p->node_aux[o->node] >= 0)
-            o->call.aux = ew_plan_buffer_address(p, p->node_aux[o->node]);
+        if (o->node >= 0)
+            o->call.aux = p->aux[o->node].t.data;
         bind_calls(p, &o->call);
     }
 }
@@ -257,28 +223,9 @@ void ew_plan_bind_groups(struct ew_plan *p, struct ew_step *s)
 
 /* ---- Concatenations ---- */
 
-static int64_t channels(const struct ew_plan *p, int value)
-{
-    const struct ew_shape *s = &p->g->values[value].t.shape;
-    return s->dim[s->rank - 1];
-}
-
 int64_t ew_plan_out_step(const struct ew_plan *p, int value)
 {
-    return value >= 0 && p->joined[value] >= 0 ? channels(p, p->g->nodes[p->joined[value]].out[0])
-                                               : 0;
-}
-
-ew_err ew_plan_place_part(struct ew_plan *p, int value, struct ew_slot *part, struct ew_slot *whole)
-{
-    const struct ew_node *n = &p->g->nodes[p->joined[value]];
-    if (whole->first > part->first)
-        whole->first = part->first;
-    EW_TRY(ew_plan_own_buffer(p, whole));
-    part->buffer = whole->buffer;
-    for (int i = 0; n->in[i] != value; i++)
-        part->at += (size_t)channels(p, n->in[i]) * sizeof(float);
-    struct ew_buffer *b = &p->buffers[part->buffer];
-    b->last = part->last > b->last ? part->last : b->last;
-    return EW_OK;
+    return value >= 0 && p->joined[value] >= 0
+               ? ew_plan_channels(p, p->g->nodes[p->joined[value]].out[0])
+               : 0;
 }

@@ -8,8 +8,9 @@
 #include "plan/plan.h"
 #include "plan/strategy.h"
 
-/* When a step runs, where the batch is split into parts. */
-enum ew_when { EW_WHEN_ALWAYS, EW_WHEN_FIRST_PART, EW_WHEN_LAST_PART };
+/* Parts of a batch that is run in several: they differ in the steps that are left out. */
+enum ew_part { EW_PART_FIRST, EW_PART_MIDDLE, EW_PART_LAST, EW_PART_KINDS };
+#define EW_EVERY_PART ((1u << EW_PART_KINDS) - 1)
 
 /* The blocks of a plan's memory, each of the device or of the host. */
 enum ew_region {
@@ -29,20 +30,12 @@ struct ew_block {
     bool given; /* it is not the plan's */
 };
 
-/* Where something lies on the device. */
-struct ew_place {
-    struct ew_memory *memory;
-    size_t at, bytes;
-    bool floats; /* the host has it as float32, the device in its storage type */
-};
-
 /* What a host step copies between the device and its own memory. */
 struct ew_copy {
-    const struct ew_slot *slot; /* NULL: the step's aux */
-    void **data;                /* what of the host's call points to it */
-    size_t host_at;             /* in EW_REGION_STAGING */
-    bool in, out;               /* before the step to the host, after it back */
-    struct ew_place place;      /* when memory is there; before that, bytes on the host */
+    const struct ew_slot *slot;
+    void **data;    /* what of the host's call points to it */
+    size_t host_at; /* in EW_REGION_STAGING */
+    bool in, out;   /* before the step to the host, after it back */
 };
 
 /* A step that the device has no kernel for: it runs on the host, on copies (host_step.c). */
@@ -60,9 +53,8 @@ struct ew_step {
     bool weights_released; /* what it has packed is released: it cannot pack again */
     int node;              /* of the graph, or -1 */
     enum ew_phase phase;
-    enum ew_when when;
+    unsigned parts;             /* bit i: it runs in those of kind i (enum ew_part) */
     int scratch;                /* buffer, or -1 */
-    int aux;                    /* buffer, or -1 */
     size_t state_at, packed_at; /* where the kernel's own memory begins in its blocks */
     int shared;                 /* buffer of its fused group, or -1 */
     struct ew_host_step *host;  /* NULL: it runs on the device */
@@ -129,9 +121,6 @@ struct ew_fused_backward {
     bool elsewhere;  /* another node's backward does it as well */
 };
 
-/* Which part of a batch is run: they differ in the steps that are left out. */
-enum ew_part { EW_PART_FIRST, EW_PART_MIDDLE, EW_PART_LAST, EW_PART_KINDS };
-
 /* A node's step in a fused group. */
 struct ew_member {
     int group, step;
@@ -148,15 +137,14 @@ struct ew_node_call {
 };
 
 struct ew_plan {
-    struct ew_graph *g;      /* at the batch of one part */
     struct ew_graph *source; /* the caller's */
-    struct ew_graph *clone;  /* its copy, where another graph runs than it is; else NULL */
+    struct ew_graph *g;      /* that runs, at the batch of one part: the caller's, or a copy */
     struct ew_plan_opts opts;
     struct ew_backend *be;
     struct ew_backend *host; /* where nodes run that `be` has no kernel for; `be` itself, where that
                               * shares the host's memory */
     bool *on_host;           /* by node */
-    struct ew_cost *costs;   /* by node, where types are narrowed: of the graph as it was */
+    struct ew_cost *costs;   /* by node, before types are narrowed: operators know it of one type */
     struct ew_strategy strategy;
     struct ew_arena arena; /* steps' pointer lists */
     struct ew_slot *slots; /* all of them, n_values of each kind: */
@@ -164,13 +152,13 @@ struct ew_plan {
     struct ew_slot *recompute;               /* values computed a second time in backward */
     struct ew_slot *state[EW_UPDATE_STATES]; /* optimiser's, by parameter */
     struct ew_slot *kept, *rounded;          /* of weights that steps see rounded */
+    struct ew_slot *aux;                     /* by node: what its forward leaves for its backward */
     int n_slots;
     struct ew_tensor *batch_inputs; /* the caller's view of the inputs: whole batches */
     struct ew_step *steps;
     int n_steps, cap_steps;
     struct ew_buffer *buffers;
     int n_buffers, cap_buffers;
-    int *node_aux;               /* buffer of a node's aux, or -1 */
     int *node_step;              /* by node: its (first) forward step, or -1 */
     struct ew_reading *reading;  /* by value: who of the needed nodes reads it */
     bool *keep;                  /* by value: backward may read it where forward left it */
@@ -182,23 +170,21 @@ struct ew_plan {
     struct ew_member *members;   /* all steps of groups */
     int *member_of;              /* by node: its first of them, or -1 */
     struct ew_fused_backward *backward; /* by node: what taken groups mean for it */
-    int *joined; /* by value: the concatenation that it lies in from the beginning, or -1 */
-    double recompute_flops;
+    int *joined;     /* by value: the concatenation that it lies in from the beginning, or -1 */
     size_t released; /* bytes of the caller's weights */
     struct ew_plan_moved {
         const void *data;
         size_t bytes;
-    } * moved; /* weights that have moved from the source into the clone */
+    } * moved; /* weights that have moved from the source into the copy */
     int n_moved;
     bool backend_given;
     struct ew_block blocks[EW_REGIONS];
-    void *host_inputs;         /* of ew_backend_host_alloc, where the device has its own */
-    void *host_outputs;        /* likewise */
+    void *host_io; /* of ew_backend_host_alloc: inputs and outputs that are not the steps' own */
     struct ew_tensor *outputs; /* on the host, where the device's are not; else NULL */
     int output_sets;           /* of them after one another: as many runs may be under way */
     struct ew_ahead ahead;
-    struct ew_tensor *host_tensors; /* likewise, by slot, made when asked for */
-    struct ew_run_list lists[EW_PART_KINDS];
+    struct ew_tensor *host_tensors;          /* likewise, by slot, made when asked for */
+    struct ew_run_list lists[EW_PART_KINDS]; /* a batch that is run whole has the last alone */
     struct ew_pieces pieces;
     struct ew_run_params params;
 };
@@ -219,6 +205,12 @@ static inline bool ew_plan_is_remote(const struct ew_plan *p)
 static inline struct ew_call *ew_step_call(struct ew_step *s)
 {
     return s->host ? &s->host->call : &s->call;
+}
+
+/* True where the step reads what was packed before where that lies. */
+static inline bool ew_plan_uses_given(const struct ew_plan *p, const struct ew_step *s)
+{
+    return s->given && s->call.be == p->host;
 }
 
 /* True where steps may read the slot on the device. */
@@ -242,6 +234,12 @@ static inline void ew_plan_reserve_slot(struct ew_plan *p, enum ew_region region
     s->at = ew_plan_reserve(p, region, ew_tensor_bytes(&s->t));
 }
 
+/* Where a slot that has a place begins in the block of its region, when buffers have offsets. */
+static inline size_t ew_plan_offset(const struct ew_plan *p, const struct ew_slot *s)
+{
+    return s->at + (s->buffer >= 0 ? p->buffers[s->buffer].offset : 0);
+}
+
 /* Addresses, when memory is there. */
 static inline void *ew_plan_address(const struct ew_plan *p, enum ew_region region, size_t at)
 {
@@ -255,20 +253,17 @@ static inline void *ew_plan_buffer_address(const struct ew_plan *p, int buffer)
 
 /* Adds an empty step. */
 ew_err ew_plan_step_new(struct ew_plan *p, struct ew_step **out);
-/* plan_kernel.c: the kernel for a node's call: by measurement where there is a choice, else by
- * rules. */
-ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c,
-                           struct ew_kernel *out);
-/* The one of this name for the call, whose roles have changed. */
-ew_err ew_plan_same_kernel(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c,
-                           struct ew_kernel *kernel);
-/* Gives the last step its kernel, and that its memory. */
-ew_err ew_plan_set_kernel(struct ew_plan *p, const struct ew_kernel *k);
+/* plan_kernel.c: gives a node's call its roles in fused groups and its kernel: by measurement where
+ * there is a choice, else by rules. */
+ew_err ew_plan_choose_kernel(struct ew_plan *p, enum ew_phase phase, struct ew_node_call *c,
+                             struct ew_kernel *out);
+/* Adds the step of such a call, with the memory that its kernel needs. */
+ew_err ew_plan_add_call(struct ew_plan *p, enum ew_phase phase, const struct ew_node_call *c,
+                        const struct ew_kernel *k);
+/* Notes that a step does the call, and with it those of other nodes. */
+void ew_plan_touch_call(const struct ew_node_call *c, int step);
 /* Adds a buffer that is needed from step `first` to step `last`. */
 ew_err ew_plan_buffer_new(struct ew_plan *p, size_t size, int first, int last, int *out);
-/* True where the step reads what was packed before where that lies. */
-bool ew_plan_uses_given(const struct ew_plan *p, const struct ew_step *s);
-
 /* plan_buffers.c: notes that step `step` touches the slot. */
 void ew_plan_touch(struct ew_slot *s, int step);
 static inline bool ew_plan_has_data(const struct ew_plan *p, int value)
@@ -329,12 +324,10 @@ void ew_plan_bind_host_step(struct ew_plan *p, struct ew_step *s);
 
 /* narrow.c: true where the device stores activations in another type than the graph has. */
 bool ew_plan_is_narrow(const struct ew_plan *p);
-/* There, gives the values of p->clone the types that the device stores them in. */
+/* There, gives the values of the copy the types that the device stores them in. */
 ew_err ew_plan_narrow(struct ew_plan *p);
-/* What a node costs; operators know that of values of one type. */
-void ew_plan_node_cost(const struct ew_plan *p, int node, struct ew_cost *out);
-/* True where the host has the slot's contents as float32 and the device does not. */
-bool ew_plan_converts(const struct ew_plan *p, const struct ew_slot *s);
+/* The type that the host has the slot's contents in. */
+enum ew_dtype ew_plan_host_type(const struct ew_plan *p, const struct ew_slot *s);
 /* A tensor as the host sees it; of those with data, as they are. */
 struct ew_tensor ew_plan_host_view(const struct ew_plan *p, const struct ew_tensor *t);
 /* A call on such tensors, before memory is there: to ask the host for kernels and sizes. */
@@ -352,10 +345,10 @@ static inline bool ew_plan_changes_weight(const struct ew_plan *p, int value)
 
 /* residency.c: which weights the device needs a copy of, and where. */
 void ew_plan_place_weights(struct ew_plan *p);
-/* Where a slot's contents lie on the device; false where they do not. */
-bool ew_plan_locate(const struct ew_plan *p, const struct ew_slot *s, struct ew_place *out);
-ew_err ew_place_read(const struct ew_place *p, void *to);
-ew_err ew_place_write(const struct ew_place *p, const void *from);
+/* Between a slot on the device and the host, and the bytes that the host has of it. */
+ew_err ew_plan_read_slot(const struct ew_plan *p, const struct ew_slot *s, void *to);
+ew_err ew_plan_write_slot(const struct ew_plan *p, const struct ew_slot *s, const void *from);
+size_t ew_plan_host_bytes(const struct ew_plan *p, const struct ew_slot *s);
 /* Bytes of the steps' block: of this plan's, and of those that it is lent to. */
 static inline size_t ew_plan_whole_block(const struct ew_plan *p)
 {
@@ -363,7 +356,6 @@ static inline size_t ew_plan_whole_block(const struct ew_plan *p)
     return own > p->opts.lend_bytes ? own : p->opts.lend_bytes;
 }
 
-ew_err ew_plan_read_slot(const struct ew_plan *p, const struct ew_slot *s, void *to);
 /* The host's view of inputs and outputs. */
 ew_err ew_plan_make_views(struct ew_plan *p, const struct ew_graph *g);
 /* Before and after the steps of a part, without waiting: inputs to the device, outputs from it into
@@ -386,10 +378,10 @@ void ew_plan_unload(struct ew_plan *p);
 /* True where the step runs in the last part of a batch, or in its only one. */
 bool ew_plan_runs_last(const struct ew_plan *p, const struct ew_step *s);
 /* What ends every run: the parts before the last, and the last one's inputs; a segment of the last
- * one's list; and after that the outputs, with the mean of all parts' losses. */
+ * one's list, with its steps' durations where `ns` is; and after that the outputs, with the mean of
+ * all parts' losses. */
 ew_err ew_plan_run_first_parts(struct ew_plan *p, double *loss);
-struct ew_run_list *ew_plan_last_list(struct ew_plan *p);
-ew_err ew_plan_run_segment(struct ew_plan *p, const struct ew_segment *s);
+ew_err ew_plan_run_segment(struct ew_plan *p, const struct ew_segment *s, int64_t *ns);
 ew_err ew_plan_end_run(struct ew_plan *p, double loss);
 
 /* pack_weights.c: large weights that the caller gives up become the plan's own, so that passes may
@@ -404,29 +396,30 @@ ew_err ew_plan_pack(struct ew_plan *p);
 ew_err ew_plan_find_groups(struct ew_plan *p);
 /* Gives the call its roles in the groups that are taken. */
 ew_err ew_plan_play_roles(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c);
-/* And takes the groups that are up to the node's kernel, where that can; the kernel becomes the
- * same one with those roles. */
-ew_err ew_plan_take_groups(struct ew_plan *p, int node, enum ew_phase phase,
-                           struct ew_kernel *kernel, struct ew_call *c);
+/* And takes the groups that are up to the node's kernel, where that can play these roles. */
+ew_err ew_plan_take_groups(struct ew_plan *p, int node, enum ew_phase phase, unsigned roles,
+                           struct ew_call *c);
+/* The buffer that the last step shares with others of its group. */
+ew_err ew_plan_share_buffer(struct ew_plan *p);
 /* The i-th call of another node that the step of this call does as well. */
 static inline struct ew_node_call *ew_plan_fused_call(const struct ew_call *c, int i)
 {
     return (struct ew_node_call *)(void *)c->fused[i].call; /* its first member */
 }
 
-/* When all steps are there: what their groups' other calls read lives as long. */
-ew_err ew_plan_extend_groups(struct ew_plan *p);
-/* When memory is there: the same calls get theirs. */
+/* When memory is there: these calls get theirs. */
 void ew_plan_bind_groups(struct ew_plan *p, struct ew_step *s);
 /* The value that must be there for `value` to be read: itself, or what its reader makes it from. */
 int ew_plan_source(const struct ew_plan *p, int value);
-/* True where the node's output gets no memory, for its reader makes it. */
-bool ew_plan_is_fused_into_reader(const struct ew_plan *p, int node);
+/* Length of the last axis. */
+static inline int64_t ew_plan_channels(const struct ew_plan *p, int value)
+{
+    const struct ew_shape *s = &p->g->values[value].t.shape;
+    return s->dim[s->rank - 1];
+}
+
 /* What a step that makes `value` gets as out_step. */
 int64_t ew_plan_out_step(const struct ew_plan *p, int value);
-/* Gives a part its place in the whole, which gets its memory now if it has none. */
-ew_err ew_plan_place_part(struct ew_plan *p, int value, struct ew_slot *part,
-                          struct ew_slot *whole);
 
 /* Whether an operator's backward, which saves these (enum ew_op_saves), reads in[i]. */
 bool ew_plan_reads_input(unsigned saved, int i);

@@ -12,11 +12,11 @@ int ew_plan_step_count(const struct ew_plan *p)
 }
 
 /* Both ways, each run. */
-static size_t copied_bytes(const struct ew_host_step *h)
+static size_t copied_bytes(const struct ew_plan *p, const struct ew_host_step *h)
 {
     size_t bytes = 0;
-    for (int i = 0; i < h->n_copies; i++)
-        bytes += h->copies[i].place.bytes * (size_t)(h->copies[i].in + h->copies[i].out);
+    for (const struct ew_copy *c = h->copies; c < h->copies + h->n_copies; c++)
+        bytes += ew_plan_host_bytes(p, c->slot) * (size_t)(c->in + c->out);
     return bytes;
 }
 
@@ -41,16 +41,14 @@ void ew_plan_step_info(const struct ew_plan *p, int step, struct ew_step_info *o
                                  .recompute = s->call.recompute};
     if (s->host) {
         out->on_host = true;
-        out->copied_bytes = copied_bytes(s->host);
+        out->copied_bytes = copied_bytes(p, s->host);
         out->copy_ns = s->host->copy_ns;
     }
     if (s->node < 0)
         return;
-    struct ew_cost cost;
-    ew_plan_node_cost(p, s->node, &cost);
     out->op = p->g->nodes[s->node].op->name;
     out->act = fused_act(&p->g->nodes[s->node]);
-    out->flops = (double)cost.flops * (s->phase == EW_PHASE_BACKWARD ? 2 : 1);
+    out->flops = (double)p->costs[s->node].flops * (s->phase == EW_PHASE_BACKWARD ? 2 : 1);
     if (s->call.n_out && s->call.out[0])
         out->out = s->call.out[0]->shape;
 }
@@ -160,16 +158,18 @@ void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
                                   .slower = p->strategy.slower,
                                   .split_changes_statistics =
                                       p->strategy.parts > 1 && has_batch_statistics(p->g)};
+    double again = 0;
     for (int k = 0; k < p->n_steps; k++) {
         const struct ew_step *s = &p->steps[k];
+        again += s->call.recompute ? (double)p->costs[s->node].flops : 0;
         out->packed_bytes += ew_align_up(s->kernel.packed);
         out->host_steps += s->host != NULL;
-        out->copied_bytes += s->host ? copied_bytes(s->host) : 0;
+        out->copied_bytes += s->host ? copied_bytes(p, s->host) : 0;
     }
     for (int i = 0; i < p->n_buffers; i++)
         out->unshared_bytes += ew_align_up(p->buffers[i].size);
     out->weight_bytes =
-        graph_weights(p->source) - p->released + (p->clone ? p->clone->arena.used : 0);
+        graph_weights(p->source) - p->released + (p->g != p->source ? p->g->arena.used : 0);
     for (int i = 0; i < p->g->n_values; i++) {
         const struct ew_value *v = &p->g->values[i];
         if (v->kind == EW_VALUE_PARAM && p->grads[i].buffer >= 0)
@@ -182,12 +182,9 @@ void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
     for (int i = 0; i < p->g->n_inputs && p->strategy.parts > 1; i++)
         out->arena_bytes += ew_tensor_bytes(&p->batch_inputs[i]);
     double flops = 0;
-    for (int k = 0; k < p->g->n_nodes; k++) {
-        struct ew_cost cost;
-        ew_plan_node_cost(p, k, &cost);
-        flops += (double)cost.flops;
-    }
-    out->recompute_share = flops > 0 ? p->recompute_flops / flops : 0;
+    for (int k = 0; k < p->g->n_nodes; k++)
+        flops += (double)p->costs[k].flops;
+    out->recompute_share = flops > 0 ? again / flops : 0;
 }
 
 struct ew_plan_given ew_plan_lend(const struct ew_plan *p)

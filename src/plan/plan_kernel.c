@@ -42,42 +42,50 @@ static ew_err nothing(const struct ew_call *c)
     return EW_OK;
 }
 
-ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c,
-                           struct ew_kernel *out)
+/* The one of these for the node: of the name that was given, or the best. */
+static ew_err pick(struct ew_plan *p, int node, const struct ew_kernel_query *query,
+                   const struct ew_kernel *offers, int n, int *best)
 {
-    struct ew_kernel offers[EW_OFFERS];
-    int n;
-    *out = (struct ew_kernel){.name = "empty", .run = nothing};
-    if (ew_call_is_empty(c)) {
-        c->be = p->be;
-        return EW_OK;
-    }
-    struct ew_kernel_query query = {.op = p->g->nodes[node].op, .phase = phase, .c = c};
-    EW_TRY(find_kernels(p, node, &query, c, offers, &n));
     const struct ew_plan_given *given = p->opts.given;
     const char *wanted = given && given->kernels ? given->kernels[node] : NULL;
-    int best = wanted ? find_named(offers, n, wanted) : -1;
-    if (best < 0) {
-        best = 0;
-        if (p->opts.tuner && !p->opts.dry && c->n_fused == 0)
-            EW_TRY(ew_tuner_pick(p->opts.tuner, query.be == p->host ? p->host : p->be, &query,
-                                 offers, n, &best));
-    }
-    *out = offers[best];
-    return EW_OK;
+    *best = wanted ? find_named(offers, n, wanted) : -1;
+    if (*best >= 0)
+        return EW_OK;
+    *best = 0;
+    return p->opts.tuner && !p->opts.dry && query->c->n_fused == 0
+               ? ew_tuner_pick(p->opts.tuner, query->be == p->host ? p->host : p->be, query, offers,
+                               n, best)
+               : EW_OK;
 }
 
-ew_err ew_plan_same_kernel(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c,
-                           struct ew_kernel *kernel)
+ew_err ew_plan_choose_kernel(struct ew_plan *p, enum ew_phase phase, struct ew_node_call *nc,
+                             struct ew_kernel *out)
 {
+    const struct ew_node *node = &p->g->nodes[nc->node];
+    struct ew_call *c = &nc->call;
+    struct ew_kernel_query query = {.op = node->op, .phase = phase, .c = c};
     struct ew_kernel offers[EW_OFFERS];
-    struct ew_kernel_query query = {.op = p->g->nodes[node].op, .phase = phase, .c = c};
-    int n;
-    EW_TRY(find_kernels(p, node, &query, c, offers, &n));
-    const int same = find_named(offers, n, kernel->name);
-    EW_CHECK(same >= 0, EW_ERR_INTERNAL, "node %s: kernel %s cannot do what it has offered",
-             c->name, kernel->name);
-    *kernel = offers[same];
+    int n, best;
+    c->out_step = c->recompute || node->n_out == 0 ? 0 : ew_plan_out_step(p, node->out[0]);
+    EW_TRY(ew_plan_play_roles(p, nc->node, phase, c));
+    *out = (struct ew_kernel){.name = "empty", .run = nothing};
+    c->be = p->be;
+    if (ew_call_is_empty(c))
+        return EW_OK;
+    EW_TRY(find_kernels(p, nc->node, &query, c, offers, &n));
+    EW_TRY(pick(p, nc->node, &query, offers, n, &best));
+    *out = offers[best];
+    const unsigned roles = c->roles;
+    if (!c->recompute)
+        EW_TRY(ew_plan_take_groups(p, nc->node, phase, out->roles, c));
+    if (c->roles == roles)
+        return EW_OK;
+    query.c = c;
+    EW_TRY(find_kernels(p, nc->node, &query, c, offers, &n)); /* the same one, with more to do */
+    best = find_named(offers, n, out->name);
+    EW_CHECK(best >= 0, EW_ERR_INTERNAL, "node %s: kernel %s cannot do what it has offered",
+             c->name, out->name);
+    *out = offers[best];
     return EW_OK;
 }
 
@@ -90,11 +98,6 @@ static const void *find_packed(const struct ew_plan *p, int node, const struct e
         if (given->packed[i].bytes == k->packed && strcmp(given->packed[i].kernel, k->name) == 0)
             return given->packed[i].data;
     return NULL;
-}
-
-bool ew_plan_uses_given(const struct ew_plan *p, const struct ew_step *s)
-{
-    return s->given && (!ew_plan_is_remote(p) || ew_plan_step_on_host(p, s));
 }
 
 /* No kernel may read weights that are not there. */
@@ -111,17 +114,31 @@ static ew_err check_absent(const struct ew_plan *p, const struct ew_step *s)
     return EW_OK;
 }
 
-ew_err ew_plan_set_kernel(struct ew_plan *p, const struct ew_kernel *k)
+void ew_plan_touch_call(const struct ew_node_call *c, int step)
 {
-    const int step = p->n_steps - 1;
-    struct ew_step *s = &p->steps[step];
-    const bool on_host = ew_plan_step_on_host(p, s);
+    for (int i = 0; i < c->n_slots; i++)
+        ew_plan_touch(c->slots[i], step);
+    for (int i = 0; i < c->call.n_fused; i++)
+        ew_plan_touch_call(ew_plan_fused_call(&c->call, i), step);
+}
+
+ew_err ew_plan_add_call(struct ew_plan *p, enum ew_phase phase, const struct ew_node_call *c,
+                        const struct ew_kernel *k)
+{
+    const int step = p->n_steps;
+    struct ew_step *s;
+    EW_TRY(ew_plan_step_new(p, &s));
+    s->node = c->node;
+    s->phase = phase;
+    s->call = c->call;
     s->kernel = *k;
+    const bool on_host = ew_plan_step_on_host(p, s);
     if (k->scratch && !on_host)
         EW_TRY(ew_plan_buffer_new(p, k->scratch, step, step, &s->scratch));
     s->state_at = ew_plan_reserve(p, EW_REGION_STATES, k->state);
-    s->given = s->node >= 0 && s->phase == EW_PHASE_FORWARD ? find_packed(p, s->node, k) : NULL;
+    s->given = phase == EW_PHASE_FORWARD ? find_packed(p, s->node, k) : NULL;
     s->packed_at = ew_plan_reserve(p, on_host ? EW_REGION_HOST_PACKED : EW_REGION_PACKED,
                                    ew_plan_uses_given(p, s) ? 0 : k->packed);
-    return s->node >= 0 ? check_absent(p, s) : EW_OK;
+    EW_TRY(ew_plan_share_buffer(p));
+    return check_absent(p, s);
 }

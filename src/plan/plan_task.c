@@ -8,13 +8,13 @@
  * A batch in parts is rounded before its first part and restored after its last. */
 #include "plan/plan_impl.h"
 
-static ew_err add_task(struct ew_plan *p, enum ew_task task, enum ew_when when,
+static ew_err add_task(struct ew_plan *p, enum ew_task task, unsigned parts,
                        const struct ew_call *call)
 {
     struct ew_step *s;
     EW_TRY(ew_plan_step_new(p, &s));
     s->phase = task == EW_TASK_CLEAR || task == EW_TASK_SEED ? EW_PHASE_BACKWARD : EW_PHASE_UPDATE;
-    s->when = when;
+    s->parts = parts;
     s->call = *call;
     s->call.be = p->be;
     if (ew_backend_task(p->be, task, &p->opts.optimizer, &s->kernel))
@@ -35,7 +35,7 @@ ew_err ew_plan_write_gradient(struct ew_plan *p, enum ew_task task, int value)
     /* Parameter gradients are summed over the parts of a batch. */
     const bool param = p->g->values[value].kind == EW_VALUE_PARAM;
     ew_plan_touch(&p->grads[value], p->n_steps);
-    return add_task(p, task, param ? EW_WHEN_FIRST_PART : EW_WHEN_ALWAYS, &call);
+    return add_task(p, task, param ? 1u << EW_PART_FIRST : EW_EVERY_PART, &call);
 }
 
 /* ---- Updates ---- */
@@ -66,7 +66,7 @@ ew_err ew_plan_add_update(struct ew_plan *p, int value)
     struct ew_call call;
     ew_plan_touch(&p->grads[value], p->n_steps);
     EW_TRY(ew_plan_update_call(p, value, &call));
-    return add_task(p, EW_TASK_UPDATE, EW_WHEN_LAST_PART, &call);
+    return add_task(p, EW_TASK_UPDATE, 1u << EW_PART_LAST, &call);
 }
 
 /* ---- Rounded weights ---- */
@@ -94,7 +94,7 @@ static ew_err add_round(struct ew_plan *p, const struct ew_rounded_value *r, enu
     ew_plan_touch(&p->values[r->value], p->n_steps);
     const struct ew_call call = {
         .name = p->g->values[r->value].name, .attr = how, .n_in = EW_ROUND_INPUTS, .in = in};
-    return add_task(p, task, task == EW_TASK_ROUND ? EW_WHEN_FIRST_PART : EW_WHEN_LAST_PART, &call);
+    return add_task(p, task, 1u << (task == EW_TASK_ROUND ? EW_PART_FIRST : EW_PART_LAST), &call);
 }
 
 ew_err ew_plan_add_rounding(struct ew_plan *p, enum ew_task task)

@@ -9,35 +9,28 @@
 
 #include "plan/plan_impl.h"
 
-bool ew_plan_locate(const struct ew_plan *p, const struct ew_slot *s, struct ew_place *out)
+size_t ew_plan_host_bytes(const struct ew_plan *p, const struct ew_slot *s)
 {
-    if (!ew_slot_has_place(s))
-        return false;
-    out->memory = p->blocks[s->region].memory;
-    out->at = s->at + (s->buffer >= 0 ? p->buffers[s->buffer].offset : 0);
-    out->floats = ew_plan_converts(p, s);
-    out->bytes =
-        (size_t)ew_tensor_count(&s->t) * (out->floats ? sizeof(float) : ew_dtype_size(s->t.dtype));
-    return true;
-}
-
-ew_err ew_place_read(const struct ew_place *p, void *to)
-{
-    return p->floats ? ew_backend_read_floats(p->memory, p->at, to, p->bytes / sizeof(float))
-                     : ew_backend_read(p->memory, p->at, to, p->bytes);
-}
-
-ew_err ew_place_write(const struct ew_place *p, const void *from)
-{
-    return p->floats ? ew_backend_write_floats(p->memory, p->at, from, p->bytes / sizeof(float))
-                     : ew_backend_write(p->memory, p->at, from, p->bytes);
+    return (size_t)ew_tensor_count(&s->t) * ew_dtype_size(ew_plan_host_type(p, s));
 }
 
 ew_err ew_plan_read_slot(const struct ew_plan *p, const struct ew_slot *s, void *to)
 {
-    struct ew_place place;
-    EW_CHECK(ew_plan_locate(p, s, &place), EW_ERR_INTERNAL, "a value has no memory to read");
-    return ew_place_read(&place, to);
+    struct ew_memory *m = p->blocks[s->region].memory;
+    const size_t at = ew_plan_offset(p, s);
+    EW_CHECK(ew_slot_has_place(s), EW_ERR_INTERNAL, "a value has no memory to read");
+    return ew_plan_host_type(p, s) != s->t.dtype
+               ? ew_backend_read_floats(m, at, to, (size_t)ew_tensor_count(&s->t))
+               : ew_backend_read(m, at, to, ew_tensor_bytes(&s->t));
+}
+
+ew_err ew_plan_write_slot(const struct ew_plan *p, const struct ew_slot *s, const void *from)
+{
+    struct ew_memory *m = p->blocks[s->region].memory;
+    const size_t at = ew_plan_offset(p, s);
+    return ew_plan_host_type(p, s) != s->t.dtype
+               ? ew_backend_write_floats(m, at, from, (size_t)ew_tensor_count(&s->t))
+               : ew_backend_write(m, at, from, ew_tensor_bytes(&s->t));
 }
 
 /* ---- Weights ---- */
@@ -76,10 +69,9 @@ ew_err ew_plan_pull(struct ew_plan *p)
 
 ew_err ew_plan_refresh(struct ew_plan *p)
 {
-    struct ew_place place;
     for (int i = 0; i < p->n_slots && ew_plan_is_remote(p); i++)
-        if (host_data(p, i) && ew_plan_locate(p, &p->slots[i], &place))
-            EW_TRY(ew_place_write(&place, host_data(p, i)));
+        if (host_data(p, i))
+            EW_TRY(ew_plan_write_slot(p, &p->slots[i], host_data(p, i)));
     EW_TRY(ew_plan_pack(p));
     return ew_backend_sync(p->be);
 }
@@ -97,8 +89,7 @@ static struct ew_tensor *host_tensor(struct ew_plan *p, const struct ew_slot *sl
         return t;
     void *data = t->data;
     *t = slot->t;
-    if (ew_plan_converts(p, slot))
-        t->dtype = EW_F32;
+    t->dtype = ew_plan_host_type(p, slot);
     t->data = data ? data : ew_arena_alloc(&p->arena, ew_tensor_bytes(t));
     return t->data && ew_plan_read_slot(p, slot, t->data) == EW_OK ? t : NULL;
 }
@@ -147,57 +138,45 @@ void ew_plan_bind_input(struct ew_plan *p, int i, void *data)
             p->values[v].t.data = data;
 }
 
-/* One block of the host's memory for all of n tensors that have no data. */
-static ew_err new_host_tensors(struct ew_plan *p, struct ew_tensor *t, int n, void **block)
+/* One block of the host's memory for all of n tensors that have no data, which the device copies
+ * from and to by itself. */
+static ew_err new_host_tensors(struct ew_plan *p, struct ew_tensor *t, int n)
 {
-    size_t bytes = 0, at = 0;
+    size_t bytes = 0;
     for (int i = 0; i < n; i++)
         bytes += t[i].data ? 0 : ew_align_up(ew_tensor_bytes(&t[i]));
-    EW_TRY(ew_fail_in(ew_backend_host_alloc(p->be, bytes + 1, block),
+    EW_TRY(ew_fail_in(ew_backend_host_alloc(p->be, bytes + 1, &p->host_io),
                       "inputs and outputs of graph %s", p->g->name));
-    memset(*block, 0, bytes + 1);
+    memset(p->host_io, 0, bytes + 1);
+    char *at = p->host_io;
     for (int i = 0; i < n; i++)
         if (!t[i].data) {
-            t[i].data = (char *)*block + at;
+            t[i].data = at;
             at += ew_align_up(ew_tensor_bytes(&t[i]));
         }
     return EW_OK;
 }
 
-/* Where steps read a part of the batch, or not the host's memory, the caller's inputs are apart. */
-static ew_err make_inputs(struct ew_plan *p, const struct ew_graph *g)
-{
-    const bool apart = (p->strategy.parts > 1 || ew_plan_is_remote(p)) && !p->opts.dry;
-    p->batch_inputs = ew_arena_array(&p->arena, (size_t)g->n_inputs + 1, sizeof(*p->batch_inputs));
-    EW_CHECK(p->batch_inputs, EW_ERR_MEMORY, "no memory for the inputs of graph %s", g->name);
-    for (int i = 0; i < g->n_inputs; i++) {
-        struct ew_tensor *t = &p->batch_inputs[i];
-        *t = g->values[g->inputs[i]].t;
-        t->data = apart ? NULL : p->values[p->g->inputs[i]].t.data;
-    }
-    return apart ? new_host_tensors(p, p->batch_inputs, g->n_inputs, &p->host_inputs) : EW_OK;
-}
-
-/* In memory that the device copies to by itself: one wait for all of them.  Two sets where two runs
- * may be under way. */
-static ew_err make_outputs(struct ew_plan *p)
-{
-    if (!ew_plan_is_remote(p))
-        return EW_OK;
-    const int n = p->g->n_outputs;
-    p->output_sets = ew_backend_overlaps(p->be) && p->strategy.parts == 1 ? 2 : 1;
-    p->outputs = ew_arena_array(&p->arena, (size_t)(p->output_sets * n) + 1, sizeof(*p->outputs));
-    EW_CHECK(p->outputs, EW_ERR_MEMORY, "no memory for the outputs of graph %s", p->g->name);
-    for (int i = 0; i < p->output_sets * n; i++)
-        p->outputs[i] = ew_plan_host_view(p, &p->g->values[p->g->outputs[i % n]].t);
-    return p->opts.dry ? EW_OK
-                       : new_host_tensors(p, p->outputs, p->output_sets * n, &p->host_outputs);
-}
-
+/* Where steps read a part of the batch, or not the host's memory, the caller's inputs are apart;
+ * so are outputs in the latter case, in two sets where two runs may be under way. */
 ew_err ew_plan_make_views(struct ew_plan *p, const struct ew_graph *g)
 {
-    EW_TRY(make_inputs(p, g));
-    return make_outputs(p);
+    const bool remote = ew_plan_is_remote(p), apart = remote || p->strategy.parts > 1;
+    const int n_in = g->n_inputs, n_out = p->g->n_outputs;
+    if (remote)
+        p->output_sets = ew_backend_overlaps(p->be) && p->strategy.parts == 1 ? 2 : 1;
+    const int n = n_in + p->output_sets * n_out;
+    struct ew_tensor *all = ew_arena_array(&p->arena, (size_t)n + 1, sizeof(*all));
+    EW_CHECK(all, EW_ERR_MEMORY, "no memory for inputs and outputs of graph %s", g->name);
+    for (int i = 0; i < n_in; i++) {
+        all[i] = g->values[g->inputs[i]].t;
+        all[i].data = apart ? NULL : p->values[p->g->inputs[i]].t.data;
+    }
+    for (int i = n_in; i < n; i++)
+        all[i] = ew_plan_host_view(p, &p->g->values[p->g->outputs[(i - n_in) % n_out]].t);
+    p->batch_inputs = all;
+    p->outputs = remote ? all + n_in : NULL;
+    return apart && !p->opts.dry ? new_host_tensors(p, all, n) : EW_OK;
 }
 
 ew_err ew_plan_write_inputs(struct ew_plan *p, int part)
@@ -205,12 +184,12 @@ ew_err ew_plan_write_inputs(struct ew_plan *p, int part)
     if (!ew_plan_is_remote(p) && p->strategy.parts == 1)
         return EW_OK;
     for (int i = 0; i < p->g->n_inputs; i++) {
-        struct ew_place to;
-        if (!ew_plan_locate(p, &p->values[p->g->inputs[i]], &to))
-            continue;
-        const bool split = ew_tensor_bytes(&p->batch_inputs[i]) != to.bytes;
+        const struct ew_slot *to = &p->values[p->g->inputs[i]];
+        const size_t bytes = ew_plan_host_bytes(p, to);
+        const bool split = ew_tensor_bytes(&p->batch_inputs[i]) != bytes;
         const char *from = p->batch_inputs[i].data;
-        EW_TRY(ew_place_write(&to, from + (split ? (size_t)part * to.bytes : 0)));
+        if (ew_slot_has_place(to))
+            EW_TRY(ew_plan_write_slot(p, to, from + (split ? (size_t)part * bytes : 0)));
     }
     return EW_OK;
 }

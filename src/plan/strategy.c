@@ -40,11 +40,9 @@ static ew_err compute_again(struct ew_plan *p, int value)
     EW_CHECK(values && nodes, EW_ERR_MEMORY, "no memory to plan graph %s", p->g->name);
     mark_chain(p, value, values, nodes);
     for (int k = 0; k <= p->g->values[value].producer; k++) {
-        if (!nodes[k] || ew_plan_is_fused_into_reader(p, k))
+        const int out = p->g->nodes[k].out[0];
+        if (!nodes[k] || ew_plan_source(p, out) != out) /* its reader makes it */
             continue;
-        struct ew_cost cost;
-        ew_plan_node_cost(p, k, &cost);
-        p->recompute_flops += (double)cost.flops;
         EW_TRY(ew_plan_add_forward(p, k, true));
     }
     return EW_OK;
@@ -59,28 +57,6 @@ ew_err ew_plan_saved_slot(struct ew_plan *p, int value, struct ew_slot **out)
 }
 
 /* ---- What to keep ---- */
-
-/* Drops values of operators that multiply nothing, up to a few in a row: a longer chain would have
- * to be computed again as a whole, and kept as a whole. */
-static void drop_cheap(struct ew_plan *p, int *depth)
-{
-    for (int k = 0; k < p->g->n_nodes; k++) {
-        const struct ew_node *n = &p->g->nodes[k];
-        struct ew_cost cost;
-        ew_plan_node_cost(p, k, &cost);
-        int deepest = 0;
-        for (int i = 0; i < n->n_in; i++)
-            if (n->in[i] >= 0 && depth[n->in[i]] > deepest)
-                deepest = depth[n->in[i]];
-        const bool drop = cost.macs == 0 && deepest < CHEAP_CHAIN;
-        for (int i = 0; i < n->n_out; i++) {
-            if (n->out[i] < 0)
-                continue;
-            p->keep[n->out[i]] = !drop;
-            depth[n->out[i]] = drop ? deepest + 1 : 0;
-        }
-    }
-}
 
 /* Of the largest values, those that are a few passes over memory away from what backward reads
  * anyway (a batch norm's output from its input, a residual sum from both of its parts) are computed
@@ -116,25 +92,44 @@ static void mark_saved(const struct ew_graph *g, bool *saved)
     }
 }
 
-/* Nodes in a row, this one included, that make its output again from what is there anyway, or
- * CHEAP_CHAIN + 1 where too much would have to be computed or read. */
+/* Nodes in a row, this one included, that make its outputs again from what is kept.  With `saved`,
+ * from what backward reads anyway, and CHEAP_CHAIN + 1 where too much would have to be read. */
 static int steps_away(const struct ew_plan *p, const struct ew_node *n, const bool *saved,
                       const int *depth)
 {
     int deepest = 0;
     size_t read = 0;
-    if (n->n_out != 1 || (n->op->flags & EW_OP_JOIN))
+    if (saved && (n->n_out != 1 || (n->op->flags & EW_OP_JOIN)))
         return CHEAP_CHAIN + 1;
     for (int i = 0; i < n->n_in; i++) {
         const int v = n->in[i];
         if (v < 0 || ew_plan_has_data(p, v))
             continue;
-        if (p->keep[v] && !saved[v])
+        if (saved && p->keep[v] && !saved[v])
             return CHEAP_CHAIN + 1;
         deepest = depth[v] > deepest ? depth[v] : deepest;
         read += ew_tensor_bytes(&p->g->values[v].t);
     }
-    return read > 2 * ew_tensor_bytes(&p->g->values[n->out[0]].t) ? CHEAP_CHAIN + 1 : deepest + 1;
+    return saved && read > 2 * ew_tensor_bytes(&p->g->values[n->out[0]].t) ? CHEAP_CHAIN + 1
+                                                                           : deepest + 1;
+}
+
+/* Drops values of so many bytes that operators make which multiply nothing, up to `chain` of those
+ * in a row: a longer one would have to be computed again as a whole, and kept as a whole. */
+static ew_err drop(struct ew_plan *p, size_t bytes, int chain, const bool *saved)
+{
+    EW_CLEANUP(ew_free_ptr) int *depth = calloc((size_t)p->g->n_values + 1, sizeof(*depth));
+    EW_CHECK(depth, EW_ERR_MEMORY, "no memory to plan graph %s", p->g->name);
+    for (int k = 0; k < p->g->n_nodes; k++) {
+        const struct ew_node *n = &p->g->nodes[k];
+        const int away = p->costs[k].macs > 0 ? chain + 1 : steps_away(p, n, saved, depth);
+        for (int i = 0; away <= chain && i < n->n_out; i++)
+            if (n->out[i] >= 0 && ew_tensor_bytes(&p->g->values[n->out[i]].t) >= bytes) {
+                p->keep[n->out[i]] = false;
+                depth[n->out[i]] = away;
+            }
+    }
+    return EW_OK;
 }
 
 /* From how many bytes on a value is computed again, and from how far away at most. */
@@ -143,33 +138,22 @@ static size_t large_bytes(const struct ew_plan *p, int *chain)
     const struct ew_graph *g = p->g;
     const size_t total = activation_bytes(g);
     double macs = 0;
-    for (int k = 0; k < g->n_nodes; k++) {
-        struct ew_cost cost;
-        ew_plan_node_cost(p, k, &cost);
-        macs += (double)cost.macs;
-    }
+    for (int k = 0; k < g->n_nodes; k++)
+        macs += (double)p->costs[k].macs;
     const bool dense = ew_backend_info(p->be)->shares_host && macs >= DENSE_MACS * (double)total;
     const size_t part = total / (dense ? DENSE_SHARE : LARGE_SHARE);
     *chain = dense ? CHEAP_CHAIN : 1;
     return part > LARGE_BYTES ? part : LARGE_BYTES;
 }
 
-static void drop_large(struct ew_plan *p, int *depth, bool *saved)
+static ew_err drop_large(struct ew_plan *p)
 {
-    const struct ew_graph *g = p->g;
+    EW_CLEANUP(ew_free_ptr) bool *saved = calloc((size_t)p->g->n_values + 1, sizeof(*saved));
+    EW_CHECK(saved, EW_ERR_MEMORY, "no memory to plan graph %s", p->g->name);
     int chain;
-    const size_t large = large_bytes(p, &chain);
-    mark_saved(g, saved);
-    for (int k = 0; k < g->n_nodes; k++) {
-        const struct ew_node *n = &g->nodes[k];
-        const int away = steps_away(p, n, saved, depth);
-        struct ew_cost cost;
-        ew_plan_node_cost(p, k, &cost);
-        if (cost.macs > 0 || away > chain || ew_tensor_bytes(&g->values[n->out[0]].t) < large)
-            continue;
-        p->keep[n->out[0]] = false;
-        depth[n->out[0]] = away;
-    }
+    const size_t bytes = large_bytes(p, &chain);
+    mark_saved(p->g, saved);
+    return drop(p, bytes, chain, saved);
 }
 
 /* Bytes that are made at or before each node and read after it. */
@@ -229,18 +213,14 @@ static ew_err keep_borders(struct ew_plan *p, int segments)
 
 ew_err ew_plan_choose_kept(struct ew_plan *p)
 {
-    const int n = p->g->n_values;
-    EW_CLEANUP(ew_free_ptr) int *depth = calloc((size_t)n + 1, sizeof(*depth));
-    EW_CLEANUP(ew_free_ptr) bool *saved = calloc((size_t)n + 1, sizeof(*saved));
-    EW_CHECK(depth && saved, EW_ERR_MEMORY, "no memory to plan graph %s", p->g->name);
-    for (int v = 0; v < n; v++)
+    for (int v = 0; v < p->g->n_values; v++)
         p->keep[v] = true;
     if (p->strategy.segments > 1)
         EW_TRY(keep_borders(p, p->strategy.segments));
     else if (p->strategy.cheap)
-        drop_cheap(p, depth);
+        EW_TRY(drop(p, 0, CHEAP_CHAIN, NULL));
     else if (p->opts.mode == EW_PLAN_TRAIN)
-        drop_large(p, depth, saved);
+        EW_TRY(drop_large(p));
     for (int i = 0; i < p->g->n_outputs; i++)
         p->keep[p->g->outputs[i]] = true;
     return EW_OK;

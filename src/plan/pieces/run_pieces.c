@@ -30,7 +30,7 @@ static const struct ew_step *last_step(const struct ew_plan *p, const struct ew_
 ew_err ew_plan_run_to_stop(struct ew_plan *p, struct ew_stop *out)
 {
     struct ew_pieces *at = &p->pieces;
-    const struct ew_run_list *l = ew_plan_last_list(p);
+    const struct ew_run_list *l = &p->lists[EW_PART_LAST];
     EW_CHECK(!p->opts.dry && p->opts.bucket_bytes, EW_ERR_ARG, "graph %s: its plan has no buckets",
              p->g->name);
     if (!at->begun) {
@@ -42,7 +42,7 @@ ew_err ew_plan_run_to_stop(struct ew_plan *p, struct ew_stop *out)
     while (complete <= at->handed && complete < at->n) {
         const struct ew_segment *s = &l->segments[at->segment++];
         const struct ew_step *last = last_step(p, l, s);
-        EW_TRY(ew_plan_run_segment(p, s));
+        EW_TRY(ew_plan_run_segment(p, s, NULL));
         complete = last->buckets > complete ? last->buckets : complete;
         const bool pause = last->stop == EW_STOP_PAUSE;
         if (last->stop != EW_STOP_END && (!pause || complete <= at->handed)) {
@@ -59,11 +59,11 @@ ew_err ew_plan_run_to_stop(struct ew_plan *p, struct ew_stop *out)
 ew_err ew_plan_run_updates(struct ew_plan *p)
 {
     struct ew_pieces *at = &p->pieces;
-    const struct ew_run_list *l = ew_plan_last_list(p);
+    const struct ew_run_list *l = &p->lists[EW_PART_LAST];
     EW_CHECK(at->begun && at->handed == at->n, EW_ERR_ARG,
              "graph %s: its gradients are not complete yet", p->g->name);
     at->begun = false;
     while (at->segment < l->n)
-        EW_TRY(ew_plan_run_segment(p, &l->segments[at->segment++]));
+        EW_TRY(ew_plan_run_segment(p, &l->segments[at->segment++], NULL));
     return ew_plan_end_run(p, at->loss);
 }

@@ -22,6 +22,5 @@ ew_err ew_plan_split(struct ew_plan *p, struct ew_step **second)
     first->kernel.run = first->kernel.take;
     (*second)->kernel.run = first->kernel.use;
     (*second)->scratch = -1;
-    p->buffers[first->aux].last = p->n_steps - 1;
     return EW_OK;
 }
