@@ -118,7 +118,8 @@ static ew_err fill_graph(struct ew_graph *g, const struct ew_op *op, const struc
     EW_TRY(ew_fields_parse(op->attrs, text, attr));
     for (int i = 0; i < k->n_in; i++)
         EW_TRY(add_input(g, k, i, f64, &in[i]));
-    EW_TRY(ew_graph_add(g, op, "node", attr, in, k->n_in, out, n_out));
+    const struct ew_node n = {op, "node", attr, k->n_in, n_out, in, NULL, false};
+    EW_TRY(ew_graph_add_node(g, &n, out));
     for (int i = 0; i < n_out; i++)
         EW_TRY(ew_graph_output(g, out[i]));
     return ew_graph_infer(g);

@@ -66,7 +66,7 @@ static ew_err keep(struct maker *m, int value)
 static ew_err add(struct maker *m, const char *op, const void *attr, const int *in, int n_in)
 {
     int out;
-    EW_TRY(ew_graph_add(m->g, ew_op_find(op), NULL, attr, in, n_in, &out, 1));
+    EW_TRY(ew_graph_add(m->g, ew_op_find(op), NULL, attr, ew_inputs(in, n_in), &out));
     return keep(m, out);
 }
 
@@ -199,11 +199,11 @@ static ew_err add_dense_part(struct maker *m)
     const struct ew_shape *s = shape_of(m, x);
     const int64_t k = ew_shape_span(s, 1, 4);
     if (chance(m, 2))
-        EW_TRY(ew_graph_add(m->g, ew_op_find("transpose"), NULL, &turn, in, 1, in, 1));
-    EW_TRY(ew_graph_add(m->g, ew_op_find("flatten"), NULL, &flat, in, 1, in, 1));
+        EW_TRY(ew_graph_add(m->g, ew_op_find("transpose"), NULL, &turn, ew_inputs(in, 1), in));
+    EW_TRY(ew_graph_add(m->g, ew_op_find("flatten"), NULL, &flat, ew_inputs(in, 1), in));
     EW_TRY(weights(m, EW_VALUE_PARAM, (struct ew_shape){2, {CLASSES, k}},
                    (double[]){1 / sqrt((double)k + 1), 0}, &in[1]));
-    EW_TRY(ew_graph_add(m->g, ew_op_find("gemm"), NULL, &a, in, 2, in, 1));
+    EW_TRY(ew_graph_add(m->g, ew_op_find("gemm"), NULL, &a, ew_inputs(in, 2), in));
     return ew_graph_output(m->g, in[0]);
 }
 
@@ -353,7 +353,7 @@ static ew_err add_quantiser(struct maker *m)
     const struct ew_quant_attr a = {.axis = 1, .dtype = (int)dtype};
     EW_TRY(ew_graph_const_float(m->g, NULL, 0.03f, &in[1]));
     EW_TRY(ew_graph_const(m->g, NULL, EW_VALUE_CONST, &t, true, &in[2]));
-    EW_TRY(ew_graph_add(m->g, ew_op_find("quantize_linear"), NULL, &a, in, 3, in, 1));
+    EW_TRY(ew_graph_add(m->g, ew_op_find("quantize_linear"), NULL, &a, ew_inputs(in, 3), in));
     return add(m, "dequantize_linear", &a, in, 3);
 }
 

@@ -3,6 +3,7 @@
 #include "twin_graph.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "graph/layout.h"
@@ -28,8 +29,15 @@ ew_err ew_twin_node(struct ew_twin *t, const char *op, const void *attr, const s
         a[i] = in[i].file;
         b[i] = in[i].plain;
     }
-    EW_TRY(ew_graph_add(t->file, ew_op_find(op), NULL, attr, a, n_in, x, n_out));
-    EW_TRY(ew_graph_add(t->plain, ew_op_find(op), NULL, attr, b, n_in, y, n_out));
+    struct ew_node n = {.op = ew_op_find(op), .n_in = n_in, .n_out = n_out, .in = a};
+    if (attr) {
+        n.attr = ew_arena_alloc(&t->file->arena, n.op->attr_size);
+        EW_CHECK(n.attr, EW_ERR_MEMORY, "%s: no memory", op);
+        memcpy(n.attr, attr, n.op->attr_size);
+    }
+    EW_TRY(ew_graph_add_node(t->file, &n, x));
+    n.in = b;
+    EW_TRY(ew_graph_add_node(t->plain, &n, y));
     for (int i = 0; i < n_out; i++)
         out[i] = (struct ew_pair){x[i], y[i]};
     return EW_OK;
@@ -62,9 +70,9 @@ ew_err ew_twin_spatial(struct ew_twin *t, const char *op, const void *attr,
     const int rank = t->plain->values[in[0].plain].t.shape.rank;
     const struct ew_transpose_attr to = turn(rank, true), back = turn(rank, false);
     const struct ew_op *transpose = ew_op_find("transpose");
-    EW_TRY(ew_graph_add(t->plain, transpose, NULL, &to, b, 1, b, 1));
-    EW_TRY(ew_graph_add(t->plain, fresh.op, NULL, attr, b, n_in, b, 1));
-    return ew_graph_add(t->plain, transpose, NULL, &back, b, 1, &out->plain, 1);
+    EW_TRY(ew_graph_add(t->plain, transpose, NULL, &to, ew_inputs(b, 1), b));
+    EW_TRY(ew_graph_add(t->plain, fresh.op, NULL, attr, ew_inputs(b, n_in), b));
+    return ew_graph_add(t->plain, transpose, NULL, &back, ew_inputs(b, 1), &out->plain);
 }
 
 ew_err ew_twin_filters(struct ew_twin *t, enum ew_value_kind kind, const struct ew_tensor *x,

@@ -101,7 +101,8 @@ static ew_err lower_conv(const struct ew_lowering *l, bool *done)
     y.attr.leaky = leaky;
     const int in[] = {y.x.q, y.w.q, y.b.q};
     int out;
-    EW_TRY(ew_graph_add(g, &ew_op_dpu_conv, n->name, &y.attr, in, y.has_bias ? 3 : 2, &out, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_dpu_conv, n->name, &y.attr, ew_inputs(in, y.has_bias ? 3 : 2),
+                        &out));
     return ew_lower_place(l, first, out, done);
 }
 
@@ -153,7 +154,8 @@ static ew_err lower_dense(const struct ew_lowering *l, bool *done)
     int in[] = {y.x.q, y.w.q, y.b.q}, out;
     EW_TRY(ew_lower_reshape(g, y.x.q, pixel, 4, &in[0]));
     EW_TRY(make_filters(g, y.w.q, trans, &in[1]));
-    EW_TRY(ew_graph_add(g, &ew_op_dpu_conv, name, &y.attr, in, y.has_bias ? 3 : 2, &out, 1));
+    EW_TRY(
+        ew_graph_add(g, &ew_op_dpu_conv, name, &y.attr, ew_inputs(in, y.has_bias ? 3 : 2), &out));
     EW_TRY(ew_lower_reshape(g, out, row, 2, &out));
     return ew_lower_place(l, first, out, done);
 }
@@ -179,8 +181,8 @@ static ew_err lower_two(const struct ew_lowering *l, bool *done)
     attr.a = at[!b];
     attr.b = at[b];
     attr.y = at[2];
-    if (ew_graph_add(g, add ? &ew_op_dpu_add : &ew_op_dpu_mul, g->nodes[from].name, &attr, in, 2,
-                     &out, 1) != EW_OK)
+    if (ew_graph_add(g, add ? &ew_op_dpu_add : &ew_op_dpu_mul, g->nodes[from].name, &attr,
+                     ew_inputs(in, 2), &out) != EW_OK)
         return EW_OK; /* broadcast in another way: the host's */
     return ew_lower_place(l, first, out, done);
 }
@@ -213,7 +215,8 @@ static ew_err lower_average(const struct ew_lowering *l, bool *done)
         !view_of(g, g->nodes[from].in[0], &x, &at) || !at_position(g, &l->to, &to))
         return EW_OK;
     attr.shift = at - to;
-    EW_TRY(ew_graph_add(g, &ew_op_dpu_average_pool, g->nodes[from].name, &attr, &x.q, 1, &out, 1));
+    EW_TRY(
+        ew_graph_add(g, &ew_op_dpu_average_pool, g->nodes[from].name, &attr, EW_INPUTS(x.q), &out));
     EW_TRY(ew_lower_drop_axes(g, from, &out));
     return ew_lower_place(l, first, out, done);
 }
@@ -256,7 +259,7 @@ static ew_err lower_function(const struct ew_lowering *l, bool *done)
     in[EW_LOOKUP_X] = x.q;
     EW_TRY(ew_qview_const(g, "table", EW_S8, &shape, &in[EW_LOOKUP_TABLE]));
     memcpy(g->values[in[EW_LOOKUP_TABLE]].t.data, table, sizeof(table));
-    EW_TRY(ew_graph_add(g, &ew_op_lookup, NULL, NULL, in, EW_LOOKUP_INPUTS, &out, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_lookup, NULL, NULL, ew_inputs(in, EW_LOOKUP_INPUTS), &out));
     return ew_lower_place(l, first, out, done);
 }
 
@@ -270,7 +273,7 @@ static ew_err lower_input(const struct ew_lowering *l, bool *done)
     if (g->values[value].kind != EW_VALUE_INPUT || !at_position(g, &l->to, &at))
         return EW_OK;
     attr.position = at;
-    EW_TRY(ew_graph_add(g, &ew_op_dpu_input, NULL, &attr, &value, 1, &out, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_dpu_input, NULL, &attr, EW_INPUTS(value), &out));
     return ew_lower_place(l, first, out, done);
 }
 

@@ -93,7 +93,8 @@ static ew_err add_conv(struct ew_graph *g, int node, const struct ew_qview *to,
         bias.value};
     const struct ew_qconv_attr attr = {.conv = {.win = a->win, .groups = a->groups},
                                        .clamp = *clamp};
-    return ew_graph_add(g, &ew_op_qlinear_conv, n.name, &attr, in, (int)EW_COUNT(in), out, 1);
+    return ew_graph_add(g, &ew_op_qlinear_conv, n.name, &attr, ew_inputs(in, (int)EW_COUNT(in)),
+                        out);
 }
 
 ew_err ew_lower_conv(const struct ew_lowering *l, bool *done)
@@ -159,7 +160,8 @@ static ew_err add_gemm(struct ew_graph *g, int node, const struct ew_qview *to,
                       bias.value,
                       to ? to->scale : -1,
                       to ? to->zero : -1};
-    return ew_graph_add(g, &ew_op_qlinear_gemm, n.name, &attr, in, (int)EW_COUNT(in), out, 1);
+    return ew_graph_add(g, &ew_op_qlinear_gemm, n.name, &attr, ew_inputs(in, (int)EW_COUNT(in)),
+                        out);
 }
 
 ew_err ew_lower_gemm(const struct ew_lowering *l, bool *done)
@@ -243,6 +245,7 @@ ew_err ew_lower_norm(const struct ew_lowering *l, bool *done)
     const int in[] = {x.q,  x.scale,     x.zero,     made[0], made[1],
                       zero, l->to.scale, l->to.zero, made[2]};
     const struct ew_qconv_attr attr = {.conv = {.groups = each.dim[0]}, .clamp = l->clamp};
-    EW_TRY(ew_graph_add(g, &ew_op_qlinear_conv, n.name, &attr, in, (int)EW_COUNT(in), &out, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_qlinear_conv, n.name, &attr, ew_inputs(in, (int)EW_COUNT(in)),
+                        &out));
     return ew_lower_place(l, first, out, done);
 }

@@ -101,7 +101,7 @@ static ew_err push_down(struct ew_graph *g, int node)
     EW_TRY(ew_graph_add_node(g, &n, out));
     for (int i = 0; i < n.n_out; i++) {
         const int in[] = {out[i], x.scale, x.zero};
-        EW_TRY(ew_graph_add(g, &ew_op_dequantize_linear, NULL, NULL, in, 3, &out[i], 1));
+        EW_TRY(ew_graph_add(g, &ew_op_dequantize_linear, NULL, NULL, ew_inputs(in, 3), &out[i]));
     }
     return ew_graph_splice(g, node, first, out);
 }
@@ -161,7 +161,7 @@ static ew_err replace(struct ew_graph *g, int node, int conv, const int *in,
     const int first = g->n_nodes;
     int out;
     attr.clamp = *clamp;
-    EW_TRY(ew_graph_add(g, n->op, n->name, &attr, in, EW_QCONV_INPUTS, &out, 1));
+    EW_TRY(ew_graph_add(g, n->op, n->name, &attr, ew_inputs(in, EW_QCONV_INPUTS), &out));
     return ew_graph_splice(g, node, first, &out);
 }
 

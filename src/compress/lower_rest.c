@@ -21,8 +21,8 @@ ew_err ew_lower_binary(const struct ew_lowering *l, bool *done)
     const struct ew_qbinary_attr attr = {.clamp = l->clamp};
     const char *name = g->nodes[from].name;
     int out;
-    EW_TRY(ew_graph_add(g, add ? &ew_op_qlinear_add : &ew_op_qlinear_mul, name, &attr, in,
-                        (int)EW_COUNT(in), &out, 1));
+    EW_TRY(ew_graph_add(g, add ? &ew_op_qlinear_add : &ew_op_qlinear_mul, name, &attr,
+                        ew_inputs(in, (int)EW_COUNT(in)), &out));
     return ew_lower_place(l, first, out, done);
 }
 
@@ -56,7 +56,7 @@ ew_err ew_lower_reshape(struct ew_graph *g, int value, const int64_t *dims, int 
 {
     int in[2] = {value};
     EW_TRY(ew_graph_const_ints(g, "shape", dims, n, &in[1]));
-    return ew_graph_add(g, &ew_op_reshape, NULL, NULL, in, 2, out, 1);
+    return ew_graph_add(g, &ew_op_reshape, NULL, NULL, ew_inputs(in, 2), out);
 }
 
 ew_err ew_lower_drop_axes(struct ew_graph *g, int node, int *value)
@@ -81,8 +81,8 @@ ew_err ew_lower_average(const struct ew_lowering *l, bool *done)
     const struct ew_op *op =
         global ? &ew_op_qlinear_global_average_pool : &ew_op_qlinear_average_pool;
     int out;
-    EW_TRY(ew_graph_add(g, op, g->nodes[from].name, global ? NULL : &attr, in, (int)EW_COUNT(in),
-                        &out, 1));
+    EW_TRY(ew_graph_add(g, op, g->nodes[from].name, global ? NULL : &attr,
+                        ew_inputs(in, (int)EW_COUNT(in)), &out));
     EW_TRY(ew_lower_drop_axes(g, from, &out));
     return ew_lower_place(l, first, out, done);
 }
@@ -111,7 +111,7 @@ static ew_err add_lookup(struct ew_graph *g, const struct ew_qview *from, const 
 {
     int in[EW_LOOKUP_INPUTS] = {from->q};
     EW_TRY(make_table(g, from, to, act, &in[EW_LOOKUP_TABLE]));
-    return ew_graph_add(g, &ew_op_lookup, NULL, NULL, in, EW_LOOKUP_INPUTS, out, 1);
+    return ew_graph_add(g, &ew_op_lookup, NULL, NULL, ew_inputs(in, EW_LOOKUP_INPUTS), out);
 }
 
 static const struct ew_epilogue_attr no_act = {.act = EW_ACT_NONE};
@@ -158,6 +158,6 @@ ew_err ew_lower_concat(const struct ew_lowering *l, bool *done)
             EW_TRY(add_lookup(g, &x, &l->to, &no_act, &in[i]));
     }
     int out;
-    EW_TRY(ew_graph_add(g, n.op, n.name, n.attr, in, n.n_in, &out, 1));
+    EW_TRY(ew_graph_add(g, n.op, n.name, n.attr, ew_inputs(in, n.n_in), &out));
     return ew_lower_place(l, first, out, done);
 }

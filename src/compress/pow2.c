@@ -98,7 +98,7 @@ static ew_err add_constant(struct ew_graph *g, int value, int position, int *out
     const float *x = old.t.data;
     for (int64_t i = 0; i < ew_tensor_count(&old.t); i++)
         q[i] = ew_pow2_round(x[i], position);
-    return ew_graph_add(g, &ew_op_dequantize_linear, NULL, NULL, in, 3, out, 1);
+    return ew_graph_add(g, &ew_op_dequantize_linear, NULL, NULL, ew_inputs(in, 3), out);
 }
 
 int ew_pow2_bias(const struct ew_tensor *bias, const struct ew_pow2_layer *l)

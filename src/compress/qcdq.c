@@ -64,7 +64,7 @@ static ew_err add_clip(struct ew_graph *g, int node)
         EW_TRY(ew_qview_const(g, NULL, EW_S8, &one, &in[1 + i]));
         ew_tensor_store_int(&g->values[in[1 + i]].t, 0, 1, &bounds[i]);
     }
-    EW_TRY(ew_graph_add(g, &ew_op_clip, NULL, NULL, in, 3, &out, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_clip, NULL, NULL, ew_inputs(in, 3), &out));
     return ew_graph_splice(g, node, first, &out);
 }
 

@@ -310,10 +310,10 @@ static ew_err add_pair(struct quantizer *q, int v, int value, int *out)
     int in[3] = {value};
     EW_TRY(add_parameters(q, v, &in[1], &in[2]));
     if (q->o->learn)
-        return ew_graph_add(q->g, &ew_op_fake_quant, NULL, NULL, in, 3, out, 1);
+        return ew_graph_add(q->g, &ew_op_fake_quant, NULL, NULL, ew_inputs(in, 3), out);
     const struct ew_quant_attr attr = {.axis = 1, .dtype = q->is_signed ? EW_S8 : EW_U8};
-    EW_TRY(ew_graph_add(q->g, &ew_op_quantize_linear, NULL, &attr, in, 3, &in[0], 1));
-    return ew_graph_add(q->g, &ew_op_dequantize_linear, NULL, NULL, in, 3, out, 1);
+    EW_TRY(ew_graph_add(q->g, &ew_op_quantize_linear, NULL, &attr, ew_inputs(in, 3), &in[0]));
+    return ew_graph_add(q->g, &ew_op_dequantize_linear, NULL, NULL, ew_inputs(in, 3), out);
 }
 
 /* Integer weights for layer k of then, whose inputs are in[]. */

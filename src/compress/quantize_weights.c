@@ -54,7 +54,7 @@ static void quantize_channel(const float *w, const struct ew_weight_channels *c,
 static ew_err add_dequantizer(struct ew_graph *g, const int *in, int n_in, int axis, int *out)
 {
     const struct ew_quant_attr attr = {.axis = axis};
-    return ew_graph_add(g, &ew_op_dequantize_linear, NULL, &attr, in, n_in, out, 1);
+    return ew_graph_add(g, &ew_op_dequantize_linear, NULL, &attr, ew_inputs(in, n_in), out);
 }
 
 static struct ew_weight_rounding rounding_of(const struct ew_quantize_layer *l)

@@ -77,7 +77,7 @@ static ew_err slice(struct maker *m, int value, int axis, const int64_t span[2],
     EW_TRY(ew_graph_const_ints(g, NULL, &span[1], 1, &in[2]));
     EW_TRY(ew_graph_const_ints(g, NULL, (const int64_t[]){axis}, 1, &in[3]));
     in[0] = value;
-    return ew_graph_add(g, &ew_op_slice, "window", NULL, in, 4, out, 1);
+    return ew_graph_add(g, &ew_op_slice, "window", NULL, ew_inputs(in, 4), out);
 }
 
 static ew_err join(struct maker *m, int axis, const int *parts, int n, int *out)
@@ -87,7 +87,7 @@ static ew_err join(struct maker *m, int axis, const int *parts, int n, int *out)
         *out = parts[0];
         return EW_OK;
     }
-    return ew_graph_add(m->out->step, &ew_op_concat, "window", &a, parts, n, out, 1);
+    return ew_graph_add(m->out->step, &ew_op_concat, "window", &a, ew_inputs(parts, n), out);
 }
 
 /* The kept value's number; its new positions become an output. */

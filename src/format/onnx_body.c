@@ -324,7 +324,7 @@ static ew_err add_axis(struct ew_graph *g, int value, int *out)
 {
     int in[2] = {value};
     EW_TRY(ew_graph_const_ints(g, NULL, &(int64_t){0}, 1, &in[1]));
-    return ew_graph_add(g, &ew_op_unsqueeze, NULL, NULL, in, 2, out, 1);
+    return ew_graph_add(g, &ew_op_unsqueeze, NULL, NULL, ew_inputs(in, 2), out);
 }
 
 static ew_err run_round(struct ew_onnx_import *im, struct loop *l, int64_t *go_on)
@@ -349,8 +349,8 @@ static ew_err join_rounds(struct ew_onnx_import *im, const struct loop *l, int s
     } first = {0};
     EW_CHECK(l->rounds > 0, EW_ERR_UNSUPPORTED, "it has no rounds, and output %d no shape",
              l->n_carried + scan);
-    return ew_graph_add(im->g, &ew_op_concat, NULL, &first, &l->scans[scan * l->rounds_max],
-                        (int)l->rounds, out, 1);
+    return ew_graph_add(im->g, &ew_op_concat, NULL, &first,
+                        ew_inputs(&l->scans[scan * l->rounds_max], (int)l->rounds), out);
 }
 
 static ew_err import_loop(struct ew_onnx_import *im, const Ew__OnnxNode *from,

@@ -29,7 +29,7 @@ static ew_err cast(struct ew_graph *g, enum ew_dtype to, int *value)
 {
     const struct ew_cast_attr attr = {.to = (int)to};
     const int from = *value;
-    return ew_graph_add(g, &ew_op_cast, NULL, &attr, &from, 1, value, 1);
+    return ew_graph_add(g, &ew_op_cast, NULL, &attr, EW_INPUTS(from), value);
 }
 
 ew_err ew_onnx_widen(struct ew_graph *g, const struct ew_op *op, int *in, int n_in,

@@ -176,7 +176,7 @@ static ew_err add_output(struct ew_onnx_import *im, const char *name)
     EW_CHECK(id >= 0, EW_ERR_FORMAT, "nothing computes output %.150s", name);
     const struct ew_op *identity = &ew_op_identity;
     if (strcmp(im->g->values[id].name, name) != 0 && identity)
-        EW_TRY(ew_graph_add(im->g, identity, NULL, NULL, &(int){id}, 1, &id, 1));
+        EW_TRY(ew_graph_add(im->g, identity, NULL, NULL, EW_INPUTS(id), &id));
     EW_TRY(ew_graph_claim_name(im->g, id, name));
     im->value[wired] = id;
     return ew_graph_output(im->g, id);

@@ -53,8 +53,7 @@ static ew_err widen(struct ew_onnx_import *im, struct ew_onnx_node *n, int *in, 
     char name[EW_ONNX_LABEL + 8];
     snprintf(name, sizeof(name), "%s_shape", n->name);
     EW_TRY(ew_graph_const_ints(im->g, name, dims, n_dims, &shape));
-    const int both[] = {in[1], shape};
-    return ew_graph_add(im->g, reshape, NULL, NULL, both, 2, &in[1], 1);
+    return ew_graph_add(im->g, reshape, NULL, NULL, EW_INPUTS(in[1], shape), &in[1]);
 }
 
 ew_err ew_onnx_upgrade(struct ew_onnx_import *im, struct ew_onnx_node *n, int *in)

@@ -19,7 +19,7 @@
 static ew_err add(struct ew_xir_in *in, const char *op, const void *attr, const int *inputs, int n,
                   int *value)
 {
-    EW_TRY(ew_graph_add(in->g, ew_op_find(op), in->op->op_name, attr, inputs, n, value, 1));
+    EW_TRY(ew_graph_add(in->g, ew_op_find(op), in->op->op_name, attr, ew_inputs(inputs, n), value));
     return EW_OK;
 }
 

@@ -183,7 +183,7 @@ static ew_err get_outputs(struct ew_xir_in *in)
         for (int i = 0; i < in->g->n_outputs; i++)
             plain &= in->g->outputs[i] != value;
         if (!plain)
-            EW_TRY(ew_graph_add(in->g, identity, NULL, NULL, &(int){value}, 1, &value, 1));
+            EW_TRY(ew_graph_add(in->g, identity, NULL, NULL, EW_INPUTS(value), &value));
         EW_TRY(ew_graph_claim_name(in->g, value, name));
         EW_TRY(ew_graph_output(in->g, value));
     }

@@ -240,14 +240,14 @@ ew_err ew_graph_add_node(struct ew_graph *g, const struct ew_node *proto, int *o
 }
 
 ew_err ew_graph_add(struct ew_graph *g, const struct ew_op *op, const char *name, const void *attr,
-                    const int *in, int n_in, int *out, int n_out)
+                    struct ew_inputs in, int *out)
 {
-    struct ew_node n = {.op = op, .name = name, .n_in = n_in, .n_out = n_out};
-    EW_CLEANUP(ew_free_ptr) int *inputs = calloc((size_t)n_in + 1, sizeof(*inputs));
+    struct ew_node n = {.op = op, .name = name, .n_in = in.n, .n_out = 1};
+    EW_CLEANUP(ew_free_ptr) int *inputs = calloc((size_t)in.n + 1, sizeof(*inputs));
     EW_CLEANUP(ew_free_ptr) void *own = attr ? malloc(op->attr_size + 1) : NULL;
     EW_CHECK(inputs && (own || !attr), EW_ERR_MEMORY, "no memory for a node of graph %s", g->name);
-    if (n_in)
-        memcpy(inputs, in, (size_t)n_in * sizeof(*inputs));
+    if (in.n)
+        memcpy(inputs, in.in, (size_t)in.n * sizeof(*inputs));
     if (attr)
         memcpy(own, attr, op->attr_size);
     n.in = inputs;

@@ -108,12 +108,27 @@ ew_err ew_graph_const_ints(struct ew_graph *g, const char *name, const int64_t *
 /* A float32 scalar constant. */
 ew_err ew_graph_const_float(struct ew_graph *g, const char *name, float v, int *out);
 
-/* Adds a node and n_out fresh values (out[i] on return).  `attr` is copied; NULL: all defaults.
- * Checks the number of inputs, and infers at once when all its inputs' shapes are known, so that a
- * builder meets its error where it made it. */
+/* Inputs of a new node: EW_INPUTS(x, weights, -1), or ew_inputs(list, n). */
+struct ew_inputs {
+    const int *in; /* values; -1: absent optional input */
+    int n;
+};
+
+static inline struct ew_inputs ew_inputs(const int *in, int n)
+{
+    return (struct ew_inputs){in, n};
+}
+
+#define EW_INPUTS(...)                                                                             \
+    ew_inputs((const int[]){__VA_ARGS__}, (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)))
+
+/* Adds a node and a fresh value (*out).  `attr` is copied; NULL: all defaults; a name that is NULL
+ * is made up.  Checks the number of inputs, and infers at once when all its inputs' shapes are
+ * known, so that a builder meets its error where it made it. */
 ew_err ew_graph_add(struct ew_graph *g, const struct ew_op *op, const char *name, const void *attr,
-                    const int *in, int n_in, int *out, int n_out);
-/* The same from a node: op, name, attr, in, n_in, n_out and channels_first are read. */
+                    struct ew_inputs in, int *out);
+/* The same from a node, with n_out fresh values (out[i] on return): op, name, attr, in, n_in, n_out
+ * and channels_first are read. */
 ew_err ew_graph_add_node(struct ew_graph *g, const struct ew_node *n, int *out);
 ew_err ew_graph_output(struct ew_graph *g, int value);
 /* A value that another file names `name`; renaming keeps names unique. */

@@ -200,7 +200,7 @@ static ew_err materialise(struct sweep *s, int from, int rank, const int *perm, 
         struct ew_transpose_attr attr = {.perm = {.n = rank}};
         for (int i = 0; i < rank; i++)
             attr.perm.v[i] = perm[i];
-        EW_TRY(ew_graph_add(s->new, s->transpose, NULL, &attr, &from, 1, out, 1));
+        EW_TRY(ew_graph_add(s->new, s->transpose, NULL, &attr, EW_INPUTS(from), out));
     }
     return remember(s, from, perm, *out);
 }

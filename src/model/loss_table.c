@@ -16,14 +16,14 @@
 static ew_err apply(struct ew_graph *g, const char *op, const char *name, const int *in, int n_in,
                     int *out)
 {
-    return ew_graph_add(g, ew_op_find(op), name, NULL, in, n_in, out, 1);
+    return ew_graph_add(g, ew_op_find(op), name, NULL, ew_inputs(in, n_in), out);
 }
 
 /* The mean over all elements, a scalar. */
 static ew_err mean_of(struct ew_graph *g, int each, int *loss)
 {
     const struct ew_reduce_attr a = {.keepdims = false};
-    return ew_graph_add(g, &ew_op_reduce_mean, "loss", &a, &each, 1, loss, 1);
+    return ew_graph_add(g, &ew_op_reduce_mean, "loss", &a, EW_INPUTS(each), loss);
 }
 
 /* ---- The losses ---- */

@@ -11,8 +11,8 @@ static ew_err one_hot(struct ew_graph *g, int labels, int64_t classes, int *out)
     int depth, values;
     EW_TRY(ew_graph_const_ints(g, "loss_classes", &classes, 1, &depth));
     EW_TRY(ew_graph_const(g, "loss_off_on", EW_VALUE_CONST, &t, true, &values));
-    return ew_graph_add(g, &ew_op_one_hot, "loss_targets", NULL,
-                        (const int[]){labels, depth, values}, 3, out, 1);
+    return ew_graph_add(g, &ew_op_one_hot, "loss_targets", NULL, EW_INPUTS(labels, depth, values),
+                        out);
 }
 
 /* The value that the output is compared with. */

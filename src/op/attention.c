@@ -28,8 +28,16 @@ static int input(const struct ew_onnx_node *n, int i)
 
 static ew_err join(struct ew_graph *g, const struct ew_op *op, int a, int b, int *out)
 {
-    const int in[] = {a, b};
-    return ew_graph_add(g, op, NULL, NULL, in, 2, out, 1);
+    return ew_graph_add(g, op, NULL, NULL, EW_INPUTS(a, b), out);
+}
+
+/* Into three of the same size. */
+static ew_err split(struct ew_graph *g, int value, int axis, int out[3])
+{
+    struct ew_split_attr along = {.axis = axis};
+    const struct ew_node n = {
+        .op = &ew_op_split, .attr = &along, .in = &value, .n_in = 1, .n_out = 3};
+    return ew_graph_add_node(g, &n, out);
 }
 
 static ew_err reshape(struct ew_graph *g, const char *name, const int64_t *dims, int rank,
@@ -50,7 +58,7 @@ static ew_err split_heads(const struct attention *a, bool keys, int *value)
     const int64_t dims[] = {0, 0, a->heads, s->dim[2] / a->heads};
     EW_TRY(reshape(a->g, a->n->name, dims, 4, value));
     const int from = *value;
-    return ew_graph_add(a->g, &ew_op_transpose, NULL, &perm, &from, 1, value, 1);
+    return ew_graph_add(a->g, &ew_op_transpose, NULL, &perm, EW_INPUTS(from), value);
 }
 
 /* ---- What is added to the scores ---- */
@@ -64,7 +72,7 @@ static ew_err add_mask(const struct attention *a, int mask, int *scores)
     int one, filter, seen;
     EW_CHECK(a->g->values[mask].t.shape.rank == 2, EW_ERR_UNSUPPORTED,
              "a mask that is not [batch, tokens]");
-    EW_TRY(ew_graph_add(a->g, &ew_op_cast, NULL, &to, &mask, 1, &seen, 1));
+    EW_TRY(ew_graph_add(a->g, &ew_op_cast, NULL, &to, EW_INPUTS(mask), &seen));
     EW_TRY(ew_onnx_scalar(a->g, dtype, 1, &one));
     EW_TRY(ew_onnx_scalar(a->g, dtype, ew_onnx_float(a->n, "mask_filter_value", -10000), &filter));
     EW_TRY(join(a->g, &ew_op_sub, one, seen, &seen));
@@ -114,10 +122,10 @@ static ew_err attend(struct attention *a, int mask, int bias, int *out)
     if (bias >= 0)
         EW_TRY(join(g, &ew_op_add, scores, bias, &scores));
     const int from = scores;
-    EW_TRY(ew_graph_add(g, &ew_op_softmax, a->n->name, &last, &from, 1, &scores, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_softmax, a->n->name, &last, EW_INPUTS(from), &scores));
     EW_TRY(join(g, &ew_op_matmul, scores, a->v, &scores));
     const int heads = scores;
-    EW_TRY(ew_graph_add(g, &ew_op_transpose, NULL, &back, &heads, 1, out, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_transpose, NULL, &back, EW_INPUTS(heads), out));
     return reshape(g, a->n->name, (const int64_t[]){0, 0, -1}, 3, out);
 }
 
@@ -125,7 +133,6 @@ static ew_err attend(struct attention *a, int mask, int bias, int *out)
 static ew_err project(struct attention *a)
 {
     enum { X, WEIGHTS, BIAS };
-    const struct ew_split_attr along = {.axis = 2};
     int all, parts[3];
     EW_CHECK(input(a->n, WEIGHTS) >= 0, EW_ERR_FORMAT, "needs weights");
     EW_CHECK(!ew_onnx_attr(a->n, "qkv_hidden_sizes") && !ew_onnx_int(a->n, "do_rotary", 0),
@@ -133,7 +140,7 @@ static ew_err project(struct attention *a)
     EW_TRY(join(a->g, &ew_op_matmul, a->n->in[X], a->n->in[WEIGHTS], &all));
     if (input(a->n, BIAS) >= 0)
         EW_TRY(join(a->g, &ew_op_add, all, a->n->in[BIAS], &all));
-    EW_TRY(ew_graph_add(a->g, &ew_op_split, NULL, &along, &all, 1, parts, 3));
+    EW_TRY(split(a->g, all, 2, parts));
     a->q = parts[0];
     a->k = parts[1];
     a->v = parts[2];
@@ -144,7 +151,6 @@ static ew_err project(struct attention *a)
 static ew_err take_three(struct attention *a)
 {
     enum { QUERY, KEY, VALUE, BIAS };
-    const struct ew_split_attr along = {.axis = 0};
     int parts[3];
     EW_CHECK(input(a->n, KEY) >= 0 && input(a->n, VALUE) >= 0, EW_ERR_UNSUPPORTED,
              "queries, keys and values in one tensor");
@@ -153,7 +159,7 @@ static ew_err take_three(struct attention *a)
     a->v = a->n->in[VALUE];
     if (input(a->n, BIAS) < 0)
         return EW_OK;
-    EW_TRY(ew_graph_add(a->g, &ew_op_split, NULL, &along, &a->n->in[BIAS], 1, parts, 3));
+    EW_TRY(split(a->g, a->n->in[BIAS], 0, parts));
     EW_TRY(join(a->g, &ew_op_add, a->q, parts[0], &a->q));
     EW_TRY(join(a->g, &ew_op_add, a->k, parts[1], &a->k));
     return join(a->g, &ew_op_add, a->v, parts[2], &a->v);

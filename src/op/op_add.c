@@ -40,9 +40,9 @@ static ew_err import_scaler(struct ew_graph *g, const struct ew_onnx_node *n, in
         memcpy(t.data, bias->floats, ew_tensor_bytes(&t));
     int in[2] = {n->in[0]};
     EW_TRY(ew_onnx_scalar(g, EW_F32, ew_onnx_float(n, "scale", 1), &in[1]));
-    EW_TRY(ew_graph_add(g, &ew_op_mul, NULL, NULL, in, 2, &in[0], 1));
+    EW_TRY(ew_graph_add(g, &ew_op_mul, NULL, NULL, ew_inputs(in, 2), &in[0]));
     EW_TRY(ew_graph_const(g, NULL, EW_VALUE_CONST, &t, false, &in[1]));
-    return ew_graph_add(g, &ew_op_add, n->name, NULL, in, 2, out, 1);
+    return ew_graph_add(g, &ew_op_add, n->name, NULL, ew_inputs(in, 2), out);
 }
 
 /* Affine of early tools: alpha x + beta. */
@@ -52,9 +52,9 @@ static ew_err import_affine(struct ew_graph *g, const struct ew_onnx_node *n, in
     int in[2] = {n->in[0]};
     const enum ew_dtype dtype = g->values[in[0]].t.dtype;
     EW_TRY(ew_onnx_scalar(g, dtype, ew_onnx_float(n, "alpha", 1), &in[1]));
-    EW_TRY(ew_graph_add(g, &ew_op_mul, NULL, NULL, in, 2, &in[0], 1));
+    EW_TRY(ew_graph_add(g, &ew_op_mul, NULL, NULL, ew_inputs(in, 2), &in[0]));
     EW_TRY(ew_onnx_scalar(g, dtype, ew_onnx_float(n, "beta", 0), &in[1]));
-    return ew_graph_add(g, &ew_op_add, n->name, NULL, in, 2, out, 1);
+    return ew_graph_add(g, &ew_op_add, n->name, NULL, ew_inputs(in, 2), out);
 }
 
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)

@@ -123,7 +123,7 @@ static ew_err import_fused(struct ew_graph *g, const struct ew_onnx_node *n, int
     EW_TRY(ew_onnx_import_default(g, &ew_op_conv, &own, &attr, out));
     const int sum[2] = {out[0], n->n_in > 3 ? n->in[3] : -1};
     if (sum[1] >= 0)
-        EW_TRY(ew_graph_add(g, &ew_op_add, NULL, NULL, sum, 2, out, 1));
+        EW_TRY(ew_graph_add(g, &ew_op_add, NULL, NULL, ew_inputs(sum, 2), out));
     return *act.type ? ew_act_add_node(g, &act, out[0], out) : EW_OK;
 }
 

@@ -66,8 +66,8 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     EW_CHECK(n->n_in > 0, EW_ERR_FORMAT, "has no input");
     int x = n->in[0];
     if (biased)
-        EW_TRY(ew_graph_add(g, &ew_op_add, NULL, NULL, n->in, 2, &x, 1));
-    return ew_graph_add(g, &ew_op_gelu, n->name, &attr, &x, 1, out, 1);
+        EW_TRY(ew_graph_add(g, &ew_op_add, NULL, NULL, ew_inputs(n->in, 2), &x));
+    return ew_graph_add(g, &ew_op_gelu, n->name, &attr, EW_INPUTS(x), out);
 }
 
 static const char *const also[] = {"com.microsoft:Gelu", "com.microsoft:BiasGelu",

@@ -31,8 +31,8 @@ static ew_err expand(struct ew_graph *g, int node, int *out)
     const struct ew_node n = g->nodes[node];
     const struct ew_scale_attr sixth = {.alpha = 1.0 / 6, .beta = 0.5};
     int in[2] = {n.in[0]};
-    EW_TRY(ew_graph_add(g, &ew_op_hard_sigmoid, NULL, &sixth, in, 1, &in[1], 1));
-    return ew_graph_add(g, &ew_op_mul, n.name, NULL, in, 2, out, 1);
+    EW_TRY(ew_graph_add(g, &ew_op_hard_sigmoid, NULL, &sixth, ew_inputs(in, 1), &in[1]));
+    return ew_graph_add(g, &ew_op_mul, n.name, NULL, ew_inputs(in, 2), out);
 }
 
 static const struct ew_op_case cases[] = {

@@ -97,14 +97,15 @@ static ew_err import_skip(struct ew_graph *g, const struct ew_onnx_node *n, int 
     EW_CHECK(n->n_out == 1 || (!n->out_used[1] && !n->out_used[2]), EW_ERR_UNSUPPORTED,
              "mean and deviation as outputs");
     int sum[2] = {n->in[INPUT], n->in[SKIP]};
-    EW_TRY(ew_graph_add(g, &ew_op_add, NULL, NULL, sum, 2, &sum[0], 1));
+    EW_TRY(ew_graph_add(g, &ew_op_add, NULL, NULL, ew_inputs(sum, 2), &sum[0]));
     sum[1] = n->n_in > BIAS ? n->in[BIAS] : -1;
     if (sum[1] >= 0)
-        EW_TRY(ew_graph_add(g, &ew_op_add, NULL, NULL, sum, 2, &sum[0], 1));
+        EW_TRY(ew_graph_add(g, &ew_op_add, NULL, NULL, ew_inputs(sum, 2), &sum[0]));
     const int in[3] = {sum[0], n->in[GAMMA], n->n_in > BETA ? n->in[BETA] : -1};
     if (n->n_out == 4)
         out[3] = sum[0];
-    return ew_graph_add(g, &ew_op_layer_norm, n->name, &attr, in, in[2] < 0 ? 2 : 3, out, 1);
+    return ew_graph_add(g, &ew_op_layer_norm, n->name, &attr, ew_inputs(in, in[2] < 0 ? 2 : 3),
+                        out);
 }
 
 /* Tools write LayerNormalization at any opset: ONNX Runtime has had it before ONNX had. */

@@ -44,19 +44,18 @@ static ew_err expand(struct ew_graph *g, int node, int *out)
     const struct ew_node n = g->nodes[node];
     const struct ew_cast_attr to = {.to = EW_S32};
     int in[2] = {n.in[EW_LOOKUP_TABLE], n.in[EW_LOOKUP_X]};
-    EW_TRY(ew_graph_add(g, &ew_op_cast, NULL, &to, &in[1], 1, &in[1], 1));
-    return ew_graph_add(g, &ew_op_gather, n.name, NULL, in, 2, out, 1);
+    EW_TRY(ew_graph_add(g, &ew_op_cast, NULL, &to, EW_INPUTS(in[1]), &in[1]));
+    return ew_graph_add(g, &ew_op_gather, n.name, NULL, ew_inputs(in, 2), out);
 }
 
 static ew_err dequantize(struct ew_graph *g, const int *in, int *out)
 {
-    return ew_graph_add(g, &ew_op_dequantize_linear, NULL, NULL, in, 3, out, 1);
+    return ew_graph_add(g, &ew_op_dequantize_linear, NULL, NULL, ew_inputs(in, 3), out);
 }
 
 static ew_err quantize(struct ew_graph *g, const char *name, int value, const int *to, int *out)
 {
-    const int in[] = {value, to[0], to[1]};
-    return ew_graph_add(g, &ew_op_quantize_linear, name, NULL, in, 3, out, 1);
+    return ew_graph_add(g, &ew_op_quantize_linear, name, NULL, EW_INPUTS(value, to[0], to[1]), out);
 }
 
 /* y_scale, y_zero_point, then x, scale and zero point of each part. */
@@ -70,7 +69,7 @@ static ew_err import_concat(struct ew_graph *g, const struct ew_onnx_node *n, in
     for (int i = 0; i < parts; i++)
         EW_TRY(dequantize(g, n->in + 2 + 3 * i, &in[i]));
     int value;
-    EW_TRY(ew_graph_add(g, &ew_op_concat, n->name, &attr, in, parts, &value, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_concat, n->name, &attr, ew_inputs(in, parts), &value));
     return quantize(g, NULL, value, n->in, out);
 }
 
@@ -85,7 +84,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     int value;
     EW_TRY(dequantize(g, n->in, &value));
     EW_TRY(ew_graph_add(g, leaky ? &ew_op_leaky_relu : &ew_op_sigmoid, n->name,
-                        leaky ? &attr : NULL, &value, 1, &value, 1));
+                        leaky ? &attr : NULL, EW_INPUTS(value), &value));
     return quantize(g, NULL, value, n->in + 3, out);
 }
 

@@ -76,7 +76,7 @@ static ew_err add_transpose(struct ew_graph *g, int value, int *out)
     const int rank = attr.perm.n;
     for (int i = 0; i < rank; i++)
         attr.perm.v[i] = rank > 1 && i >= rank - 2 ? 2 * rank - 3 - i : i;
-    return ew_graph_add(g, &ew_op_transpose, NULL, &attr, &value, 1, out, 1);
+    return ew_graph_add(g, &ew_op_transpose, NULL, &attr, EW_INPUTS(value), out);
 }
 
 /* ONNX Runtime's attention (op/attention.h), or its FusedMatMul: alpha times the product of
@@ -96,12 +96,12 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
         EW_TRY(add_transpose(g, in[0], &in[0]));
     if (ew_onnx_int(n, "transB", 0))
         EW_TRY(add_transpose(g, in[1], &in[1]));
-    EW_TRY(ew_graph_add(g, &ew_op_matmul, n->name, NULL, in, 2, out, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_matmul, n->name, NULL, ew_inputs(in, 2), out));
     if (!(alpha < 1) && !(alpha > 1))
         return EW_OK;
     int scaled[2] = {out[0]};
     EW_TRY(ew_onnx_scalar(g, g->values[out[0]].t.dtype, alpha, &scaled[1]));
-    return ew_graph_add(g, &ew_op_mul, NULL, NULL, scaled, 2, out, 1);
+    return ew_graph_add(g, &ew_op_mul, NULL, NULL, ew_inputs(scaled, 2), out);
 }
 
 static const char *const also[] = {"com.microsoft:FusedMatMul", "com.microsoft:TransposeMatMul",

@@ -33,9 +33,9 @@ static ew_err expand(struct ew_graph *g, int node, int *out)
 {
     const struct ew_node n = g->nodes[node];
     int in[2] = {n.in[0]}, v;
-    EW_TRY(ew_graph_add(g, &ew_op_softplus, NULL, NULL, in, 1, &v, 1));
-    EW_TRY(ew_graph_add(g, &ew_op_tanh, NULL, NULL, &v, 1, &in[1], 1));
-    return ew_graph_add(g, &ew_op_mul, n.name, NULL, in, 2, out, 1);
+    EW_TRY(ew_graph_add(g, &ew_op_softplus, NULL, NULL, ew_inputs(in, 1), &v));
+    EW_TRY(ew_graph_add(g, &ew_op_tanh, NULL, NULL, EW_INPUTS(v), &in[1]));
+    return ew_graph_add(g, &ew_op_mul, n.name, NULL, ew_inputs(in, 2), out);
 }
 
 static const struct ew_op_case cases[] = {

@@ -121,11 +121,11 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     for (int x = 0; n->n_in == 2 && x < 2; x++) {
         const struct ew_op *op = find_gated(g, n->in[x], n->in[1 - x]);
         if (op)
-            return ew_graph_add(g, op, n->name, NULL, &n->in[x], 1, out, 1);
+            return ew_graph_add(g, op, n->name, NULL, EW_INPUTS(n->in[x]), out);
     }
     const int x = n->n_in == 2 ? find_gelu(g, n->in[0], n->in[1]) : -1;
     if (x >= 0)
-        return ew_graph_add(g, &ew_op_gelu, n->name, NULL, &x, 1, out, 1);
+        return ew_graph_add(g, &ew_op_gelu, n->name, NULL, EW_INPUTS(x), out);
     return ew_onnx_import_default(g, &ew_op_mul, n, NULL, out);
 }
 

@@ -100,8 +100,8 @@ static ew_err expand(struct ew_graph *g, int node, int *out)
         return EW_OK;
     int in[2];
     EW_TRY(ew_graph_const_ints(g, NULL, axes.v, axes.n, &in[1]));
-    EW_TRY(ew_graph_add(g, n.op, NULL, NULL, n.in, 1, &in[0], 1));
-    return ew_graph_add(g, &ew_op_gather, n.name, NULL, in, 2, out, 1);
+    EW_TRY(ew_graph_add(g, n.op, NULL, NULL, ew_inputs(n.in, 1), &in[0]));
+    return ew_graph_add(g, &ew_op_gather, n.name, NULL, ew_inputs(in, 2), out);
 }
 
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)

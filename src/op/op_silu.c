@@ -28,8 +28,8 @@ static ew_err expand(struct ew_graph *g, int node, int *out)
 {
     const struct ew_node n = g->nodes[node];
     int in[2] = {n.in[0]};
-    EW_TRY(ew_graph_add(g, &ew_op_sigmoid, NULL, NULL, in, 1, &in[1], 1));
-    return ew_graph_add(g, &ew_op_mul, n.name, NULL, in, 2, out, 1);
+    EW_TRY(ew_graph_add(g, &ew_op_sigmoid, NULL, NULL, ew_inputs(in, 1), &in[1]));
+    return ew_graph_add(g, &ew_op_mul, n.name, NULL, ew_inputs(in, 2), out);
 }
 
 /* x Sigmoid(alpha x): ONNX Runtime's QuickGelu, and Swish since opset 24. */
@@ -39,11 +39,11 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     EW_CHECK(n->n_in == 1 && n->in[0] >= 0, EW_ERR_FORMAT, "needs one input");
     int in[2] = {n->in[0]}, scaled[2] = {n->in[0]};
     if (!(alpha < 1) && !(alpha > 1))
-        return ew_graph_add(g, &ew_op_silu, n->name, NULL, in, 1, out, 1);
+        return ew_graph_add(g, &ew_op_silu, n->name, NULL, ew_inputs(in, 1), out);
     EW_TRY(ew_onnx_scalar(g, g->values[in[0]].t.dtype, alpha, &scaled[1]));
-    EW_TRY(ew_graph_add(g, &ew_op_mul, NULL, NULL, scaled, 2, &in[1], 1));
-    EW_TRY(ew_graph_add(g, &ew_op_sigmoid, NULL, NULL, &in[1], 1, &in[1], 1));
-    return ew_graph_add(g, &ew_op_mul, n->name, NULL, in, 2, out, 1);
+    EW_TRY(ew_graph_add(g, &ew_op_mul, NULL, NULL, ew_inputs(scaled, 2), &in[1]));
+    EW_TRY(ew_graph_add(g, &ew_op_sigmoid, NULL, NULL, EW_INPUTS(in[1]), &in[1]));
+    return ew_graph_add(g, &ew_op_mul, n->name, NULL, ew_inputs(in, 2), out);
 }
 
 static const char *const also[] = {"Swish", "com.microsoft:QuickGelu", NULL};

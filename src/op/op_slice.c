@@ -114,7 +114,7 @@ static ew_err import_crop(struct ew_graph *g, const struct ew_onnx_node *n, int 
     EW_TRY(ew_graph_const_ints(g, NULL, from, 2, &in[STARTS]));
     EW_TRY(ew_graph_const_ints(g, NULL, to, 2, &in[ENDS]));
     EW_TRY(ew_graph_const_ints(g, NULL, (const int64_t[]){2, 3}, 2, &in[AXES]));
-    return ew_graph_add(g, &ew_op_slice, n->name, NULL, in, 4, out, 1);
+    return ew_graph_add(g, &ew_op_slice, n->name, NULL, ew_inputs(in, 4), out);
 }
 
 /* Before opset 10 all but the data are attributes. */

@@ -102,8 +102,8 @@ ew_err ew_fake_quant_pair(struct ew_graph *g, const int *in, const char *name, i
 {
     int slots[3] = {in[0], in[1], in[2]};
     const struct ew_quant_attr attr = {.axis = 1, .dtype = g->values[in[2]].t.dtype};
-    EW_TRY(ew_graph_add(g, &ew_op_quantize_linear, NULL, &attr, slots, 3, &slots[0], 1));
-    return ew_graph_add(g, &ew_op_dequantize_linear, name, NULL, slots, 3, out, 1);
+    EW_TRY(ew_graph_add(g, &ew_op_quantize_linear, NULL, &attr, ew_inputs(slots, 3), &slots[0]));
+    return ew_graph_add(g, &ew_op_dequantize_linear, name, NULL, ew_inputs(slots, 3), out);
 }
 
 float ew_quant_ratio(double x_scale, double w_scale, double y_scale)

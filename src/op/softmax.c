@@ -86,8 +86,8 @@ ew_err ew_softmax_expand(struct ew_graph *g, int node, int *out)
     struct ew_shape s = g->values[n.in[0]].t.shape;
     int v, in[2];
     s.dim[0] = -1;
-    EW_TRY(ew_graph_add(g, &ew_op_flatten, NULL, &flat, n.in, 1, &v, 1));
-    EW_TRY(ew_graph_add(g, n.op, NULL, &last, &v, 1, &in[0], 1));
+    EW_TRY(ew_graph_add(g, &ew_op_flatten, NULL, &flat, ew_inputs(n.in, 1), &v));
+    EW_TRY(ew_graph_add(g, n.op, NULL, &last, EW_INPUTS(v), &in[0]));
     EW_TRY(ew_graph_const_ints(g, NULL, s.dim, s.rank, &in[1]));
-    return ew_graph_add(g, &ew_op_reshape, n.name, NULL, in, 2, out, 1);
+    return ew_graph_add(g, &ew_op_reshape, n.name, NULL, ew_inputs(in, 2), out);
 }

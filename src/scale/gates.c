@@ -54,7 +54,7 @@ static ew_err gate_node(struct ew_graph *g, int node, int k)
     snprintf(name, sizeof(name), "gate.%d", k);
     EW_TRY(ew_graph_const(g, name, EW_VALUE_PARAM, &t, false, &in[1]));
     EW_TRY(ew_graph_add_node(g, &n, &in[0]));
-    EW_TRY(ew_graph_add(g, &ew_op_mul, NULL, NULL, in, 2, &out, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_mul, NULL, NULL, ew_inputs(in, 2), &out));
     return ew_graph_splice(g, node, first, &out);
 }
 

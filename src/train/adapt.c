@@ -40,7 +40,7 @@ static ew_err transpose_input(struct ew_graph *g)
     g->n_inputs--;
     g->values[fresh].dynamic = v.dynamic & 1;
     g->values[fresh].channels_last = true;
-    EW_TRY(ew_graph_add(g, &ew_op_transpose, "images", &attr, &fresh, 1, &made, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_transpose, "images", &attr, EW_INPUTS(fresh), &made));
     /* It was added last and belongs first. */
     const struct ew_node n = g->nodes[g->n_nodes - 1];
     memmove(g->nodes + 1, g->nodes, (size_t)(g->n_nodes - 1) * sizeof(*g->nodes));
@@ -65,7 +65,7 @@ static ew_err transpose_output(struct ew_graph *g, const struct ew_shape *first)
     struct ew_transpose_attr attr = {.perm = {rank, {0}}};
     for (int i = 1; i < rank; i++)
         attr.perm.v[i] = i + 1 < rank ? i + 1 : 1;
-    return ew_graph_add(g, &ew_op_transpose, "reconstruction", &attr, &old, 1, g->outputs, 1);
+    return ew_graph_add(g, &ew_op_transpose, "reconstruction", &attr, EW_INPUTS(old), g->outputs);
 }
 
 static bool follows_batch(struct ew_graph *g, int64_t batch)

@@ -22,7 +22,7 @@ static ew_err add_distillation(struct ew_graph *g, const struct ew_teacher *t)
     const struct ew_shape s = g->values[scores].t.shape;
     int in[3] = {scores, ew_graph_find(g, "labels")}, loss;
     EW_TRY(ew_graph_input(g, "teacher", EW_F32, &s, &in[2]));
-    EW_TRY(ew_graph_add(g, &ew_op_distillation, "distillation", &a, in, 3, &loss, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_distillation, "distillation", &a, ew_inputs(in, 3), &loss));
     g->outputs[0] = loss;
     return ew_graph_infer(g);
 }

@@ -136,7 +136,8 @@ static void ties(int shift)
     if (!EW_EXPECT_OK(ew_graph_new("ties", &g)) ||
         !EW_EXPECT_OK(ew_graph_input(g, "x", EW_S8, &x_shape, &in[0])) ||
         !EW_EXPECT_OK(ew_graph_const(g, "w", EW_VALUE_CONST, &wt, true, &in[1])) ||
-        !EW_EXPECT_OK(ew_graph_add(g, ew_op_find("dpu_conv"), "conv", &attr, in, 2, &out, 1)) ||
+        !EW_EXPECT_OK(
+            ew_graph_add(g, ew_op_find("dpu_conv"), "conv", &attr, ew_inputs(in, 2), &out)) ||
         !EW_EXPECT_OK(ew_graph_output(g, out)))
         return;
     struct ew_plan *p = compile(g, false, false, 1);
@@ -238,7 +239,8 @@ static bool pools_as_means(struct ew_graph *g, bool keepdims)
         int in[2] = {g->nodes[k].in[0]}, out;
         if (g->nodes[k].op == &ew_op_global_average_pool &&
             !(EW_EXPECT_OK(ew_graph_const_ints(g, "axes", space, 2, &in[1])) &&
-              EW_EXPECT_OK(ew_graph_add(g, &ew_op_reduce_mean, NULL, &attr, in, 2, &out, 1)) &&
+              EW_EXPECT_OK(
+                  ew_graph_add(g, &ew_op_reduce_mean, NULL, &attr, ew_inputs(in, 2), &out)) &&
               EW_EXPECT_OK(ew_graph_splice(g, k, first, &out))))
             return false;
     }

@@ -40,15 +40,14 @@ static int conv(struct net *n, int x, int filters, int size, int stride, bool de
         .groups = depthwise ? in : 1};
     int slots[2] = {x}, out = -1;
     EW_EXPECT_OK(ew_graph_const(n->g, NULL, EW_VALUE_PARAM, &w, false, &slots[1]));
-    EW_EXPECT_OK(ew_graph_add(n->g, ew_op_find("conv"), NULL, &a, slots, 2, &out, 1));
+    EW_EXPECT_OK(ew_graph_add(n->g, ew_op_find("conv"), NULL, &a, ew_inputs(slots, 2), &out));
     return out;
 }
 
 static int add(struct net *n, int a, int b)
 {
-    const int in[] = {a, b};
     int out = -1;
-    EW_EXPECT_OK(ew_graph_add(n->g, ew_op_find("add"), NULL, NULL, in, 2, &out, 1));
+    EW_EXPECT_OK(ew_graph_add(n->g, ew_op_find("add"), NULL, NULL, EW_INPUTS(a, b), &out));
     return out;
 }
 
@@ -58,14 +57,15 @@ static int max_pool(struct net *n, int x, int size, int stride, int pad)
                                            .stride = {2, {stride, stride}},
                                            .pad = ew_ints4(pad, pad, pad, pad)}};
     int out = -1;
-    EW_EXPECT_OK(ew_graph_add(n->g, ew_op_find("max_pool"), NULL, &a, &x, 1, &out, 1));
+    EW_EXPECT_OK(ew_graph_add(n->g, ew_op_find("max_pool"), NULL, &a, EW_INPUTS(x), &out));
     return out;
 }
 
 static void finish(struct net *n, int x, int classes)
 {
     int out = -1;
-    EW_EXPECT_OK(ew_graph_add(n->g, ew_op_find("global_average_pool"), NULL, NULL, &x, 1, &out, 1));
+    EW_EXPECT_OK(
+        ew_graph_add(n->g, ew_op_find("global_average_pool"), NULL, NULL, EW_INPUTS(x), &out));
     n->at = conv(n, out, classes, 1, 1, false);
     EW_EXPECT_OK(ew_graph_output(n->g, n->at));
 }

@@ -165,7 +165,7 @@ static struct ew_graph *graph_of(const struct work *k)
     EW_EXPECT_OK(ew_graph_input(g, "x", EW_S8, &x.shape, &in[0]));
     EW_EXPECT_OK(ew_graph_const(g, "w", EW_VALUE_CONST, &w, true, &in[1]));
     EW_EXPECT_OK(ew_graph_const(g, "b", EW_VALUE_CONST, &b, true, &in[2]));
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("dpu_conv"), "conv", &a, in, 3, &out, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("dpu_conv"), "conv", &a, ew_inputs(in, 3), &out));
     EW_EXPECT_OK(ew_graph_output(g, out));
     return g;
 }

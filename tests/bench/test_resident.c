@@ -135,7 +135,7 @@ static ew_err large_layer(struct ew_graph **out)
         v[i] = (float)(i % 1009) * 1e-3f - 0.5f;
     EW_TRY(ew_graph_const(*out, "w", EW_VALUE_PARAM, &w, false, &in[1]));
     EW_TRY(ew_graph_const(*out, "b", EW_VALUE_PARAM, &b, true, &in[2]));
-    EW_TRY(ew_graph_add(*out, ew_op_find("gemm"), "y", &attr, in, 3, &y, 1));
+    EW_TRY(ew_graph_add(*out, ew_op_find("gemm"), "y", &attr, ew_inputs(in, 3), &y));
     return ew_graph_output(*out, y);
 }
 

@@ -154,7 +154,7 @@ static int weight(struct ew_graph *g, const char *name, struct ew_shape s)
 static int add(struct ew_graph *g, const char *op, const void *attr, const int *in, int n_in)
 {
     int out = -1;
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find(op), NULL, attr, in, n_in, &out, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find(op), NULL, attr, ew_inputs(in, n_in), &out));
     return out;
 }
 

@@ -34,13 +34,13 @@ static struct ew_graph *make(int *first, int *second, int *clipped)
     EW_EXPECT_OK(ew_graph_new("pair", &g));
     EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &in, &x[0]));
     x[1] = constant(g, w, CHANNELS, 2);
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("conv"), "first", &conv, x, 2, &x[0], 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("conv"), "first", &conv, ew_inputs(x, 2), &x[0]));
     EW_EXPECT_OK(ew_graph_const_float(g, NULL, 0, &x[1]));
     EW_EXPECT_OK(ew_graph_const_float(g, NULL, 6, &x[2]));
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("clip"), "relu6", NULL, x, 3, &y, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("clip"), "relu6", NULL, ew_inputs(x, 3), &y));
     *clipped = y;
     const int in2[] = {y, constant(g, d, CHANNELS, 1)};
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("conv"), "second", &depthwise, in2, 2, &y, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("conv"), "second", &depthwise, ew_inputs(in2, 2), &y));
     EW_EXPECT_OK(ew_graph_output(g, y));
     *first = 0;
     *second = 2;

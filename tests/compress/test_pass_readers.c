@@ -38,7 +38,7 @@ static ew_err weights(struct ew_graph *g, enum ew_value_kind kind, struct ew_sha
 
 static ew_err add_op(struct ew_graph *g, const char *op, const void *attr, int *x)
 {
-    return ew_graph_add(g, ew_op_find(op), NULL, attr, x, 1, x, 1);
+    return ew_graph_add(g, ew_op_find(op), NULL, attr, ew_inputs(x, 1), x);
 }
 
 static ew_err add_conv(struct ew_graph *g, int *x)
@@ -47,7 +47,7 @@ static ew_err add_conv(struct ew_graph *g, int *x)
     int in[] = {*x, *x, *x + 1};
     EW_TRY(weights(g, EW_VALUE_PARAM, (struct ew_shape){4, {CHANNELS, 3, 3, CHANNELS}}, &in[1]));
     EW_TRY(weights(g, EW_VALUE_PARAM, (struct ew_shape){1, {CHANNELS}}, &in[2]));
-    return ew_graph_add(g, ew_op_find("conv"), NULL, &a, in, 3, x, 1);
+    return ew_graph_add(g, ew_op_find("conv"), NULL, &a, ew_inputs(in, 3), x);
 }
 
 static ew_err add_norm(struct ew_graph *g, int *x)
@@ -56,14 +56,14 @@ static ew_err add_norm(struct ew_graph *g, int *x)
     for (int i = 1; i < 5; i++)
         EW_TRY(weights(g, i < 3 ? EW_VALUE_PARAM : EW_VALUE_STATE, (struct ew_shape){1, {CHANNELS}},
                        &in[i]));
-    return ew_graph_add(g, ew_op_find("batch_norm"), NULL, NULL, in, 5, x, 1);
+    return ew_graph_add(g, ew_op_find("batch_norm"), NULL, NULL, ew_inputs(in, 5), x);
 }
 
 static ew_err add_pad(struct ew_graph *g, int *x)
 {
     int in[] = {*x, 0};
     EW_TRY(ew_graph_const_ints(g, NULL, (const int64_t[]){0, 1, 0, 0, 0, 0, 1, 0}, 8, &in[1]));
-    return ew_graph_add(g, ew_op_find("pad"), NULL, NULL, in, 2, x, 1);
+    return ew_graph_add(g, ew_op_find("pad"), NULL, NULL, ew_inputs(in, 2), x);
 }
 
 static ew_err add_gemm(struct ew_graph *g, int *x)
@@ -72,7 +72,7 @@ static ew_err add_gemm(struct ew_graph *g, int *x)
     const int64_t k = g->values[*x].t.shape.dim[1];
     int in[] = {*x, *x};
     EW_TRY(weights(g, EW_VALUE_PARAM, (struct ew_shape){2, {5, k}}, &in[1]));
-    return ew_graph_add(g, ew_op_find("gemm"), NULL, &a, in, 2, x, 1);
+    return ew_graph_add(g, ew_op_find("gemm"), NULL, &a, ew_inputs(in, 2), x);
 }
 
 static ew_err add_add(struct ew_graph *g, int *x)
@@ -80,7 +80,7 @@ static ew_err add_add(struct ew_graph *g, int *x)
     int in[] = {*x, *x};
     const struct ew_shape *s = &g->values[*x].t.shape;
     EW_TRY(weights(g, EW_VALUE_CONST, *s, &in[1]));
-    return ew_graph_add(g, ew_op_find("add"), NULL, NULL, in, 2, x, 1);
+    return ew_graph_add(g, ew_op_find("add"), NULL, NULL, ew_inputs(in, 2), x);
 }
 
 /* One letter of a chain. */

@@ -67,16 +67,16 @@ static struct ew_graph *padded(const int64_t *pads, bool turned, float value)
     EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &in, &ids[0]));
     EW_EXPECT_OK(ew_graph_const_ints(g, "pads", p, 8, &ids[1]));
     EW_EXPECT_OK(ew_graph_const_float(g, "value", value, &ids[2]));
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("pad"), "pad", NULL, ids, 3, &y, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("pad"), "pad", NULL, ew_inputs(ids, 3), &y));
     const struct ew_transpose_attr to_last = {.perm = {4, {0, 2, 3, 1}}};
     if (turned)
-        EW_EXPECT_OK(ew_graph_add(g, ew_op_find("transpose"), "t", &to_last, &y, 1, &y, 1));
+        EW_EXPECT_OK(ew_graph_add(g, ew_op_find("transpose"), "t", &to_last, EW_INPUTS(y), &y));
     const struct ew_tensor t = {.dtype = EW_F32, .shape = filters, .data = w};
     ids[0] = y;
     EW_EXPECT_OK(ew_graph_const(g, "w", EW_VALUE_PARAM, &t, true, &ids[1]));
     const struct ew_conv_attr conv = {.win = {.stride = {2, {2, 2}}, .pad = {4, {0, 1, 0, 0}}},
                                       .groups = 1};
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("conv"), "c", &conv, ids, 2, &y, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("conv"), "c", &conv, ew_inputs(ids, 2), &y));
     EW_EXPECT_OK(ew_graph_output(g, y));
     return g;
 }
@@ -270,9 +270,9 @@ static void outputs_keep_their_names(void)
     int x, y, z;
     EW_EXPECT_OK(ew_graph_new("named", &g));
     EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &shape, &x));
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("relu"), "r", NULL, &x, 1, &y, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("relu"), "r", NULL, EW_INPUTS(x), &y));
     for (int i = 0; i < 2; i++) {
-        EW_EXPECT_OK(ew_graph_add(g, ew_op_find("identity"), names[i], NULL, &y, 1, &z, 1));
+        EW_EXPECT_OK(ew_graph_add(g, ew_op_find("identity"), names[i], NULL, EW_INPUTS(y), &z));
         EW_EXPECT_OK(ew_graph_rename(g, z, names[i]));
         EW_EXPECT_OK(ew_graph_output(g, z));
     }
@@ -302,13 +302,13 @@ static struct ew_graph *perceptron(bool left)
         const struct ew_tensor b = {.dtype = EW_F32, .shape = rows[i], .data = w + 3};
         in[0] = y;
         EW_EXPECT_OK(ew_graph_const(g, "w", EW_VALUE_PARAM, &m, true, &in[1]));
-        EW_EXPECT_OK(ew_graph_add(g, ew_op_find("matmul"), "m", NULL, in, 2, &in[left], 1));
+        EW_EXPECT_OK(ew_graph_add(g, ew_op_find("matmul"), "m", NULL, ew_inputs(in, 2), &in[left]));
         EW_EXPECT_OK(ew_graph_const(g, "b", EW_VALUE_PARAM, &b, true, &in[!left]));
-        EW_EXPECT_OK(ew_graph_add(g, ew_op_find("add"), "a", NULL, in, 2, &y, 1));
+        EW_EXPECT_OK(ew_graph_add(g, ew_op_find("add"), "a", NULL, ew_inputs(in, 2), &y));
         if (i == 0)
-            EW_EXPECT_OK(ew_graph_add(g, ew_op_find("gelu"), "g", NULL, &y, 1, &y, 1));
+            EW_EXPECT_OK(ew_graph_add(g, ew_op_find("gelu"), "g", NULL, EW_INPUTS(y), &y));
     }
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("add"), "r", NULL, (const int[]){x, y}, 2, &y, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("add"), "r", NULL, EW_INPUTS(x, y), &y));
     EW_EXPECT_OK(ew_graph_rename(g, y, "logits"));
     EW_EXPECT_OK(ew_graph_output(g, y));
     return g;

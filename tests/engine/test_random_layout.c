@@ -79,7 +79,7 @@ static void packed_weights_of_batches(void)
         weights[i] = (float)(i + 1) / 16;
     const struct ew_tensor w = {.dtype = EW_F32, .shape = {2, {2, 8}}, .data = weights};
     EW_EXPECT_OK(ew_graph_const(g, NULL, EW_VALUE_PARAM, &w, false, &in[1]));
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("matmul"), NULL, NULL, in, 2, &y, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("matmul"), NULL, NULL, ew_inputs(in, 2), &y));
     expect_every_way(g, &y, 1);
 }
 
@@ -89,7 +89,7 @@ static void outputs_have_their_own_names(void)
     struct ew_graph *g;
     const int x = begin(&g);
     int y;
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("relu"), NULL, NULL, &x, 1, &y, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("relu"), NULL, NULL, EW_INPUTS(x), &y));
     expect_every_way(g, (const int[]){y, x, x, y, y}, 5);
 }
 
@@ -110,7 +110,7 @@ static void strides_beyond_the_end(void)
     EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &s, &in[0]));
     g->values[in[0]].dynamic = 1;
     EW_EXPECT_OK(ew_graph_const(g, NULL, EW_VALUE_PARAM, &w, false, &in[1]));
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("conv_transpose"), NULL, &a, in, 2, &y, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("conv_transpose"), NULL, &a, ew_inputs(in, 2), &y));
     expect_every_way(g, &y, 1);
 }
 

@@ -88,7 +88,7 @@ static ew_err add_input(struct maker *m, const char *name, const struct ew_shape
     const float scale = (chance(m, 6) ? -1.0f : 1.0f) * (float)draw(m, 5, 40) / 1000;
     EW_TRY(ew_graph_const_float(m->g, NULL, scale, &in[1]));
     EW_TRY(zero_point(m, dtype, &in[2]));
-    return ew_graph_add(m->g, ew_op_find("dequantize_linear"), NULL, NULL, in, 3, out, 1);
+    return ew_graph_add(m->g, ew_op_find("dequantize_linear"), NULL, NULL, ew_inputs(in, 3), out);
 }
 
 static ew_err add_rounding(struct maker *m, int *value)
@@ -99,8 +99,8 @@ static ew_err add_rounding(struct maker *m, int *value)
     const int64_t middle = (dtype == EW_U8 ? 128 : 0) + draw(m, -60, 60); /* room on both sides */
     EW_TRY(ew_graph_const_float(m->g, NULL, STEP, &in[1]));
     EW_TRY(bytes(m, dtype, (struct ew_shape){0}, (const int64_t[]){middle, middle}, &in[2]));
-    EW_TRY(ew_graph_add(m->g, ew_op_find("quantize_linear"), NULL, &a, in, 3, in, 1));
-    return ew_graph_add(m->g, ew_op_find("dequantize_linear"), NULL, NULL, in, 3, value, 1);
+    EW_TRY(ew_graph_add(m->g, ew_op_find("quantize_linear"), NULL, &a, ew_inputs(in, 3), in));
+    return ew_graph_add(m->g, ew_op_find("dequantize_linear"), NULL, NULL, ew_inputs(in, 3), value);
 }
 
 /* Weights by one scale, or one for each entry of the axis; now and then with zero points. */
@@ -113,7 +113,7 @@ static ew_err add_weights(struct maker *m, struct ew_shape s, int axis, int *out
     EW_TRY(bytes(m, EW_S8, s, (const int64_t[]){-127, 127}, &in[0]));
     EW_TRY(floats(m, each, 0.002, 0.01, &in[1]));
     EW_TRY(bytes(m, EW_S8, each, (const int64_t[]){odd, odd}, &in[2]));
-    return ew_graph_add(m->g, ew_op_find("dequantize_linear"), NULL, &a, in, 3, out, 1);
+    return ew_graph_add(m->g, ew_op_find("dequantize_linear"), NULL, &a, ew_inputs(in, 3), out);
 }
 
 /* ---- Layers ---- */
@@ -129,7 +129,8 @@ static ew_err add_gemm(struct maker *m, int *out)
     const struct ew_shape w = {2, {a.trans_b ? n : k, a.trans_b ? k : n}};
     EW_TRY(add_weights(m, w, a.trans_b ? 0 : 1, &in[1]));
     EW_TRY(floats(m, biases[draw(m, 0, (int64_t)EW_COUNT(biases) - 1)], -1, 1, &in[2]));
-    return ew_graph_add(m->g, ew_op_find("gemm"), NULL, &a, in, chance(m, 4) ? 2 : 3, out, 1);
+    return ew_graph_add(m->g, ew_op_find("gemm"), NULL, &a, ew_inputs(in, chance(m, 4) ? 2 : 3),
+                        out);
 }
 
 static ew_err add_image(struct maker *m, const char *name, int64_t channels, int *out)
@@ -152,7 +153,8 @@ static ew_err add_conv(struct maker *m, int *out)
     EW_TRY(add_image(m, "x", c, &in[0]));
     EW_TRY(add_weights(m, (struct ew_shape){4, {filters, k, k, c / a.groups}}, 0, &in[1]));
     EW_TRY(floats(m, (struct ew_shape){1, {filters}}, -1, 1, &in[2]));
-    return ew_graph_add(m->g, ew_op_find("conv"), NULL, &a, in, chance(m, 3) ? 2 : 3, out, 1);
+    return ew_graph_add(m->g, ew_op_find("conv"), NULL, &a, ew_inputs(in, chance(m, 3) ? 2 : 3),
+                        out);
 }
 
 static ew_err add_pool(struct maker *m, int *out)
@@ -168,7 +170,8 @@ static ew_err add_pool(struct maker *m, int *out)
     for (int i = 0; i < 4; i++)
         a.win.pad.v[i] = draw(m, 0, a.win.kernel.v[i % 2] - 1);
     EW_TRY(add_image(m, "x", draw(m, 1, 9), &x));
-    return ew_graph_add(m->g, ew_op_find(names[kind]), NULL, kind == 2 ? NULL : &a, &x, 1, out, 1);
+    return ew_graph_add(m->g, ew_op_find(names[kind]), NULL, kind == 2 ? NULL : &a, EW_INPUTS(x),
+                        out);
 }
 
 static ew_err add_pair(struct maker *m, int *out)
@@ -180,7 +183,8 @@ static ew_err add_pair(struct maker *m, int *out)
     int in[2];
     EW_TRY(add_input(m, "x", &s, &in[0]));
     EW_TRY(add_input(m, "y", &s, &in[1]));
-    return ew_graph_add(m->g, ew_op_find(names[kind]), NULL, kind == 3 ? &a : NULL, in, 2, out, 1);
+    return ew_graph_add(m->g, ew_op_find(names[kind]), NULL, kind == 3 ? &a : NULL,
+                        ew_inputs(in, 2), out);
 }
 
 static ew_err add_function(struct maker *m, int *out)
@@ -189,7 +193,7 @@ static ew_err add_function(struct maker *m, int *out)
     const struct ew_shape s = {2, {draw(m, 1, 3), draw(m, 1, 40)}};
     int x;
     EW_TRY(add_input(m, "x", &s, &x));
-    return ew_graph_add(m->g, ew_op_find(names[draw(m, 0, 3)]), NULL, NULL, &x, 1, out, 1);
+    return ew_graph_add(m->g, ew_op_find(names[draw(m, 0, 3)]), NULL, NULL, EW_INPUTS(x), out);
 }
 
 /* ---- The whole ---- */
@@ -201,12 +205,12 @@ static ew_err make(struct maker *m, bool *rounds)
     int y, in[3];
     EW_TRY(layers[draw(m, 0, (int64_t)EW_COUNT(layers) - 1)](m, &y));
     if (chance(m, 3))
-        EW_TRY(ew_graph_add(m->g, ew_op_find("relu"), NULL, NULL, &y, 1, &y, 1));
+        EW_TRY(ew_graph_add(m->g, ew_op_find("relu"), NULL, NULL, EW_INPUTS(y), &y));
     else if (chance(m, 3)) {
         in[0] = y;
         EW_TRY(ew_graph_const_float(m->g, NULL, -0.4f, &in[1]));
         EW_TRY(ew_graph_const_float(m->g, NULL, 0.9f, &in[2]));
-        EW_TRY(ew_graph_add(m->g, ew_op_find("clip"), NULL, NULL, in, 3, &y, 1));
+        EW_TRY(ew_graph_add(m->g, ew_op_find("clip"), NULL, NULL, ew_inputs(in, 3), &y));
     }
     *rounds = chance(m, 2);
     if (*rounds)

@@ -32,7 +32,7 @@ static void come_back(void)
     for (size_t i = 0; i < EW_COUNT(names); i++) {
         int x, y;
         struct ew_graph *g = graph_of_input(&x);
-        EW_EXPECT_OK(ew_graph_add(g, ew_op_find(names[i]), "act", NULL, &x, 1, &y, 1));
+        EW_EXPECT_OK(ew_graph_add(g, ew_op_find(names[i]), "act", NULL, EW_INPUTS(x), &y));
         EW_EXPECT_OK(ew_graph_output(g, y));
         g = through_file(g);
         if (!EW_EXPECT(g))
@@ -47,8 +47,8 @@ static void keep_a_shared_gate(void)
 {
     int in[2], y;
     struct ew_graph *g = graph_of_input(&in[0]);
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("sigmoid"), "gate", NULL, in, 1, &in[1], 1));
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("mul"), "act", NULL, in, 2, &y, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("sigmoid"), "gate", NULL, ew_inputs(in, 1), &in[1]));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("mul"), "act", NULL, ew_inputs(in, 2), &y));
     EW_EXPECT_OK(ew_graph_output(g, y));
     EW_EXPECT_OK(ew_graph_output(g, in[1]));
     g = through_file(g);
@@ -67,8 +67,9 @@ static void leave_other_products(void)
     const double other[2] = {0.2, 0.5}; /* alpha, beta */
     int in[2], y;
     struct ew_graph *g = graph_of_input(&in[0]);
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("hard_sigmoid"), "gate", other, in, 1, &in[1], 1));
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("mul"), "act", NULL, in, 2, &y, 1));
+    EW_EXPECT_OK(
+        ew_graph_add(g, ew_op_find("hard_sigmoid"), "gate", other, ew_inputs(in, 1), &in[1]));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("mul"), "act", NULL, ew_inputs(in, 2), &y));
     EW_EXPECT_OK(ew_graph_output(g, y));
     g = through_file(g);
     if (!EW_EXPECT(g))
@@ -82,7 +83,7 @@ static void leave_other_products(void)
 static int product(struct ew_graph *g, const char *op, int a, int b)
 {
     int y = -1;
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find(op), op, NULL, (const int[]){a, b}, 2, &y, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find(op), op, NULL, EW_INPUTS(a, b), &y));
     return y;
 }
 
@@ -102,7 +103,7 @@ static struct ew_graph *written_gelu(enum order order, double root, bool divided
     struct ew_graph *g = graph_of_input(&x);
     const int z =
         divided ? product(g, "div", x, number(g, 1 / root)) : product(g, "mul", number(g, root), x);
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("erf"), "erf", NULL, &z, 1, &gate, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("erf"), "erf", NULL, EW_INPUTS(z), &gate));
     gate = product(g, "add", gate, number(g, 1));
     if (order == HALF_X)
         y = product(g, "mul", product(g, "mul", x, number(g, 0.5)), gate);

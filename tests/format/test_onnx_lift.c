@@ -27,7 +27,7 @@ static ew_err add_layer(struct ew_graph *g, int *x, int64_t in, int64_t out, uin
     }
     int parts[2] = {*x};
     EW_TRY(ew_graph_const(g, NULL, EW_VALUE_PARAM, &w, false, &parts[1]));
-    return ew_graph_add(g, &ew_op_gemm, NULL, &attr, parts, 2, x, 1);
+    return ew_graph_add(g, &ew_op_gemm, NULL, &attr, ew_inputs(parts, 2), x);
 }
 
 /* Large, small, large: what lies between and behind them has to stay. */

@@ -84,7 +84,7 @@ static void keeps_names(void)
     int x, y;
     EW_EXPECT_OK(ew_graph_new("net", &g));
     EW_EXPECT_OK(ew_graph_input(g, "image", EW_F32, &s, &x));
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("relu"), "act", NULL, &x, 1, &y, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("relu"), "act", NULL, EW_INPUTS(x), &y));
     EW_EXPECT_OK(ew_graph_rename(g, y, "scores"));
     EW_EXPECT_OK(ew_graph_output(g, y));
     const char *path = ew_test_path("names.onnx");
@@ -144,7 +144,7 @@ static void leaves_out_absent_inputs(void)
     EW_EXPECT_OK(ew_graph_new("net", &g));
     EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &s, &in[0]));
     EW_EXPECT_OK(ew_graph_const_ints(g, "pads", (const int64_t[]){1, 0, 0, 2}, 4, &in[1]));
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("pad"), "pad", NULL, in, 4, &y, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("pad"), "pad", NULL, ew_inputs(in, 4), &y));
     EW_EXPECT_OK(ew_graph_output(g, y));
     const char *path = ew_test_path("absent.onnx");
     char *bytes = NULL;

@@ -42,7 +42,7 @@ static struct ew_graph *new_graph(void)
 static int add(struct ew_graph *g, const char *op, const int *in, int n_in)
 {
     int out = -1;
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find(op), NULL, NULL, in, n_in, &out, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find(op), NULL, NULL, ew_inputs(in, n_in), &out));
     return out;
 }
 
@@ -102,10 +102,10 @@ static void errors_name_the_node(void)
     int in[2], out;
     EW_EXPECT_OK(ew_graph_input(g, "a", EW_F32, &a, &in[0]));
     EW_EXPECT_OK(ew_graph_input(g, "b", EW_F32, &b, &in[1]));
-    EW_EXPECT_ERR(ew_graph_add(g, ew_op_find("add"), "sum", NULL, in, 2, &out, 1), EW_ERR_SHAPE,
-                  "node sum (add)");
-    EW_EXPECT_ERR(ew_graph_add(g, ew_op_find("add"), "sum", NULL, in, 1, &out, 1), EW_ERR_ARG,
-                  "takes 2");
+    EW_EXPECT_ERR(ew_graph_add(g, ew_op_find("add"), "sum", NULL, ew_inputs(in, 2), &out),
+                  EW_ERR_SHAPE, "node sum (add)");
+    EW_EXPECT_ERR(ew_graph_add(g, ew_op_find("add"), "sum", NULL, ew_inputs(in, 1), &out),
+                  EW_ERR_ARG, "takes 2");
     const struct ew_shape absurd = {3, {1 << 30, 1 << 30, 1 << 30}};
     EW_EXPECT_ERR(ew_graph_input(g, "huge", EW_F32, &absurd, &out), EW_ERR_LIMIT, "huge");
     ew_graph_free(g);
@@ -278,9 +278,9 @@ static void own_inputs_turn_channels_first(void)
     int x = -1, y = -1;
     EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &nhwc, &x));
     g->values[x].channels_last = true;
-    EW_EXPECT_OK(ew_graph_add(g, &by_channel_op, NULL, NULL, &x, 1, &y, 1));
+    EW_EXPECT_OK(ew_graph_add(g, &by_channel_op, NULL, NULL, EW_INPUTS(x), &y));
     const struct ew_transpose_attr to_first = {.perm = ew_ints4(0, 3, 1, 2)};
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("transpose"), NULL, &to_first, &y, 1, &y, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("transpose"), NULL, &to_first, EW_INPUTS(y), &y));
     EW_EXPECT_OK(ew_graph_output(g, y));
     EW_EXPECT_OK(ew_graph_channels_first(g));
     EW_EXPECT_INT(g->n_nodes, 1);
@@ -297,7 +297,7 @@ static struct ew_graph *relu_chain(int n)
     int x;
     EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &(struct ew_shape){1, {4}}, &x));
     for (int k = 0; k < n; k++)
-        EW_EXPECT_OK(ew_graph_add(g, ew_op_find("relu"), NULL, NULL, &x, 1, &x, 1));
+        EW_EXPECT_OK(ew_graph_add(g, ew_op_find("relu"), NULL, NULL, EW_INPUTS(x), &x));
     EW_EXPECT_OK(ew_graph_output(g, x));
     return g;
 }
@@ -313,8 +313,8 @@ static ew_err replace_some(struct ew_graph *g)
         if (k % 3 == 0)
             continue;
         if (k % 3 == 1) {
-            EW_TRY(ew_graph_add(g, ew_op_find("abs"), NULL, NULL, &v, 1, &v, 1));
-            EW_TRY(ew_graph_add(g, ew_op_find("neg"), NULL, NULL, &v, 1, &v, 1));
+            EW_TRY(ew_graph_add(g, ew_op_find("abs"), NULL, NULL, EW_INPUTS(v), &v));
+            EW_TRY(ew_graph_add(g, ew_op_find("neg"), NULL, NULL, EW_INPUTS(v), &v));
         }
         EW_TRY(ew_graph_splice(g, k, first, &v));
         EW_EXPECT(ew_readers_count(ew_graph_readers(g), v) == 1);

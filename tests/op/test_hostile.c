@@ -62,7 +62,8 @@ static ew_err build(struct ew_graph *g, const struct ew_op *op, const struct ew_
     EW_TRY(ew_fields_parse(op->attrs, text, attr));
     for (int i = 0; i < k->n_in; i++)
         EW_TRY(add_input(g, op, k, i, s, &in[i]));
-    EW_TRY(ew_graph_add(g, op, "node", attr, in, k->n_in, out, n_out));
+    const struct ew_node n = {op, "node", attr, k->n_in, n_out, in, NULL, false};
+    EW_TRY(ew_graph_add_node(g, &n, out));
     for (int i = 0; i < n_out; i++)
         EW_TRY(ew_graph_output(g, out[i]));
     return ew_graph_infer(g);

@@ -121,8 +121,8 @@ static void reductions_are_written(void)
     ew_arena_init(&arena);
     in[0] = x;
     EW_EXPECT_OK(ew_graph_const_ints(g, "axes", axes, 1, &in[1]));
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("reduce_mean"), "old", NULL, in, 2, &out, 1));
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("reduce_sum"), "sum", NULL, in, 2, &out, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("reduce_mean"), "old", NULL, ew_inputs(in, 2), &out));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("reduce_sum"), "sum", NULL, ew_inputs(in, 2), &out));
     struct ew_onnx_node n = {.opset = 13, .arena = &arena};
     EW_EXPECT_OK(ew_onnx_export(g, 0, &n));
     const struct ew_onnx_attr *a = ew_onnx_attr(&n, "axes");

@@ -42,7 +42,7 @@ static ew_err add_turned(struct ew_graph *g, const struct ew_graph *plain, int v
     struct ew_tensor turned = {.dtype = t->dtype, .data = data};
     ew_tensor_permute(t, back, &turned);
     EW_TRY(ew_graph_const(g, NULL, EW_VALUE_CONST, &turned, true, &id));
-    return ew_graph_add(g, ew_op_find("transpose"), NULL, &attr, &id, 1, out, 1);
+    return ew_graph_add(g, ew_op_find("transpose"), NULL, &attr, EW_INPUTS(id), out);
 }
 
 /* The case as a graph of constants whose full-rank inputs come through transposes. */
@@ -61,7 +61,9 @@ static ew_err turned_graph(const struct ew_graph *plain, const int *perm, struct
         else
             EW_TRY(ew_graph_const(g, NULL, EW_VALUE_CONST, t, true, &in[i]));
     }
-    EW_TRY(ew_graph_add(g, n->op, "node", n->attr, in, n->n_in, out, n->n_out));
+    struct ew_node turned = *n;
+    turned.in = in;
+    EW_TRY(ew_graph_add_node(g, &turned, out));
     for (int i = 0; i < n->n_out; i++)
         EW_TRY(ew_graph_output(g, out[i]));
     return ew_graph_infer(g);
@@ -170,10 +172,10 @@ static void build_shuffle(struct ew_graph *g, int x)
     int v[2], out;
     EW_EXPECT_OK(ew_graph_add_node(g, &n, &v[0]));
     v[1] = add_ints(g, apart, 5);
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("reshape"), NULL, NULL, v, 2, &out, 1));
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("transpose"), NULL, &turn, &out, 1, &v[0], 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("reshape"), NULL, NULL, ew_inputs(v, 2), &out));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("transpose"), NULL, &turn, EW_INPUTS(out), &v[0]));
     v[1] = add_ints(g, whole, 4);
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("reshape"), "shuffled", NULL, v, 2, &out, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("reshape"), "shuffled", NULL, ew_inputs(v, 2), &out));
     n.in = &out;
     EW_EXPECT_OK(ew_graph_add_node(g, &n, &v[0]));
     EW_EXPECT_OK(ew_graph_output(g, v[0]));
@@ -226,9 +228,9 @@ static void check_computed_pads(void)
     EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &s, &x));
     EW_EXPECT_OK(ew_graph_add_node(g, &n, &out));
     in[0] = in[1] = add_ints(g, half, 8);
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("add"), NULL, NULL, in, 2, &in[1], 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("add"), NULL, NULL, ew_inputs(in, 2), &in[1]));
     in[0] = out;
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("pad"), NULL, NULL, in, 2, &x, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("pad"), NULL, NULL, ew_inputs(in, 2), &x));
     EW_EXPECT_OK(ew_graph_add_node(g, &n, &out));
     EW_EXPECT_OK(ew_graph_output(g, out));
     EW_EXPECT_OK(ew_graph_channels_last(g));

@@ -20,13 +20,14 @@ static struct ew_graph *build(void)
               EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &x, &in[0]));
     struct ew_tensor t = {.dtype = EW_F32, .shape = w};
     ok = ok && EW_EXPECT_OK(ew_graph_const(g, "w", EW_VALUE_PARAM, &t, false, &in[1]));
-    ok = ok && EW_EXPECT_OK(ew_graph_add(g, &ew_op_conv, "conv", NULL, in, 2, &y, 1));
+    ok = ok && EW_EXPECT_OK(ew_graph_add(g, &ew_op_conv, "conv", NULL, ew_inputs(in, 2), &y));
     in[0] = y;
     t.shape = each;
     for (int i = 1; ok && i <= 4; i++)
         ok = EW_EXPECT_OK(
             ew_graph_const(g, NULL, i < 3 ? EW_VALUE_PARAM : EW_VALUE_STATE, &t, false, &in[i]));
-    ok = ok && EW_EXPECT_OK(ew_graph_add(g, &ew_op_batch_norm, "norm", NULL, in, 5, &y, 1)) &&
+    ok = ok &&
+         EW_EXPECT_OK(ew_graph_add(g, &ew_op_batch_norm, "norm", NULL, ew_inputs(in, 5), &y)) &&
          EW_EXPECT_OK(ew_graph_output(g, y)) && EW_EXPECT_OK(ew_graph_alloc_weights(g));
     if (ok)
         return g;

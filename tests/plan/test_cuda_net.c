@@ -25,7 +25,7 @@ static int act(struct ew_builder *b, const struct ew_op *op, int x)
     int y = -1;
     char name[32];
     snprintf(name, sizeof(name), "%s%d", op->name, x);
-    const ew_err e = ew_graph_add(b->g, op, name, NULL, &x, 1, &y, 1);
+    const ew_err e = ew_graph_add(b->g, op, name, NULL, EW_INPUTS(x), &y);
     b->err = b->err == EW_OK ? e : b->err;
     return y;
 }

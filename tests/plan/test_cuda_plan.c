@@ -99,11 +99,10 @@ static ew_err add_loss(struct ew_graph *g, const struct ew_op_case *k)
     ew_err e = ew_graph_const(g, "factor", EW_VALUE_CONST, &t, true, &factor);
     free(v);
     EW_TRY(e);
-    EW_TRY(
-        ew_graph_add(g, ew_op_find("mul"), "product", NULL, (int[]){out, factor}, 2, &product, 1));
+    EW_TRY(ew_graph_add(g, ew_op_find("mul"), "product", NULL, EW_INPUTS(out, factor), &product));
     const struct ew_op *sum = ew_op_find("reduce_sum");
     void *attr = calloc(1, sum->attr_size + 1);
-    e = ew_graph_add(g, sum, "loss", attr, &product, 1, &loss, 1);
+    e = ew_graph_add(g, sum, "loss", attr, EW_INPUTS(product), &loss);
     free(attr);
     EW_TRY(e);
     g->n_outputs = 0;

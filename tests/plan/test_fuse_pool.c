@@ -182,7 +182,7 @@ static ew_err round_input(struct ew_graph *g, int *x)
     int in[3] = {*x};
     EW_TRY(ew_graph_const_float(g, "scale", 0.125f, &in[1]));
     EW_TRY(ew_graph_const(g, "zero", EW_VALUE_CONST, &zero, true, &in[2]));
-    return ew_graph_add(g, ew_op_find("fake_quant"), "rounded", NULL, in, 3, x, 1);
+    return ew_graph_add(g, ew_op_find("fake_quant"), "rounded", NULL, ew_inputs(in, 3), x);
 }
 
 static ew_err odd_graph(const struct odd *k, struct ew_graph *g)
@@ -200,9 +200,9 @@ static ew_err odd_graph(const struct odd *k, struct ew_graph *g)
     EW_TRY(ew_graph_const(g, "w", EW_VALUE_PARAM, &filter, true, &in[1]));
     EW_TRY(ew_graph_const(g, "b", EW_VALUE_PARAM, &bias, true, &in[2]));
     g->values[in[1]].frozen = k->frozen;
-    EW_TRY(ew_graph_add(g, ew_op_find("conv"), "conv", &conv, in, 3, &inner, 1));
-    EW_TRY(ew_graph_add(g, ew_op_find("max_pool"), "pool", &pool, &inner, 1, &out, 1));
-    EW_TRY(ew_graph_add(g, ew_op_find("reduce_mean"), "loss", NULL, &out, 1, &out, 1));
+    EW_TRY(ew_graph_add(g, ew_op_find("conv"), "conv", &conv, ew_inputs(in, 3), &inner));
+    EW_TRY(ew_graph_add(g, ew_op_find("max_pool"), "pool", &pool, EW_INPUTS(inner), &out));
+    EW_TRY(ew_graph_add(g, ew_op_find("reduce_mean"), "loss", NULL, EW_INPUTS(out), &out));
     EW_TRY(ew_graph_output(g, out));
     return k->inner_output ? ew_graph_output(g, inner) : EW_OK;
 }
@@ -249,12 +249,12 @@ static ew_err strips_graph(struct ew_graph *g)
     EW_TRY(ew_graph_input(g, "x", EW_F32, &x, &in[0]));
     EW_TRY(ew_graph_const(g, "w", EW_VALUE_PARAM, &filter, true, &in[1]));
     EW_TRY(ew_graph_const(g, "b", EW_VALUE_PARAM, &bias, true, &in[2]));
-    EW_TRY(ew_graph_add(g, ew_op_find("conv"), "conv", &conv, in, 3, &v, 1));
-    EW_TRY(ew_graph_add(g, ew_op_find("max_pool"), "pool", &pool, &v, 1, &v, 1));
-    EW_TRY(ew_graph_add(g, ew_op_find("relu"), "relu", NULL, &v, 1, &square[0], 1));
+    EW_TRY(ew_graph_add(g, ew_op_find("conv"), "conv", &conv, ew_inputs(in, 3), &v));
+    EW_TRY(ew_graph_add(g, ew_op_find("max_pool"), "pool", &pool, EW_INPUTS(v), &v));
+    EW_TRY(ew_graph_add(g, ew_op_find("relu"), "relu", NULL, EW_INPUTS(v), &square[0]));
     square[1] = square[0];
-    EW_TRY(ew_graph_add(g, ew_op_find("mul"), "square", NULL, square, 2, &v, 1));
-    EW_TRY(ew_graph_add(g, ew_op_find("reduce_mean"), "loss", NULL, &v, 1, &v, 1));
+    EW_TRY(ew_graph_add(g, ew_op_find("mul"), "square", NULL, ew_inputs(square, 2), &v));
+    EW_TRY(ew_graph_add(g, ew_op_find("reduce_mean"), "loss", NULL, EW_INPUTS(v), &v));
     return ew_graph_output(g, v);
 }
 

@@ -50,7 +50,7 @@ static int node(struct net *n, const char *op, const char *attrs, const int *in,
     char name[64], value[64];
     if (attrs && sscanf(attrs, "%63[^=]=%63s", name, value) == 2)
         EW_EXPECT_OK(ew_field_parse(ew_field_find(o->attrs, name), value, attr));
-    EW_EXPECT_OK(ew_graph_add(n->g, o, NULL, attr, in, n_in, &out, 1));
+    EW_EXPECT_OK(ew_graph_add(n->g, o, NULL, attr, ew_inputs(in, n_in), &out));
     return out;
 }
 

@@ -23,7 +23,8 @@ static bool relu_net(struct net *n)
     const struct ew_shape s = {3, {BATCH, PIXELS, CHANNELS}};
     return EW_EXPECT_OK(ew_graph_new("relu", &n->g)) &&
            EW_EXPECT_OK(ew_graph_input(n->g, "x", EW_F32, &s, &n->in)) &&
-           EW_EXPECT_OK(ew_graph_add(n->g, ew_op_find("relu"), "y", NULL, &n->in, 1, &n->out, 1)) &&
+           EW_EXPECT_OK(
+               ew_graph_add(n->g, ew_op_find("relu"), "y", NULL, EW_INPUTS(n->in), &n->out)) &&
            EW_EXPECT_OK(ew_graph_output(n->g, n->out));
 }
 

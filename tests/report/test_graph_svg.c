@@ -90,7 +90,7 @@ static void odd_graphs(void)
     const struct ew_shape s = {2, {2, 3}};
     int x = -1, y = -1;
     EW_EXPECT_OK(ew_graph_input(g, "a<b\x01", EW_F32, &s, &x));
-    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("relu"), "x]]>&", NULL, &x, 1, &y, 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("relu"), "x]]>&", NULL, EW_INPUTS(x), &y));
     EW_EXPECT_OK(ew_graph_output(g, y));
     EW_EXPECT_OK(ew_graph_output(g, x)); /* an input that is an output as well */
     EW_EXPECT_OK(ew_graph_infer(g));

@@ -86,10 +86,10 @@ static void opens_a_batch_that_a_shape_fixes(void)
         EW_EXPECT_OK(ew_graph_new("fixed", &g));
         EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &in, &x));
         g->values[x].dynamic = 0;
-        EW_EXPECT_OK(ew_graph_add(g, ew_op_find("relu"), "r", NULL, &x, 1, &y, 1));
+        EW_EXPECT_OK(ew_graph_add(g, ew_op_find("relu"), "r", NULL, EW_INPUTS(x), &y));
         EW_EXPECT_OK(ew_graph_const_ints(g, "shape", bad ? wrong : flat, 2, &shape));
-        EW_EXPECT_OK(ew_graph_add(g, ew_op_find("reshape"), "flat", NULL, (const int[]){y, shape},
-                                  2, &out, 1));
+        EW_EXPECT_OK(
+            ew_graph_add(g, ew_op_find("reshape"), "flat", NULL, EW_INPUTS(y, shape), &out));
         EW_EXPECT_OK(ew_graph_output(g, out));
         if (bad) {
             EW_EXPECT_ERR(ew_adapt_images(g), EW_ERR_UNSUPPORTED, "fixed at 1");
