@@ -7,6 +7,7 @@
  *   ffmpeg -loglevel error -f v4l2 -i /dev/video0 -f rawvideo -pix_fmt nv12 -s 640x480 - |
  *       ./camera net.ewe 640 480
  *   libcamera-vid -t 0 --codec yuv420 ... or any other source works as well, converted to NV12. */
+#define _POSIX_C_SOURCE 199309L /* clock_gettime, also with -std=c11 */
 #include <edgewise_pixels.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,6 +10,23 @@
  * Handles are opaque; every fallible function returns ew_err and leaves its
  * result in the last parameter; after a failure ew_error_message() has one line that says what and
  * where.  The library never prints, exits or aborts on what a file, a user or a device can cause.
+ * NULL for a pointer that must be there is EW_ERR_ARG with the parameter's name; functions that
+ * return no ew_err then return NULL, "", 0, -1 or nan and do nothing.
+ *
+ *   struct ew_engine *engine = NULL;
+ *   struct ew_context *context = NULL;
+ *   ew_err err = ew_engine_load("net.ewe", &engine);
+ *   if (!err)
+ *       err = ew_context_new(engine, 0, &context);
+ *   if (!err)
+ *       err = ew_context_read_image(context, 0, "cat.jpg");
+ *   if (!err)
+ *       err = ew_context_run(context);
+ *   const float *scores = ew_context_output(context, 0, NULL);
+ *   if (err)
+ *       fprintf(stderr, "%s\n", ew_error_message());
+ *   ew_context_free(context);
+ *   ew_engine_free(engine);
  */
 #ifndef EDGEWISE_H
 #define EDGEWISE_H

@@ -49,6 +49,8 @@ static ew_err check_out(const struct ew_timing *out)
 EW_API ew_err ew_context_bench(struct ew_context *c, const struct ew_timing_opts *opts,
                                struct ew_timing *out)
 {
+    EW_NEED(c);
+    EW_NEED(out);
     struct ew_timing_opts o;
     struct ew_load_result r = {0};
     struct ew_bench_stats stats = {0};
@@ -70,12 +72,15 @@ EW_API ew_err ew_contexts_compare(struct ew_context *const *contexts, int n,
                                   const struct ew_timing_opts *opts, struct ew_timing *out,
                                   double *speedup)
 {
+    EW_NEED(contexts);
+    EW_NEED(out);
     struct ew_bench_side sides[MOST_CONTEXTS] = {{0}};
     struct ew_timing_opts o;
     EW_CHECK(n >= 1 && n <= MOST_CONTEXTS, EW_ERR_ARG, "1 to %d contexts are compared, not %d",
              MOST_CONTEXTS, n);
     EW_TRY(options(opts, &o));
     for (int i = 0; i < n; i++) {
+        EW_NEED(contexts[i]);
         EW_TRY(check_out(&out[i]));
         sides[i].p = ew_context_plan(contexts[i]);
     }

@@ -10,6 +10,7 @@
 
 EW_API ew_err ew_device_at(int i, struct ew_device *out)
 {
+    EW_NEED(out);
     struct ew_device_found found;
     EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
              "the device is %zu bytes, this library gives %zu", out->size, sizeof(*out));
@@ -27,6 +28,7 @@ EW_API ew_err ew_device_at(int i, struct ew_device *out)
 
 EW_API ew_err ew_device_use(const char *id)
 {
+    EW_NEED(id);
     struct ew_device_found found;
     EW_TRY(ew_backend_probe(id, &found));
     EW_CHECK(setenv("EW_DEVICE", id, 1) == 0, EW_ERR_MEMORY, "EW_DEVICE: %s", strerror(errno));

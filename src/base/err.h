@@ -31,6 +31,10 @@ ew_err ew_fail_in(ew_err code, const char *fmt, ...) __attribute__((format(print
             return ew_fail((code), __VA_ARGS__);                                                   \
     } while (0)
 
+/* A pointer that a function of the public headers must be given. */
+#define EW_NEED(pointer)                                                                           \
+    EW_CHECK((pointer) != NULL, EW_ERR_ARG, "%s: %s is NULL", __func__, #pointer)
+
 /* "We have a bug": on in tests and debug builds. */
 #ifdef NDEBUG
 #define EW_ASSERT(cond) ((void)sizeof(cond))

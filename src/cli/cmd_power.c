@@ -213,6 +213,12 @@ static ew_err set_mode(struct context *x)
              "power: set needs a mode, or --cores, --cpu-mhz, --gpu-mhz, --mem-mhz, --dvfs, --fan");
     struct ew_power_list changes = {0};
     ew_err err = find_changes(x, named ? c->args[1] : NULL, &changes);
+    if (err == EW_OK && changes.n == 0) {
+        err = ew_fail(EW_ERR_UNSUPPORTED,
+                      "power: this machine has no control that these options could set");
+        ew_cmd_hint(x->call, "edgewise power show lists what there is; in a virtual machine the "
+                             "host controls them");
+    }
     if (err == EW_OK)
         warn_cores(&x->view.board->root, &changes);
     if (err == EW_OK && c->n_args > c->n_before)

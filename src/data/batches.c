@@ -10,6 +10,8 @@
 
 EW_API ew_err ew_dataset_facts(const struct ew_dataset *d, struct ew_dataset_facts *out)
 {
+    EW_NEED(d);
+    EW_NEED(out);
     const struct ew_dataset_info *i = ew_dataset_info(d);
     EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
              "the facts are %zu bytes, this library gives %zu", out->size, sizeof(*out));
@@ -45,6 +47,8 @@ static struct ew_preprocess preprocess(const struct ew_batches_opts *o)
 EW_API ew_err ew_batches_open(const struct ew_dataset *d, const struct ew_batches_opts *opts,
                               struct ew_batches **out)
 {
+    EW_NEED(d);
+    EW_NEED(out);
     const struct ew_batches_opts none = {.size = sizeof(none)}, *o = opts ? opts : &none;
     const struct ew_dataset_info *i = ew_dataset_info(d);
     *out = NULL;
@@ -87,12 +91,15 @@ EW_API void ew_batches_close(struct ew_batches *b)
 
 EW_API ew_err ew_batches_start(struct ew_batches *b, int64_t epoch)
 {
+    EW_NEED(b);
     b->held = NULL;
     return ew_loader_start(b->loader, epoch, 0);
 }
 
 EW_API ew_err ew_batches_next(struct ew_batches *b, struct ew_batch_view *out)
 {
+    EW_NEED(b);
+    EW_NEED(out);
     *out = (struct ew_batch_view){.height = b->h, .width = b->w, .channels = b->c};
     if (b->held)
         ew_loader_release(b->loader, b->held);

@@ -136,6 +136,8 @@ static ew_err open_any(struct ew_dataset *d, const char *what)
 
 EW_API ew_err ew_dataset_open(const char *what, struct ew_dataset **out)
 {
+    EW_NEED(what);
+    EW_NEED(out);
     struct ew_dataset *d = calloc(1, sizeof(*d));
     EW_CHECK(d, EW_ERR_MEMORY, "no memory for a data set");
     ew_arena_init(&d->arena);
@@ -213,6 +215,8 @@ bool ew_data_find_dir(const char *path, const char *const *dirs, const char *nam
 
 EW_API const char *ew_dataset_class(const struct ew_dataset *d, int64_t k)
 {
+    if (!d)
+        return "";
     return k >= 0 && k < d->info.classes ? d->class_names[k] : "?";
 }
 

@@ -28,6 +28,8 @@ static struct ew_sample_value value_of(const struct ew_meter *m, int channel)
 
 EW_API void ew_meter_poll(struct ew_meter *m)
 {
+    if (!m)
+        return;
     const struct ew_power_total *t = &m->board->total;
     int64_t at;
     while (ew_sampler_next(m->sampler, &at, m->values))
@@ -48,11 +50,14 @@ static ew_err start(struct ew_meter *m, const struct ew_meter_opts *o)
 
 EW_API int ew_meter_has_power(const struct ew_meter *m)
 {
+    if (!m)
+        return 0;
     return m->board->total.power >= 0 || m->board->total.energy >= 0;
 }
 
 EW_API ew_err ew_meter_open(const struct ew_meter_opts *opts, struct ew_meter **out)
 {
+    EW_NEED(out);
     const struct ew_meter_opts none = {.size = sizeof(none)};
     *out = NULL;
     EW_CHECK(!opts || opts->size == sizeof(*opts), EW_ERR_ARG,
@@ -80,11 +85,15 @@ EW_API void ew_meter_close(struct ew_meter *m)
 
 EW_API int ew_meter_channels(const struct ew_meter *m)
 {
+    if (!m)
+        return 0;
     return m->board->n_channels;
 }
 
 EW_API ew_err ew_meter_read(struct ew_meter *m, int i, struct ew_meter_channel *out)
 {
+    EW_NEED(m);
+    EW_NEED(out);
     EW_CHECK(i >= 0 && i < m->board->n_channels, EW_ERR_ARG, "there is no channel %d of %d", i,
              m->board->n_channels);
     ew_meter_poll(m);
@@ -101,6 +110,8 @@ EW_API ew_err ew_meter_read(struct ew_meter *m, int i, struct ew_meter_channel *
 
 EW_API void ew_meter_begin(struct ew_meter *m)
 {
+    if (!m)
+        return;
     const int power = m->board->total.power;
     ew_meter_poll(m); /* what is from before the beginning */
     m->begun = true;
@@ -111,6 +122,8 @@ EW_API void ew_meter_begin(struct ew_meter *m)
 /* The reading after the end is waited for, so that the end is interpolated. */
 EW_API ew_err ew_meter_end(struct ew_meter *m, struct ew_meter_energy *out)
 {
+    EW_NEED(m);
+    EW_NEED(out);
     EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
              "the energy is %zu bytes, this library gives %zu", out->size, sizeof(*out));
     EW_CHECK(m->begun, EW_ERR_ARG, "no interval was begun");

@@ -54,6 +54,7 @@ static ew_err check_idle(const struct ew_context *c)
 
 EW_API ew_err ew_context_set_batch(struct ew_context *c, int64_t batch)
 {
+    EW_NEED(c);
     const struct ew_engine_card *card = &c->e->file.card;
     EW_TRY(check_idle(c));
     EW_CHECK(batch >= card->batch_min && batch <= card->batch_max, EW_ERR_ARG,
@@ -87,6 +88,8 @@ static ew_err start(struct ew_context *c, int threads)
 
 EW_API ew_err ew_context_new(const struct ew_engine *e, int threads, struct ew_context **out)
 {
+    EW_NEED(e);
+    EW_NEED(out);
     struct ew_context *c = calloc(1, sizeof(*c));
     EW_CHECK(c, EW_ERR_MEMORY, "engine %s: no memory for a context", e->file.card.name);
     c->e = e;
@@ -134,6 +137,8 @@ struct ew_graph *ew_context_graph(struct ew_context *c)
 
 EW_API void *ew_context_input(struct ew_context *c, int i, size_t *bytes)
 {
+    if (!c)
+        return NULL;
     if (i < 0 || i >= c->now->g->n_inputs)
         return NULL;
     const struct ew_tensor *t = ew_plan_input(c->now->p, i);
@@ -144,6 +149,8 @@ EW_API void *ew_context_input(struct ew_context *c, int i, size_t *bytes)
 
 EW_API const void *ew_context_output(const struct ew_context *c, int i, size_t *bytes)
 {
+    if (!c)
+        return NULL;
     if (i < 0 || i >= c->now->g->n_outputs)
         return NULL;
     const struct ew_tensor *t = ew_plan_output(c->now->p, i);
@@ -165,12 +172,16 @@ static ew_err open_images(struct ew_context *c)
 
 EW_API ew_err ew_context_read_image(struct ew_context *c, int64_t index, const char *path)
 {
+    EW_NEED(c);
+    EW_NEED(path);
     EW_TRY(open_images(c));
     return ew_image_input_read(c->images, path, index, ew_plan_input(c->now->p, 0));
 }
 
 EW_API ew_err ew_context_put_pixels(struct ew_context *c, int64_t index, const struct ew_pixels *p)
 {
+    EW_NEED(c);
+    EW_NEED(p);
     struct ew_sample image;
     EW_TRY(open_images(c));
     EW_TRY(ew_pixels_sample(p, &c->frame, &image));
@@ -181,12 +192,14 @@ EW_API ew_err ew_context_put_pixels(struct ew_context *c, int64_t index, const s
 
 EW_API ew_err ew_context_run(struct ew_context *c)
 {
+    EW_NEED(c);
     EW_TRY(check_idle(c));
     return ew_plan_run(c->now->p);
 }
 
 EW_API ew_err ew_context_start(struct ew_context *c)
 {
+    EW_NEED(c);
     EW_TRY(check_idle(c));
     EW_TRY(ew_plan_start(c->now->p));
     c->started = true;
@@ -195,6 +208,7 @@ EW_API ew_err ew_context_start(struct ew_context *c)
 
 EW_API ew_err ew_context_wait(struct ew_context *c)
 {
+    EW_NEED(c);
     EW_CHECK(c->started, EW_ERR_ARG, "engine %s: no run is under way", c->e->file.card.name);
     c->started = false;
     return ew_plan_wait(c->now->p, NULL);
@@ -203,6 +217,9 @@ EW_API ew_err ew_context_wait(struct ew_context *c)
 EW_API ew_err ew_context_profile(struct ew_context *c, int runs, struct ew_step_time *steps,
                                  int max, int *n)
 {
+    EW_NEED(c);
+    EW_NEED(n);
+    EW_CHECK(steps || max <= 0, EW_ERR_ARG, "%s: steps is NULL", __func__);
     struct ew_plan *p = c->now->p;
     *n = ew_plan_step_count(p);
     EW_TRY(check_idle(c));

@@ -340,6 +340,8 @@ static ew_err build(struct build *b, const struct ew_graph *g, const char *path)
 EW_API ew_err ew_engine_compile(struct ew_graph *g, const struct ew_compile_opts *opts,
                                 const char *path)
 {
+    EW_NEED(g);
+    EW_NEED(path);
     const struct ew_compile_opts none = {.size = sizeof(none)};
     EW_CHECK(!opts || opts->size == sizeof(*opts), EW_ERR_ARG,
              "the options are %zu bytes, this library takes %zu", opts ? opts->size : 0,

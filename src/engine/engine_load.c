@@ -174,6 +174,8 @@ ew_err ew_engine_take(struct ew_engine_file *file, const char *what, struct ew_e
 
 EW_API ew_err ew_engine_load(const char *path, struct ew_engine **out)
 {
+    EW_NEED(path);
+    EW_NEED(out);
     struct ew_engine_file file;
     EW_TRY(ew_engine_file_open(path, &file));
     return ew_engine_take(&file, path, out);
@@ -194,6 +196,8 @@ EW_API void ew_engine_free(struct ew_engine *e)
 
 EW_API ew_err ew_engine_info(const struct ew_engine *e, struct ew_engine_info *out)
 {
+    EW_NEED(e);
+    EW_NEED(out);
     EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
              "the information is %zu bytes, this library gives %zu", out->size, sizeof(*out));
     const struct ew_engine_card *c = &e->file.card;
@@ -235,6 +239,8 @@ static ew_err describe(const struct ew_graph *g, int value, struct ew_port *out)
 
 EW_API ew_err ew_engine_input(const struct ew_engine *e, int i, struct ew_port *out)
 {
+    EW_NEED(e);
+    EW_NEED(out);
     const struct ew_graph *g = e->file.graph;
     EW_CHECK(i >= 0 && i < g->n_inputs, EW_ERR_ARG, "input %d of an engine with %d", i,
              g->n_inputs);
@@ -243,6 +249,8 @@ EW_API ew_err ew_engine_input(const struct ew_engine *e, int i, struct ew_port *
 
 EW_API ew_err ew_engine_output(const struct ew_engine *e, int i, struct ew_port *out)
 {
+    EW_NEED(e);
+    EW_NEED(out);
     const struct ew_graph *g = e->file.graph;
     EW_CHECK(i >= 0 && i < g->n_outputs, EW_ERR_ARG, "output %d of an engine with %d", i,
              g->n_outputs);
@@ -251,5 +259,7 @@ EW_API ew_err ew_engine_output(const struct ew_engine *e, int i, struct ew_port 
 
 EW_API const char *ew_engine_class(const struct ew_engine *e, int i)
 {
+    if (!e)
+        return "";
     return i >= 0 && i < e->file.card.n_classes ? e->file.card.classes[i] : "";
 }

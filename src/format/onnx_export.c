@@ -477,6 +477,8 @@ static ew_err export_graph(struct export *x, const struct ew_graph *g)
 EW_API ew_err ew_onnx_save(const struct ew_graph *g, const char *path,
                            const struct ew_onnx_save_opts *opts)
 {
+    EW_NEED(g);
+    EW_NEED(path);
     struct export x = {.batch = opts ? opts->batch : 0};
     ew_arena_init(&x.out.arena);
     EW_CHECK(x.batch >= 0, EW_ERR_ARG, "%s: batch is %lld", path, (long long)x.batch);

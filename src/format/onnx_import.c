@@ -328,6 +328,8 @@ static ew_err map_file(const char *path, void **out, size_t *size)
 
 EW_API ew_err ew_onnx_load(const char *path, const struct ew_onnx_opts *opts, struct ew_graph **out)
 {
+    EW_NEED(path);
+    EW_NEED(out);
     void *map;
     char *bytes = NULL;
     size_t size;

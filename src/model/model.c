@@ -167,6 +167,8 @@ static ew_err build(const char *name, const struct ew_model_opts *given, struct 
 EW_API ew_err ew_model_build(const char *name, const struct ew_model_opts *opts,
                              struct ew_graph **out)
 {
+    EW_NEED(name);
+    EW_NEED(out);
     struct ew_builder b;
     EW_TRY(build(name, opts, &b));
     *out = b.g;
@@ -176,6 +178,9 @@ EW_API ew_err ew_model_build(const char *name, const struct ew_model_opts *opts,
 EW_API ew_err ew_model_filters(const char *name, const struct ew_model_opts *opts, int32_t *filters,
                                int max, int *n)
 {
+    EW_NEED(name);
+    EW_NEED(n);
+    EW_CHECK(filters || max <= 0, EW_ERR_ARG, "%s: filters is NULL", __func__);
     struct ew_builder b;
     EW_TRY(build(name, opts, &b));
     ew_graph_free(b.g);
@@ -188,6 +193,8 @@ EW_API ew_err ew_model_filters(const char *name, const struct ew_model_opts *opt
 
 EW_API ew_err ew_model_init(const char *name, uint64_t seed, struct ew_graph *g)
 {
+    EW_NEED(name);
+    EW_NEED(g);
     const struct ew_family *family;
     const struct ew_variant *v;
     EW_TRY(ew_variant_find(name, &family, &v));

@@ -21,3 +21,6 @@ try show -- true
 try set --cores 4 -- false
 rm -rf agx/run
 diff -r <(cd agx && grep -ra . sys | sort) <(cd before && grep -ra . sys | sort) >&2
+# A machine without clocks, as many virtual ones: nothing was set, and it must not say so.
+mkdir -p none/sys/devices/system/cpu/cpu0 && echo 0 >none/sys/devices/system/cpu/present
+edgewise power --root none set --dvfs off || echo "exit $?" >&2

@@ -85,6 +85,9 @@ static ew_err evaluate_copy(struct ew_graph *g, const struct ew_dataset *data,
 EW_API ew_err ew_evaluate_graph(const struct ew_graph *net, const struct ew_dataset *data,
                                 const struct ew_evaluate_opts *opts, struct ew_evaluation *out)
 {
+    EW_NEED(net);
+    EW_NEED(data);
+    EW_NEED(out);
     struct ew_evaluate_opts o;
     struct ew_graph *g;
     EW_TRY(options(opts, &o));
@@ -97,6 +100,9 @@ EW_API ew_err ew_evaluate_graph(const struct ew_graph *net, const struct ew_data
 EW_API ew_err ew_evaluate_context(struct ew_context *c, const struct ew_dataset *data,
                                   const struct ew_evaluate_opts *opts, struct ew_evaluation *out)
 {
+    EW_NEED(c);
+    EW_NEED(data);
+    EW_NEED(out);
     struct ew_evaluate_opts o;
     const struct ew_engine_card *card = ew_context_card(c);
     struct ew_graph *g = ew_context_graph(c);
@@ -166,6 +172,9 @@ EW_API ew_err ew_quantize_graph(const struct ew_graph *net, const struct ew_data
                                 const struct ew_quantization_opts *opts,
                                 struct ew_quantization *report, struct ew_graph **out)
 {
+    EW_NEED(net);
+    EW_NEED(data);
+    EW_NEED(out);
     const struct ew_quantization_opts none = {.size = sizeof(none)}, *o = opts ? opts : &none;
     struct ew_quant_result r = {0};
     struct ew_classifier k = {0};

@@ -65,6 +65,9 @@ static ew_err open_federation(struct ew_federated *f, struct ew_graph *net,
 EW_API ew_err ew_federated_open(struct ew_graph *net, const struct ew_dataset *data,
                                 const struct ew_federated_opts *opts, struct ew_federated **out)
 {
+    EW_NEED(net);
+    EW_NEED(data);
+    EW_NEED(out);
     const struct ew_federated_opts none = {.size = sizeof(none)}, *o = opts ? opts : &none;
     struct ew_federated *f = calloc(1, sizeof(*f));
     *out = NULL;
@@ -91,6 +94,8 @@ EW_API void ew_federated_close(struct ew_federated *f)
 
 EW_API ew_err ew_federated_round(struct ew_federated *f, struct ew_federated_round *out)
 {
+    EW_NEED(f);
+    EW_NEED(out);
     struct ew_federation_row r;
     EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
              "the round is %zu bytes, this library gives %zu", out->size, sizeof(*out));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Results for programs (edgewise_results.h), over store/. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "edgewise_results.h"
@@ -13,6 +14,8 @@ struct ew_result_list {
 EW_API ew_err ew_result_list_open(const char *db, const char *where, const char *order,
                                   struct ew_result_list **out)
 {
+    EW_NEED(db);
+    EW_NEED(out);
     struct ew_result_list *l = calloc(1, sizeof(*l));
     *out = NULL;
     EW_CHECK(l, EW_ERR_MEMORY, "no memory for results");
@@ -40,30 +43,42 @@ EW_API ew_err ew_result_list_close(struct ew_result_list *l)
 
 EW_API int ew_result_list_next(struct ew_result_list *l)
 {
+    if (!l)
+        return 0;
     return ew_rows_next(l->rows);
 }
 
 EW_API int ew_result_list_columns(const struct ew_result_list *l)
 {
+    if (!l)
+        return 0;
     return ew_rows_columns(l->rows);
 }
 
 EW_API const char *ew_result_list_name(const struct ew_result_list *l, int column)
 {
+    if (!l)
+        return NULL;
     return ew_rows_name(l->rows, column);
 }
 
 EW_API int ew_result_list_find(const struct ew_result_list *l, const char *name)
 {
+    if (!l || !name)
+        return -1;
     return ew_rows_find(l->rows, name);
 }
 
 EW_API double ew_result_list_number(const struct ew_result_list *l, int column)
 {
+    if (!l)
+        return NAN;
     return ew_rows_num(l->rows, column);
 }
 
 EW_API const char *ew_result_list_text(const struct ew_result_list *l, int column)
 {
+    if (!l)
+        return NULL;
     return ew_rows_text(l->rows, column);
 }

@@ -72,6 +72,8 @@ static ew_err open_images(struct ew_graph *net, const struct ew_dataset *data,
 EW_API ew_err ew_prune_graph(struct ew_graph *net, const struct ew_dataset *data,
                              const struct ew_pruning_opts *opts, struct ew_pruning *report)
 {
+    EW_NEED(net);
+    EW_NEED(opts);
     struct ew_prune_run_job job = {.net = net};
     struct ew_image_set images = {0};
     struct ew_pruned p = {0};
@@ -98,6 +100,10 @@ EW_API ew_err ew_prune_graph(struct ew_graph *net, const struct ew_dataset *data
 EW_API ew_err ew_scale_filters(const char *network, const struct ew_model_opts *base,
                                const struct ew_width_opts *opts, int32_t *filters, int max, int *n)
 {
+    EW_NEED(network);
+    EW_NEED(opts);
+    EW_NEED(n);
+    EW_CHECK(filters || max <= 0, EW_ERR_ARG, "%s: filters is NULL", __func__);
     const struct ew_model_opts none = {.size = sizeof(none)};
     struct ew_widths_wanted w;
     struct ew_widths_found found;

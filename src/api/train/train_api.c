@@ -14,6 +14,8 @@
 
 EW_API ew_err ew_network_graph(const char *what, uint64_t seed, struct ew_graph **out)
 {
+    EW_NEED(what);
+    EW_NEED(out);
     const struct ew_network_how how = {.seed = seed};
     struct ew_network n;
     struct ew_graph *g = NULL;
@@ -36,6 +38,9 @@ EW_API ew_err ew_network_graph(const char *what, uint64_t seed, struct ew_graph 
 EW_API ew_err ew_network_for_data(const char *what, const struct ew_dataset *data, uint64_t seed,
                                   struct ew_graph **out)
 {
+    EW_NEED(what);
+    EW_NEED(data);
+    EW_NEED(out);
     const struct ew_train_network_how how = {.what = what, .seed = seed};
     struct ew_train_network n;
     const ew_err e = ew_train_network_open(&how, data, &n);
@@ -172,6 +177,9 @@ static ew_err opened(ew_err e, struct ew_training **out)
 EW_API ew_err ew_training_open(struct ew_graph *net, const struct ew_dataset *data,
                                const struct ew_training_opts *opts, struct ew_training **out)
 {
+    EW_NEED(net);
+    EW_NEED(data);
+    EW_NEED(out);
     const struct ew_training_opts none = {.size = sizeof(none)}, *o = opts ? opts : &none;
     *out = NULL;
     EW_TRY(check_options(o));
@@ -206,6 +214,9 @@ static ew_err resume(struct ew_training *t, const struct ew_dataset *data,
 EW_API ew_err ew_training_resume(const char *folder, const struct ew_dataset *data,
                                  const struct ew_training_opts *opts, struct ew_training **out)
 {
+    EW_NEED(folder);
+    EW_NEED(data);
+    EW_NEED(out);
     const struct ew_training_opts none = {.size = sizeof(none)}, *o = opts ? opts : &none;
     *out = NULL;
     EW_TRY(check_options(o));
@@ -217,6 +228,8 @@ EW_API ew_err ew_training_resume(const char *folder, const struct ew_dataset *da
 
 EW_API struct ew_graph *ew_training_graph(struct ew_training *t)
 {
+    if (!t)
+        return NULL;
     return t->net;
 }
 
@@ -234,6 +247,8 @@ EW_API void ew_training_close(struct ew_training *t)
 
 EW_API ew_err ew_training_step(struct ew_training *t, int *event)
 {
+    EW_NEED(t);
+    EW_NEED(event);
     static const int events[] = {[EW_TRAIN_BATCH] = EW_TRAINING_BATCH,
                                  [EW_TRAIN_EVAL] = EW_TRAINING_EVAL,
                                  [EW_TRAIN_EPOCH] = EW_TRAINING_EPOCH,
@@ -250,6 +265,8 @@ EW_API ew_err ew_training_step(struct ew_training *t, int *event)
 
 EW_API ew_err ew_training_state(const struct ew_training *t, struct ew_training_state *out)
 {
+    EW_NEED(t);
+    EW_NEED(out);
     EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
              "the state is %zu bytes, this library gives %zu", out->size, sizeof(*out));
     const struct ew_train_status s = ew_trainer_status(t->trainer);
@@ -272,6 +289,7 @@ EW_API ew_err ew_training_state(const struct ew_training *t, struct ew_training_
 
 EW_API ew_err ew_training_save(struct ew_training *t)
 {
+    EW_NEED(t);
     EW_CHECK(t->folder, EW_ERR_ARG, "training has no folder to save to");
     ew_trainer_save(t->trainer);
     EW_CHECK(!ew_trainer_result(t->trainer).checkpoint_failed, EW_ERR_IO,
