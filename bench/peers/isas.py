@@ -97,7 +97,7 @@ def mean_line(kind, isa, rows):
     best = [m["ratio_best"] for m in found]
     low = min(rows, key=lambda r: r[kind][isa]["ratio_best"])
     line = (
-        f"{NAMES[isa]}: geometric mean by best runs {measure.geometric_mean(best):.2f}, "
+        f"{NAMES[isa]}: geometric mean by minima {measure.geometric_mean(best):.2f}, "
         f"lowest {min(best):.2f} ({low['title']})"
     )
     if kind == "int8":
@@ -116,7 +116,7 @@ def markdown(kind, isas, rows):
     extra = ["over float32"] if kind == "int8" else ["MB", "its MB", "share"]
     head = ["network"]
     for isa in isas:
-        head += [f"{NAMES[isa]} ms", "by best runs", "by medians", *extra]
+        head += [f"{NAMES[isa]} ms", "by minima", "by medians", *extra]
     lines = [[r["title"], *(c for isa in isas for c in cells(kind, r[kind][isa]))] for r in rows]
     out = table.rows_of(head, "l" + "r" * (len(head) - 1), lines)
     return "\n".join([*out, "", *(mean_line(kind, isa, rows) for isa in isas)])

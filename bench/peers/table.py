@@ -47,13 +47,13 @@ def means(rows):
         low = min(rows, key=lambda r: r["threads"][t]["ratio"])
         out.append(
             f"{t} thread{'s' if t != '1' else ''}: geometric mean {mean:.2f} "
-            f"(by best runs {best:.2f}), lowest {low['threads'][t]['ratio']:.2f} ({low['title']})."
+            f"(by minima {best:.2f}), lowest {low['threads'][t]['ratio']:.2f} ({low['title']})."
         )
     return out
 
 
 def infer(rows):
-    head = ["network", "threads", "Edgewise ms", "ONNX Runtime ms", "ratio", "rounds", "by best runs",
+    head = ["network", "threads", "Edgewise ms", "ONNX Runtime ms", "ratio", "rounds", "by minima",
             "Edgewise MB", "ONNX Runtime MB"]  # fmt: skip
     lines = []
     for r in rows:
@@ -68,7 +68,7 @@ def infer(rows):
 
 
 def int8(rows):
-    head = ["network", "threads", "Edgewise ms", "ONNX Runtime ms", "ratio", "rounds", "by best runs",
+    head = ["network", "threads", "Edgewise ms", "ONNX Runtime ms", "ratio", "rounds", "by minima",
             "over float32", "difference"]  # fmt: skip
     lines = []
     for r in rows:
@@ -83,7 +83,7 @@ def int8(rows):
 
 def train(rows):
     head = ["network", "threads", "Edgewise images/s", "PyTorch images/s", "its layout", "ratio", "rounds",
-            "by best runs", "Edgewise MB", "PyTorch MB"]  # fmt: skip
+            "by minima", "Edgewise MB", "PyTorch MB"]  # fmt: skip
     lines = []
     for r in rows:
         for t, m in r["threads"].items():
