@@ -228,6 +228,13 @@ static ew_err open_parts(struct ew_loader *l, const struct ew_loader_opts *o)
     return start_workers(l);
 }
 
+int64_t ew_spread_sample(int64_t i, int64_t count, int64_t all)
+{
+    const int64_t first = i * all / count, next = (i + 1) * all / count;
+    const uint64_t drawn = ew_rng_u64(0, ew_data_stream(EW_STREAM_SPREAD, 0), (uint64_t)i);
+    return first + (int64_t)(drawn % (uint64_t)(next - first));
+}
+
 ew_err ew_loader_spread(struct ew_loader_opts *o, int64_t count, int64_t **subset)
 {
     const int64_t all = ew_dataset_info(o->data)->count[o->split];
@@ -237,7 +244,7 @@ ew_err ew_loader_spread(struct ew_loader_opts *o, int64_t count, int64_t **subse
     *subset = malloc((size_t)count * sizeof(**subset));
     EW_CHECK(*subset, EW_ERR_MEMORY, "no memory for %lld samples", (long long)count);
     for (int64_t i = 0; i < count; i++)
-        (*subset)[i] = i * all / count;
+        (*subset)[i] = ew_spread_sample(i, count, all);
     o->subset = *subset;
     o->n_subset = count;
     return EW_OK;

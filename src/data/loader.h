@@ -65,6 +65,10 @@ struct ew_loader_opts {
  * whose frames lie one below the other. */
 void ew_loader_fit(struct ew_loader_opts *o, const struct ew_shape *input);
 
+/* Sample i of `count` that are spread over `all`: one of each of `count` equal parts, at a place in
+ * it that i fixes.  Every kth one would be of few classes where those take turns. */
+int64_t ew_spread_sample(int64_t i, int64_t count, int64_t all);
+
 /* Leaves `count` samples of the split, spread evenly over it; 0, or more than there are: all.
  * *subset, which the options then point to, is for free(); NULL: all. */
 ew_err ew_loader_spread(struct ew_loader_opts *o, int64_t count, int64_t **subset);

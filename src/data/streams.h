@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 
-enum ew_data_use { EW_STREAM_AUGMENT = 1, EW_STREAM_ORDER, EW_STREAM_REFILL };
+enum ew_data_use { EW_STREAM_AUGMENT = 1, EW_STREAM_ORDER, EW_STREAM_REFILL, EW_STREAM_SPREAD };
 
 static inline uint64_t ew_data_stream(enum ew_data_use use, int64_t epoch)
 {

@@ -149,8 +149,10 @@ static ew_err limit_eval(struct ew_loader_opts *l, int64_t have, int64_t want, i
         return EW_OK;
     *list = malloc((size_t)want * sizeof(**list));
     EW_CHECK(*list, EW_ERR_MEMORY, "no memory for %lld samples", (long long)want);
-    for (int64_t i = 0; i < want; i++)
-        (*list)[i] = l->subset ? l->subset[i * have / want] : i * have / want;
+    for (int64_t i = 0; i < want; i++) {
+        const int64_t k = ew_spread_sample(i, want, have);
+        (*list)[i] = l->subset ? l->subset[k] : k;
+    }
     l->subset = *list;
     l->n_subset = want;
     return EW_OK;

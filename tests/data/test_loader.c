@@ -152,5 +152,21 @@ static void takes_a_subset(void)
     ew_dataset_close(d);
 }
 
-EW_TEST_MAIN(EW_TEST(same_for_any_workers), EW_TEST(resumes_inside_an_epoch),
-             EW_TEST(takes_a_subset))
+/* Classes that take turns, as synthetic ones do: a tenth of them was all of one class. */
+static void spread_over_all_classes(void)
+{
+    int64_t classes[10] = {0}, last = -1;
+    for (int64_t i = 0; i < 200; i++) {
+        const int64_t k = ew_spread_sample(i, 200, 2000);
+        EW_EXPECT(k > last && k >= 10 * i && k < 10 * (i + 1));
+        classes[k % 10]++;
+        last = k;
+    }
+    for (int k = 0; k < 10; k++)
+        EW_EXPECT(classes[k] >= 8 && classes[k] <= 36); /* 20 each, but for chance */
+    for (int64_t i = 0; i < 7; i++)
+        EW_EXPECT_INT(ew_spread_sample(i, 7, 7), i);
+}
+
+EW_TEST_MAIN(EW_TEST(spread_over_all_classes), EW_TEST(same_for_any_workers),
+             EW_TEST(resumes_inside_an_epoch), EW_TEST(takes_a_subset))
