@@ -1,22 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes random graphs as ONNX files: random_files FOLDER FIRST_SEED COUNT, for comparing with
- * other programs (bench/peers/run diff).  A graph that ONNX cannot say is left out. */
+/* Writes random graphs as ONNX files: random_files FOLDER FIRST_SEED COUNT, so many of each
+ * generator, for comparing with other programs (bench/peers/run diff).  A graph that ONNX cannot
+ * say is left out. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "edgewise.h"
 #include "random_graph.h"
+#include "random_layout.h"
 
-static bool write_one(const char *folder, uint64_t seed)
+/* A step between two quantised numbers is no difference that another program can be asked about:
+ * quantised networks have a comparison of their own. */
+static ew_err make_graph(uint64_t seed, struct ew_graph **out)
+{
+    return ew_random_graph(&(struct ew_random_graph){.seed = seed, .no_quant = true}, out);
+}
+
+static ew_err make_layout(uint64_t seed, struct ew_graph **out)
+{
+    struct ew_graph *plain = NULL;
+    const ew_err e = ew_random_layout(&(struct ew_random_layout){.seed = seed}, out, &plain);
+    ew_graph_free(plain);
+    return e;
+}
+
+static bool write_one(const char *folder, const char *kind,
+                      ew_err (*make)(uint64_t seed, struct ew_graph **out), uint64_t seed)
 {
     struct ew_graph *g = NULL;
     char path[512];
-    snprintf(path, sizeof(path), "%s/random-%llu.onnx", folder, (unsigned long long)seed);
-    /* A step between two quantised numbers is no difference that another program can be asked
-     * about: quantised networks have a comparison of their own. */
-    const struct ew_random_graph o = {.seed = seed, .no_quant = true};
-    if (ew_random_graph(&o, &g) != EW_OK) {
-        fprintf(stderr, "seed %llu: %s\n", (unsigned long long)seed, ew_error_message());
+    snprintf(path, sizeof(path), "%s/%s-%llu.onnx", folder, kind, (unsigned long long)seed);
+    if (make(seed, &g) != EW_OK) {
+        fprintf(stderr, "%s, seed %llu: %s\n", kind, (unsigned long long)seed, ew_error_message());
         return false;
     }
     const bool written = ew_onnx_save(g, path, NULL) == EW_OK;
@@ -32,8 +47,11 @@ int main(int argc, char **argv)
     }
     const uint64_t first = strtoull(argv[2], NULL, 10), count = strtoull(argv[3], NULL, 10);
     uint64_t written = 0;
-    for (uint64_t i = 0; i < count; i++)
-        written += write_one(argv[1], first + i);
-    printf("%llu of %llu graphs written\n", (unsigned long long)written, (unsigned long long)count);
+    for (uint64_t i = 0; i < count; i++) {
+        written += write_one(argv[1], "random", make_graph, first + i);
+        written += write_one(argv[1], "layout", make_layout, first + i);
+    }
+    printf("%llu of %llu graphs written\n", (unsigned long long)written,
+           (unsigned long long)(2 * count));
     return 0;
 }
