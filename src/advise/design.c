@@ -15,12 +15,16 @@
 #define GRID    1024 /* candidates over which variance is summed */
 #define SEED    7
 
-/* One law at one typical network: what is known of its parameters so far. */
+/* One law at one typical network: what is known of its parameters so far.  S is cov, G is grid, j
+ * is the row of J at a candidate; what a step changes of the last two takes k operations, not k *
+ * k. */
 struct view {
     int k;
     double cov[EW_LAW_PARAMS * EW_LAW_PARAMS];  /* of the parameters */
     double grid[EW_LAW_PARAMS * EW_LAW_PARAMS]; /* sum over the grid of J' J */
     struct ew_law_point *points;                /* at the candidates */
+    double *own;                                /* variance of measuring them: sigma^2 + j S j' */
+    double *taken;                              /* j S G S j' */
 };
 
 struct work {
@@ -56,6 +60,20 @@ static void draw(const struct ew_prior *p, int vector, int stream, double *theta
                                  : 0);
 }
 
+static double dot(const double *a, const double *b, int k)
+{
+    double sum = 0;
+    for (int i = 0; i < k; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+static void times(const double *matrix, const double *vector, int k, double *out)
+{
+    for (int i = 0; i < k; i++)
+        out[i] = dot(matrix + i * k, vector, k);
+}
+
 static void view_init(struct work *w, struct view *v, const struct ew_prior *p)
 {
     const int k = p->n;
@@ -68,6 +86,23 @@ static void view_init(struct work *w, struct view *v, const struct ew_prior *p)
             for (int b = 0; b < k; b++)
                 v->grid[a * k + b] += q->jac[a] * q->jac[b];
     }
+    for (int c = 0; c < w->d->n; c++) {
+        const struct ew_law_point *q = &v->points[c];
+        double sj[EW_LAW_PARAMS];
+        times(v->cov, q->jac, k, sj);
+        v->own[c] = q->sigma * q->sigma + dot(sj, q->jac, k);
+        v->taken[c] = ew_quad_form(v->grid, k, sj, sj);
+    }
+}
+
+static ew_err view_alloc(struct view *v, struct ew_arena *arena, int candidates)
+{
+    const size_t n = (size_t)candidates;
+    v->points = ew_arena_array(arena, n, sizeof(*v->points));
+    v->own = ew_arena_array(arena, n, sizeof(*v->own));
+    v->taken = ew_arena_array(arena, n, sizeof(*v->taken));
+    EW_CHECK(v->points && v->own && v->taken, EW_ERR_MEMORY, "no memory for a design");
+    return EW_OK;
 }
 
 /* All candidates, or some at random: a fixed stride would meet the same memory clock each time. */
@@ -89,9 +124,8 @@ static ew_err prepare(struct work *w, struct ew_arena *arena)
     for (int i = 0; i < VECTORS; i++) {
         double time[EW_LAW_PARAMS], power[EW_LAW_PARAMS];
         struct view *t = &w->views[2 * i], *p = t + 1;
-        t->points = ew_arena_array(arena, (size_t)w->d->n, sizeof(*t->points));
-        p->points = ew_arena_array(arena, (size_t)w->d->n, sizeof(*p->points));
-        EW_CHECK(t->points && p->points, EW_ERR_MEMORY, "no memory for a design");
+        EW_TRY(view_alloc(t, arena, w->d->n));
+        EW_TRY(view_alloc(p, arena, w->d->n));
         draw(&ew_time_prior, i, 0, time);
         draw(&ew_power_prior, i, 1, power);
         ew_time_law(NULL, time, w->d->candidates, w->d->n, t->points);
@@ -115,43 +149,36 @@ static double remaining(const struct view *v)
     return sum;
 }
 
-static void times(const struct view *v, const double *jac, double *out)
-{
-    for (int i = 0; i < v->k; i++) {
-        out[i] = 0;
-        for (int j = 0; j < v->k; j++)
-            out[i] += v->cov[i * v->k + j] * jac[j];
-    }
-}
-
 /* What measuring candidate c takes of the variance that is left. */
 static double gain(const struct view *v, int c)
 {
-    const struct ew_law_point *p = &v->points[c];
-    double sj[EW_LAW_PARAMS], own = p->sigma * p->sigma;
-    times(v, p->jac, sj);
-    for (int j = 0; j < v->k; j++)
-        own += sj[j] * p->jac[j];
-    return ew_quad_form(v->grid, v->k, sj, sj) / own;
+    return v->taken[c] / v->own[c];
 }
 
-static void learn(struct view *v, int c)
+/* With s = S j' and o of the candidate that is measured, S becomes S - s s' / o. */
+static void learn(struct work *w, struct view *v, int measured)
 {
-    const struct ew_law_point *p = &v->points[c];
-    double sj[EW_LAW_PARAMS], own = p->sigma * p->sigma;
-    times(v, p->jac, sj);
-    for (int j = 0; j < v->k; j++)
-        own += sj[j] * p->jac[j];
+    const double *jac = v->points[measured].jac, o = v->own[measured];
+    double s[EW_LAW_PARAMS], gs[EW_LAW_PARAMS], sgs[EW_LAW_PARAMS];
+    times(v->cov, jac, v->k, s);
+    times(v->grid, s, v->k, gs);
+    times(v->cov, gs, v->k, sgs);
+    const double all = dot(s, gs, v->k);
+    for (int c = 0; c < w->d->n; c++) {
+        const double *j = v->points[c].jac, part = dot(s, j, v->k) / o;
+        v->own[c] -= part * part * o;
+        v->taken[c] += part * (part * all - 2 * dot(sgs, j, v->k));
+    }
     for (int i = 0; i < v->k; i++)
         for (int j = 0; j < v->k; j++)
-            v->cov[i * v->k + j] -= sj[i] * sj[j] / own;
+            v->cov[i * v->k + j] -= s[i] * s[j] / o;
 }
 
 static ew_err take(struct work *w, int c)
 {
     w->taken[c] = true;
     for (int i = 0; i < 2 * VECTORS; i++)
-        learn(&w->views[i], c);
+        learn(w, &w->views[i], c);
     return ew_design_rest_learn(&w->rest, c);
 }
 
