@@ -172,10 +172,10 @@ static void every_optimizer_learns(void)
         struct ew_train_opts o = small_opts();
         struct session s;
         o.optimizer = k;
-        o.lr = k < EW_OPTIMIZER_ADAM ? 0.05 : 0.005;
+        o.lr = k < EW_OPTIMIZER_ADAM ? 0.2 : 0.005;
         o.label_smoothing = 0.1;
         o.weight_decay = 1e-4;
-        o.epochs = 12;
+        o.epochs = 5;
         o.load.augment = "none";
         if (!EW_EXPECT_OK(session_open(&s, &o, NULL)))
             return;
