@@ -3,7 +3,8 @@
 # NAME.exit; what has no file is not looked at, but for the exit status, which is then 0.  Scripts run in an
 # empty folder with `edgewise` in PATH and CASES naming this folder; where they print the tree's path or
 # their own, SOURCE and WORK stand for it.
-# With EW_TEST_QUICK, as under sanitizers, cases that say "# once:" are left out.
+# With EW_TEST_QUICK, as under sanitizers, cases that say "# once:" are left out; EW_TEST_TIMES=1 adds the
+# processor's seconds.
 # usage: run.sh SOURCE_DIR BUILD_DIR [K/N | NAME...]      all cases, part K of N of them, or these
 #        UPDATE=1 writes what is printed as what is expected
 set -euo pipefail
@@ -29,6 +30,13 @@ compare() {
     diff -u --label "expected $2" --label "printed $2" "$want" "$got"
 }
 
+# used: hundredths of a second that the processor has spent on what has ended.
+used() {
+    local stat
+    read -ra stat </proc/$$/stat
+    echo $((stat[15] + stat[16]))
+}
+
 count=0
 for script in "$CASES"/*.sh; do
     name=$(basename "$script" .sh)
@@ -38,7 +46,7 @@ for script in "$CASES"/*.sh; do
     [ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
     if [ -n "${EW_TEST_QUICK:-}" ] && grep -q '^# once:' "$script"; then continue; fi
     mkdir "$work/$name"
-    code=0
+    code=0 before=$(used)
     (cd "$work/$name" && bash -eu "$script") >"$work/$name.stdout" 2>"$work/$name.stderr" </dev/null || code=$?
     sed -i -e "s|$work/$name|WORK|g" -e "s|$source|SOURCE|g" "$work/$name.stdout" "$work/$name.stderr"
     want=0
@@ -47,7 +55,7 @@ for script in "$CASES"/*.sh; do
     if [ $code -eq 77 ]; then
         echo "skip cli/$name: $(tail -n 1 "$work/$name.stderr")"
     elif compare "$name" stdout && compare "$name" stderr && [ $code -eq "$want" ]; then
-        echo "ok cli/$name"
+        echo "ok cli/$name${EW_TEST_TIMES:+  $((($(used) - before) / 100)).$((($(used) - before) % 100 / 10)) s}"
     else
         [ $code -eq "$want" ] || { echo "exit $code, expected $want"; tail -n 5 "$work/$name.stderr"; }
         echo "FAIL cli/$name"
