@@ -12,7 +12,7 @@
 /* Compiles a network with the cache at `path`; returns how many questions were measured. */
 static int compile_measured(const char *path)
 {
-    struct ew_model_opts o = {.size = sizeof(o), .height = 64, .width = 64, .scale = 0.5};
+    struct ew_model_opts o = {.size = sizeof(o), .height = 32, .width = 32, .scale = 0.25};
     struct ew_graph *g = NULL;
     struct ew_tuner *t = NULL;
     struct ew_plan *p = NULL;
@@ -58,7 +58,7 @@ static void damaged_files_are_replaced(void)
 /* A home that cannot be written to costs a warning, not what was measured. */
 static void unwritable_files_are_let_alone(void)
 {
-    struct ew_model_opts o = {.size = sizeof(o), .height = 64, .width = 64, .scale = 0.5};
+    struct ew_model_opts o = {.size = sizeof(o), .height = 32, .width = 32, .scale = 0.25};
     struct ew_graph *g = NULL;
     struct ew_tuner *t = NULL;
     struct ew_plan *p = NULL;
