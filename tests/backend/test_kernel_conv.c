@@ -4,6 +4,7 @@
 #include <float.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "float_isa.h"
 #include "kernel_test.h"
 #include "ref_conv.h"
@@ -358,6 +359,7 @@ static void walk_gradients(const struct ew_kernels *isa, const struct gradients 
         const struct ew_conv_shape *s = &cases[i].s;
         if (k->fits && !k->fits(s))
             continue;
+        const size_t step = ew_test_quick() ? 2 : 1; /* written and added, or one of them */
         ew_test_begin("%s gradients %s: %s", k->name, isa->isa, cases[i].name);
         struct conv_data d = {0};
         data_init(&d, s, &gradients_kept[i], 10 * i + 2);
@@ -370,14 +372,14 @@ static void walk_gradients(const struct ew_kernels *isa, const struct gradients 
                 isa->grouped_dgrad_pack(s, d.w, d.packed);
             else
                 isa->depthwise_dgrad_pack(s, d.w, d.packed);
-            data_gradient(k, s, &d, false);
-            data_gradient(k, s, &d, true);
+            for (size_t add = i % step; add < 2; add += step)
+                data_gradient(k, s, &d, add);
             ew_guard_free(d.packed);
             ew_guard_free(d.scratch);
         }
         d.scratch = test_scratch(k->scratch(s));
-        filter_gradient(k, isa, s, &d, false);
-        filter_gradient(k, isa, s, &d, true);
+        for (size_t add = i % step; add < 2; add += step)
+            filter_gradient(k, isa, s, &d, add);
         if (k->bias)
             bias_gradient(k, isa, s, &d);
         ew_guard_free(d.scratch);
@@ -424,8 +426,8 @@ static void walk_forward(const struct ew_kernels *k, const struct way *way)
             k->pixel_lanes_pack(s, d.w, d.packed);
         else
             pack_twice(k->conv_pack, s, k->conv_pack_tiles(s), k->conv_pack_size(s), d.w, d.packed);
-        const size_t step = ew_test_quick() ? 4 : 1; /* each end in every fourth case */
-        for (size_t e = i % step; e < sizeof(ends) / sizeof(ends[0]); e += step)
+        const size_t step = ew_test_quick() ? EW_COUNT(ends) : 1; /* all, or one in each case */
+        for (size_t e = i % step; e < EW_COUNT(ends); e += step)
             forward(way, s, &d, (int)e);
         ew_guard_free(d.packed);
         ew_guard_free(d.scratch);

@@ -26,7 +26,7 @@ edgewise train --resume run >again 2>/dev/null
 cut -d , -f 1 run/epochs.csv
 edgewise train --resume run --epochs 10 2>&1 >/dev/null | grep -c '^epoch ' # 10 is the default, too
 edgewise train lenet5 --data synthetic --schedule multistep || true
-edgewise train lenet5 --width 2 --init run/best.ckpt --data synthetic:train=64,test=10 --val-split 0 -o wide >/dev/null 2>log
+edgewise train lenet5 --width 2 --init run/best.ckpt --data synthetic:train=64,test=10 --epochs 1 --val-split 0 -o wide >/dev/null 2>log
 head -n 1 log
 head -c 1000 run/last.ckpt >cut.ckpt
 edgewise info cut.ckpt || true

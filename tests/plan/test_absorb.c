@@ -36,7 +36,7 @@ static void limits_change_nothing(void)
         return;
     ew_plan_stats(whole, &full);
     bool less = false;
-    for (int percent = 95; percent >= 65; percent -= 6) {
+    for (int percent = 95; percent >= 65; percent -= ew_test_quick() ? 15 : 6) {
         struct ew_plan *p =
             train_run(g, (full.arena_bytes + full.weight_bytes) * (size_t)percent / 100, 1);
         if (!p)

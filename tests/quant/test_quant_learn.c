@@ -4,6 +4,7 @@
 #include "quant/quant_learn.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,18 @@
 #include "train/learner.h"
 #include "train/train_test.h"
 
-#define IMAGES 1000
+/* How many test images. */
+static int images(void)
+{
+    return ew_test_quick() ? 200 : 1000;
+}
+
+static bool open_data(const char *name, struct ew_dataset **data)
+{
+    char all[80];
+    snprintf(all, sizeof(all), "%s,test=%d", name, images());
+    return EW_EXPECT_OK(ew_dataset_open(all, data));
+}
 
 static struct ew_graph *trained(const char *name, double scale, const struct ew_dataset *data)
 {
@@ -78,7 +90,7 @@ static float *scores_of(struct ew_graph *g, const struct ew_dataset *data, enum 
     struct ew_plan *p = NULL;
     struct ew_loader *l = NULL;
     const struct ew_batch *b = NULL;
-    float *out = calloc(IMAGES * 10, sizeof(*out)), *at = out;
+    float *out = calloc((size_t)images() * 10, sizeof(*out)), *at = out;
     EW_EXPECT_OK(ew_graph_set_batch(g, 20));
     if (!EW_EXPECT_OK(ew_plan_compile(g, &po, &p)) || !EW_EXPECT_OK(ew_loader_open(&lo, &l)))
         return out;
@@ -90,7 +102,7 @@ static float *scores_of(struct ew_graph *g, const struct ew_dataset *data, enum 
         at += ew_tensor_count(ew_plan_output(p, 0));
         ew_loader_release(l, b);
     }
-    EW_EXPECT_INT(at - out, IMAGES * 10);
+    EW_EXPECT_INT(at - out, images() * 10);
     ew_loader_close(l);
     ew_plan_free(p);
     EW_EXPECT_OK(ew_graph_set_batch(g, 1));
@@ -108,7 +120,7 @@ static int best(const float *scores)
 static int count_different(const float *a, const float *b)
 {
     int n = 0;
-    for (int i = 0; i < IMAGES; i++)
+    for (int i = 0; i < images(); i++)
         n += best(a + i * 10) != best(b + i * 10);
     return n;
 }
@@ -117,7 +129,7 @@ static int count_classes(const float *scores)
 {
     bool seen[10] = {false};
     int n = 0;
-    for (int i = 0; i < IMAGES; i++) {
+    for (int i = 0; i < images(); i++) {
         bool *is = &seen[best(scores + i * 10)];
         n += !*is;
         *is = true;
@@ -168,7 +180,7 @@ static void check_start(const struct ew_quant_job *job, struct ew_graph *learnin
     struct ew_quant_result post = {0};
     EW_EXPECT_OK(ew_quant_run(job, &post));
     float *a = scores_of(post.graph, data, INTEGERS), *b = scores_of(learning, data, INTEGERS);
-    EW_EXPECT(memcmp(a, b, IMAGES * 10 * sizeof(*a)) == 0);
+    EW_EXPECT(memcmp(a, b, (size_t)images() * 10 * sizeof(*a)) == 0);
     free(a);
     free(b);
     ew_quant_result_fini(&post);
@@ -188,9 +200,10 @@ static void check(const struct ew_graph *net, const struct ew_dataset *data,
     EW_EXPECT(round_values(learning) >= 4);
     float *seen = scores_of(learning, data, seen_by);
     EW_EXPECT(count_classes(integers) >= 8); /* all one class would hide what differs */
-    EW_EXPECT(count_different(seen, integers) <= (scheme == EW_QUANTIZE_POW2 ? 0 : IMAGES / 1000));
+    EW_EXPECT(count_different(seen, integers) <=
+              (scheme == EW_QUANTIZE_POW2 ? 0 : images() / 1000));
     if (scheme == EW_QUANTIZE_POW2)
-        EW_EXPECT(memcmp(seen, integers, IMAGES * 10 * sizeof(*seen)) == 0);
+        EW_EXPECT(memcmp(seen, integers, (size_t)images() * 10 * sizeof(*seen)) == 0);
     free(seen);
     free(integers);
     ew_graph_free(learning);
@@ -199,7 +212,7 @@ static void check(const struct ew_graph *net, const struct ew_dataset *data,
 static void digits(void)
 {
     struct ew_dataset *data = NULL;
-    if (!EW_EXPECT_OK(ew_dataset_open("synthetic:train=640,test=1000", &data)))
+    if (!open_data("synthetic:train=640", &data))
         return;
     struct ew_graph *net = trained("lenet5", 0.5, data);
     check(net, data, EW_QUANTIZE_CHANNEL, KERNELS);
@@ -219,7 +232,7 @@ static void shapes(void)
     struct ew_dataset *data = NULL;
     if (ew_test_quick())
         EW_SKIP("digits stand for it here");
-    if (!EW_EXPECT_OK(ew_dataset_open("synthetic:kind=shapes,train=160,test=1000", &data)))
+    if (!open_data("synthetic:kind=shapes,train=160", &data))
         return;
     struct ew_graph *net = trained("mobilenet_v2_cifar", 0.15, data);
     check(net, data, EW_QUANTIZE_CHANNEL, KERNELS);
@@ -237,7 +250,7 @@ static void biases_stay_at_their_positions(void)
 {
     struct ew_dataset *data = NULL;
     struct ew_graph *net = small_net(), *g = NULL;
-    EW_EXPECT_OK(ew_dataset_open("synthetic:train=64,test=1000", &data));
+    open_data("synthetic:train=64", &data);
     const struct ew_quant_job job = job_of(net, data, EW_QUANTIZE_POW2);
     const struct ew_tensor *zeros = &net->values[ew_graph_find(net, "fc1.bias")].t;
     memset(zeros->data, 0, ew_tensor_bytes(zeros));
@@ -246,7 +259,7 @@ static void biases_stay_at_their_positions(void)
     float *integers = scores_of(g, data, INTEGERS);
     round_values(g);
     float *seen = scores_of(g, data, KERNELS);
-    EW_EXPECT(memcmp(seen, integers, IMAGES * 10 * sizeof(*seen)) == 0);
+    EW_EXPECT(memcmp(seen, integers, (size_t)images() * 10 * sizeof(*seen)) == 0);
     const float *bias = g->values[ew_graph_find(g, "fc1.bias")].t.data;
     EW_EXPECT_NEAR(bias[1], 0.1 * sin(1), 0.01);
     free(seen);
