@@ -36,7 +36,7 @@ struct ew_predictor {
     struct ew_power_ctx power_ctx;
     struct ew_mode top;
     double correlation;             /* of what time and power are off */
-    double time_kappa, power_kappa; /* half of a 90 % interval, in standard deviations */
+    double time_width, power_width; /* of intervals, over what the posterior says */
 };
 
 /* Fits both laws.  All lives in the arena.  EW_ERR_ARG names what cannot be used and why. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "advise/cholesky.h"
+#include "base/order_stats.h"
 
 /* Most of what the laws miss is a matter of one setting (a voltage table, cores that come in
  * clusters): that share of the variance is a sum of functions of one setting each, which few
@@ -20,6 +21,12 @@
 #define NONE_LN  1.0 /* ln of the odds that nothing is left over, against all sizes together */
 #define LENGTHS  4   /* that are tried */
 #define SETTLE   8   /* Gauss-Newton steps */
+#define ROUNDS   3   /* of weights from what the others say, then all sizes again */
+
+/* The mean of z^2 student(z) over a normal z: what a normal noise leaves of its variance under
+ * these weights. */
+#define STUDENT_SHARE 0.786
+#define NORMAL_MEDIAN 0.6745 /* of |z| */
 
 struct ew_mode ew_mode_logs(const struct ew_mode *m)
 {
@@ -67,19 +74,24 @@ static double student(double z)
     return fmin(5 / (4 + z * z), 1.25);
 }
 
+/* The first weights are against the usual distance from the law alone: noise that is larger than
+ * the law says makes no measurement odd. */
 static void choose(const struct ew_fit_data *data, const struct ew_law_point *points,
                    struct part *p)
 {
+    double off[EW_FIT_ROWS], scratch[EW_FIT_ROWS];
     p->n = data->n < EW_FIT_ROWS ? data->n : EW_FIT_ROWS;
     for (int i = 0; i < p->n; i++) {
         const int row = (int)((int64_t)i * data->n / p->n);
         const struct ew_law_point *q = &points[row];
-        const double r = data->y[row] - q->y;
         p->row[i] = row;
         p->logs[i] = ew_mode_logs(&data->modes[row]);
         p->plain[i] = q->sigma;
-        p->sigma[i] = q->sigma / sqrt(student(r / q->sigma));
+        scratch[i] = off[i] = fabs(data->y[row] - q->y) / q->sigma;
     }
+    const double usual = fmax(ew_median(scratch, p->n) / NORMAL_MEDIAN, 1);
+    for (int i = 0; i < p->n; i++)
+        p->sigma[i] = p->plain[i] / sqrt(student(off[i] / usual));
 }
 
 /* The rows' covariance by parameters of covariance rest->cov, and r0. */
@@ -188,8 +200,8 @@ static void sums_add(struct sums *t, double ln, const struct sizes *s)
 static struct sizes decide(const struct part *p, double *total)
 {
     static const double amplitudes[] = {0, 0.01, 0.025, 0.06, 0.15, 0.4};
-    static const double noises[] = {0.1,  0.14, 0.19, 0.26, 0.35, 0.46, 0.6,
-                                    0.77, 1,    1.3,  1.7,  2.2,  2.8,  3.6};
+    static const double noises[] = {0.05, 0.07, 0.1, 0.14, 0.19, 0.26, 0.35, 0.46, 0.6,
+                                    0.77, 1,    1.3, 1.7,  2.2,  2.8,  3.6,  4.7,  6.1};
     const double each = log((EW_COUNT(amplitudes) - 1) * LENGTHS);
     struct sums t = {.best = -HUGE_VAL};
     for (size_t i = 0; i < EW_COUNT(noises); i++) {
@@ -208,7 +220,8 @@ static struct sizes decide(const struct part *p, double *total)
 }
 
 /* z_i = (C^-1 r0)_i / sqrt((C^-1)_ii): each measurement against the others, without fitting again
- * (Sundararajan and Keerthi, Neural Computation 13, 2001). */
+ * (Sundararajan and Keerthi, Neural Computation 13, 2001).  `odd` has the noise that any run would
+ * have in the place of this one's, which its weight has widened. */
 static void leave_one_out(const struct part *p, struct ew_fit *f)
 {
     const int n = p->n;
@@ -219,10 +232,10 @@ static void leave_one_out(const struct part *p, struct ew_fit *f)
         for (int j = 0; j < n; j++)
             s += p->inverse[i * n + j] * p->r0[j];
         const double own = p->inverse[i * n + i];
-        const double plain = p->plain[i] * p->plain[i] - p->sigma[i] * p->sigma[i];
+        const double any = p->plain[i] * p->plain[i] / STUDENT_SHARE;
         f->off[p->row[i]] = s / own;
         f->z[p->row[i]] = s / sqrt(own);
-        f->odd[p->row[i]] = s / own / sqrt(1 / own + noise2 * plain);
+        f->odd[p->row[i]] = s / own / sqrt(1 / own + noise2 * (any - p->sigma[i] * p->sigma[i]));
     }
 }
 
@@ -265,7 +278,7 @@ static ew_err keep(struct ew_arena *a, const struct part *p, const struct sizes 
     r->amplitude = s->amplitude;
     r->length = s->length;
     r->noise = s->noise;
-    r->run_noise = s->run;
+    r->run_noise = s->run / sqrt(STUDENT_SHARE);
     r->n = n;
     r->logs = ew_arena_array(a, (size_t)n, sizeof(*r->logs));
     r->alpha = ew_arena_array(a, (size_t)n, sizeof(*r->alpha));
@@ -350,19 +363,19 @@ static void settle(struct ew_fit *f, const struct ew_fit_data *data, struct part
     }
 }
 
-/* Sizes, theta and leave-one-out.  Twice: a measurement is as good as the others tell, and at first
- * only what is far from the law alone is known. */
+/* Sizes, theta and leave-one-out, several times: a measurement is as good as the others tell, and
+ * at first only what is far from the law alone is known. */
 static ew_err fit_part(struct ew_arena *a, struct ew_fit *f, const struct ew_fit_data *data,
                        struct part *p, struct ew_law_point *points, struct sizes *s)
 {
-    for (int round = 0; round < 2; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < p->n && round > 0; i++)
+            p->sigma[i] = p->plain[i] / sqrt(student(f->odd[p->row[i]]));
         *s = decide(p, &f->evidence);
         if (p->n == data->n)
             settle(f, data, p, s, points);
         EW_TRY(keep(a, p, s, &f->rest));
         leave_one_out(p, f);
-        for (int i = 0; i < p->n && round == 0; i++)
-            p->sigma[i] = p->plain[i] / sqrt(student(f->odd[p->row[i]]));
     }
     return EW_OK;
 }

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/order_stats.h"
 #include "base/rng.h"
+#include "blind_board.h"
 #include "composed_board.h"
 #include "ew_test.h"
 #include "layered_board.h"
@@ -229,6 +230,12 @@ static void held_back_orin(int k, const struct ew_mode *m, int i, double *time, 
     composed_on(COMPOSED_HELD_BACK, &orin_top, k, m, i, time, power);
 }
 
+static void blind_orin_nano(int k, const struct ew_mode *m, int i, double *time, double *power)
+{
+    const struct blind_workload w = {.seed = 1 + (unsigned)k, .top = nano_top};
+    blind_measure(&w, m, i, time, power);
+}
+
 static void ten_modes_of_a_large_board(void)
 {
     if (ew_test_quick())
@@ -263,6 +270,13 @@ static void composed_boards(void)
         return;
     predicts(MADE_ORIN, held_back_orin, &(struct goal){10, 5, 4});
     predicts(MADE_ORIN_NANO, held_back_orin_nano, &(struct goal){50, 3.5, 2.5});
+}
+
+static void blind_boards(void)
+{
+    predicts(MADE_ORIN_NANO, blind_orin_nano, &(struct goal){10, 5, 4});
+    if (!ew_test_quick())
+        predicts(MADE_ORIN_NANO, blind_orin_nano, &(struct goal){50, 3.5, 2.5});
 }
 
 /* Networks of TRAIN on the simulated AGX Xavier, from ten of its modes.  Of a small one the host
@@ -636,10 +650,10 @@ static void repeated_modes_become_one(void)
 EW_TEST_MAIN(EW_TEST(factors_solve), EW_TEST(laws_have_right_derivatives),
              EW_TEST(time_falls_with_clocks), EW_TEST(ten_modes_of_a_large_board),
              EW_TEST(ten_modes_of_a_small_board), EW_TEST(fifty_modes),
-             EW_TEST(layers_and_voltage_tables), EW_TEST(composed_boards), EW_TEST(small_networks),
-             EW_TEST(wrong_prior_gives_way), EW_TEST(throttled_run_stands_out),
-             EW_TEST(designs_differ_and_teach), EW_TEST(designs_reach_between),
-             EW_TEST(energy_is_joint), EW_TEST(units_do_not_matter), EW_TEST(published_epochs),
-             EW_TEST(board_is_known_by_its_clocks), EW_TEST(bad_files_are_named),
-             EW_TEST(other_units_and_orders), EW_TEST(too_few_modes),
+             EW_TEST(layers_and_voltage_tables), EW_TEST(composed_boards), EW_TEST(blind_boards),
+             EW_TEST(small_networks), EW_TEST(wrong_prior_gives_way),
+             EW_TEST(throttled_run_stands_out), EW_TEST(designs_differ_and_teach),
+             EW_TEST(designs_reach_between), EW_TEST(energy_is_joint), EW_TEST(units_do_not_matter),
+             EW_TEST(published_epochs), EW_TEST(board_is_known_by_its_clocks),
+             EW_TEST(bad_files_are_named), EW_TEST(other_units_and_orders), EW_TEST(too_few_modes),
              EW_TEST(repeated_modes_become_one))
