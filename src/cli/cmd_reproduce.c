@@ -60,7 +60,9 @@ static void keep_own(struct ew_results *r, const struct ew_reproduction *only)
         const char *dtype = only->dtype ? ew_run_property(d, "dtype", &r->arena) : NULL;
         const bool own = (!d->run.study || ew_words_have(only->study, d->run.study)) &&
                          (!dtype || strcmp(dtype, only->dtype) == 0);
-        if (own && (!only->part || strncmp(label, only->part, strlen(only->part)) == 0))
+        const bool network =
+            !only->network || (d->job.network && strcmp(d->job.network, only->network) == 0);
+        if (own && network && (!only->part || strncmp(label, only->part, strlen(only->part)) == 0))
             r->runs[n++] = *d;
     }
     r->n_runs = n;
@@ -85,11 +87,10 @@ static ew_err load(struct context *x, const struct ew_reproduction *only)
     x->loaded = err == EW_OK;
     const int last = x->results.n_runs - 1;
     if (err == EW_OK && last >= 0)
-        err = ew_reproduce_compare(s,
-                                   &(struct ew_reproduce_whose){x->results.runs[last].machine.unit,
-                                                                x->o->simulate,
-                                                                only ? only->part : NULL},
-                                   only, &x->tables);
+        err = ew_reproduce_compare(
+            s,
+            &(struct ew_reproduce_whose){x->results.runs[last].machine.unit, x->o->simulate, only},
+            &x->tables);
     ew_store_close(s);
     return err;
 }

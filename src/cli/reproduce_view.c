@@ -134,15 +134,27 @@ static ew_err shape_row(struct ew_grid *g, const struct ew_study *s, const struc
                         ew_likeness_verdict(x, text));
 }
 
-/* Those of labels that begin with `part` come first; how many they are.  NULL: all. */
-static int pick_part(struct ew_comparison *list, int n, const char *part)
+/* The setting of that name begins so, or, `mostly`, is not there. */
+static bool begins(const char *settings, const char *name, const char *text, bool mostly)
+{
+    const char *at = strstr(settings, name);
+    return at ? strncmp(at + strlen(name), text, strlen(text)) == 0 : mostly;
+}
+
+static bool is_about(const struct ew_reproduction *r, const struct ew_published_row *p)
+{
+    return (!r->part || begins(p->settings, "label=", r->part, false)) &&
+           (!r->network || begins(p->settings, "network=", r->network, true)) &&
+           ew_reproduce_shows(r, p->metric, NULL);
+}
+
+/* Those that the reproduction is about come first; how many they are.  NULL: all. */
+static int pick(struct ew_comparison *list, int n, const struct ew_reproduction *r)
 {
     int m = 0;
-    for (int i = 0; i < n; i++) {
-        const char *label = strstr(list[i].published->settings, "label=");
-        if (!part || (label && strncmp(label + strlen("label="), part, strlen(part)) == 0))
+    for (int i = 0; i < n; i++)
+        if (!r || is_about(r, list[i].published))
             list[m++] = list[i];
-    }
     return m;
 }
 
@@ -155,14 +167,15 @@ static ew_err compare_study(struct ew_store *s, const struct ew_reproduce_whose 
     int n = 0;
     ew_arena_init(&a);
     ew_err err = ew_summary_compare(s, study, w->unit, &a, &list);
-    const int all = err == EW_OK ? pick_part(list, study->n_published, w->part) : 0;
+    const int all = err == EW_OK ? pick(list, study->n_published, w->only) : 0;
     for (int i = 0; err == EW_OK && i < all; i++)
         if (list[i].runs && isfinite(list[i].value))
             err = value_row(&t->values, study, &list[i]);
     if (err == EW_OK)
         err = ew_likeness_find(list, all, &a, &shapes, &n);
     for (int i = 0; err == EW_OK && i < n; i++)
-        err = shape_row(&t->shapes, study, &shapes[i]);
+        if (!w->only || ew_reproduce_shows(w->only, shapes[i].metric, shapes[i].key))
+            err = shape_row(&t->shapes, study, &shapes[i]);
     ew_arena_fini(&a);
     return err;
 }
@@ -196,8 +209,9 @@ static ew_err compare_file(struct ew_store *s, const struct ew_reproduce_whose *
 }
 
 ew_err ew_reproduce_compare(struct ew_store *s, const struct ew_reproduce_whose *w,
-                            const struct ew_reproduction *only, struct ew_reproduce_tables *t)
+                            struct ew_reproduce_tables *t)
 {
+    const struct ew_reproduction *only = w->only;
     const char *text, *file;
     EW_TRY(heads(t));
     for (int i = 0; (file = ew_study_shipped(i, &text)); i++) {

@@ -17,17 +17,17 @@ ew_err ew_reproduce_list(const struct ew_figures *f, const struct ew_reproduce_h
 
 /* Whose runs: of this device, or of a simulated board. */
 struct ew_reproduce_whose {
-    const char *unit, *simulate; /* simulate NULL: measured ones */
-    const char *part;            /* of labels that begin so; NULL: all */
+    const char *unit, *simulate;        /* simulate NULL: measured ones */
+    const struct ew_reproduction *only; /* of its figures; NULL: of all */
 };
 
 /* Published values beside ours with their ratio, and verdicts on the shapes, of the studies that
- * the store has; `only` NULL: of all. */
+ * the store has. */
 struct ew_reproduce_tables {
     struct ew_grid values, shapes;
 };
 ew_err ew_reproduce_compare(struct ew_store *s, const struct ew_reproduce_whose *w,
-                            const struct ew_reproduction *only, struct ew_reproduce_tables *out);
+                            struct ew_reproduce_tables *out);
 
 /* Table 2 of TRAIN, and the networks that NX had no room for: planned bytes by board. */
 ew_err ew_reproduce_fits(struct ew_grid *out);

@@ -114,7 +114,11 @@ static void shrink_batch(const struct ew_cmd_call *c, struct ew_train_run *r)
 static ew_err open_data(struct ew_cmd_call *c, struct ew_train_run *r)
 {
     EW_CHECK(r->o.train.data, EW_ERR_USAGE, "--data says what to train on");
-    return ew_data_open(c, r->o.train.data, &r->data);
+    /* A model of a board reads no sample: what is known of a set that is not here is enough. */
+    if (r->o.simulate && ew_dataset_open(r->o.train.data, &r->data) == EW_ERR_NOT_FOUND &&
+        ew_dataset_outline(r->o.train.data, &r->data) == EW_OK)
+        return EW_OK;
+    return r->data ? EW_OK : ew_data_open(c, r->o.train.data, &r->data);
 }
 
 /* As the options say; else as the weights expect it; else by what the data has. */
@@ -125,7 +129,9 @@ static ew_err normalise(struct ew_train_run *r)
     if (p->normalised)
         return EW_OK;
     *p = r->job.resume ? r->from.prep : r->weights_prep;
-    return p->normalised ? EW_OK : ew_preprocess_measure(r->data, p);
+    if (p->normalised || r->o.simulate)
+        return EW_OK;
+    return ew_preprocess_measure(r->data, p);
 }
 
 static ew_err open_teacher(struct ew_train_run *r)

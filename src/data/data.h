@@ -37,6 +37,10 @@ void ew_dataset_close(struct ew_dataset *d); /* NULL is fine */
 const struct ew_dataset_info *ew_dataset_info(const struct ew_dataset *d);
 const char *ew_dataset_class(const struct ew_dataset *d, int64_t k); /* its name, or "7" */
 
+/* A known data set without its samples, of which none can be read: for plans and models of boards,
+ * where it is not here.  EW_ERR_NOT_FOUND: nothing is known of that name. */
+ew_err ew_dataset_outline(const char *name, struct ew_dataset **out);
+
 /* Where `data get` stores: $XDG_CACHE_HOME/edgewise/data or ~/.cache/edgewise/data.  Release with
  * free(). */
 ew_err ew_dataset_home(char **out);

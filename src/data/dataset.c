@@ -60,8 +60,7 @@ static char *last_part(struct ew_arena *a, const char *path)
     return ew_arena_printf(a, "%.*s", (int)(n - from), path + from);
 }
 
-/* Classes without names are called by their numbers. */
-static void number_classes(struct ew_dataset *d)
+void ew_dataset_number_classes(struct ew_dataset *d)
 {
     const char **names = ew_arena_array(&d->arena, (size_t)d->info.classes, sizeof(*names));
     for (int64_t k = 0; names && k < d->info.classes; k++)
@@ -76,7 +75,7 @@ static ew_err open_with(const struct ew_reader *r, struct ew_dataset *d)
     EW_CHECK(!d->arena.failed, EW_ERR_MEMORY, "no memory for a data set");
     EW_TRY(r->open(d));
     if (!d->class_names)
-        number_classes(d);
+        ew_dataset_number_classes(d);
     if (d->arena.failed) {
         if (r->close)
             r->close(d);

@@ -52,7 +52,10 @@ void ew_sample_plain(struct ew_sample *s, const int64_t size[3], bool planar);
 /* info.classes and d->class_names = a copy of these. */
 ew_err ew_dataset_name_classes(struct ew_dataset *d, const char *const *names, int64_t n);
 
-/* The same from a text file, one name a line; *found = false where there is none. */
+/* Classes without names are called by their numbers. */
+void ew_dataset_number_classes(struct ew_dataset *d);
+
+/* Names from a text file, one name a line; *found = false where there is none. */
 ew_err ew_dataset_read_names(struct ew_dataset *d, const char *path, bool *found);
 
 #define EW_DATA_PATH 4096

@@ -20,6 +20,11 @@
     {                                                                                              \
         .id = name, .title = text, .study = file, .only = sections, .figures = ids                 \
     }
+/* Of one network, which one section trains. */
+#define ONE(name, text, file, section, net, ids)                                                   \
+    {                                                                                              \
+        .id = name, .title = text, .study = file, .only = section, .network = net, .figures = ids  \
+    }
 /* SCALE's runs in one precision alone. */
 #define SCALE_IN(type, name, text, ids, need)                                                      \
     {                                                                                              \
@@ -73,11 +78,12 @@ const struct ew_reproduction ew_reproductions[] = {
           "storage storage-stall", 0),
     STUDY("TRAIN-fig3b", "storage media with both", "train-storage", "storage storage-stall", 0),
     STUDY("TRAIN-fig3c", "energy by storage medium", "train-storage", "storage-energy", POWER),
-    STUDY("TRAIN-fig4a", "time of an epoch by batch size: LeNet-5", "train-batch",
-          "batch-parts batch-compute", 0),
-    STUDY("TRAIN-fig4b", "the same: MobileNetV3, and of one batch", "train-batch",
-          "batch-parts batch-compute", 0),
-    STUDY("TRAIN-fig4c", "the same: ResNet-18", "train-batch", "batch-parts batch", 0),
+    ONE("TRAIN-fig4a", "time of an epoch by batch size: LeNet-5", "train-batch", "lenet", "lenet5",
+        "batch-parts batch-compute"),
+    ONE("TRAIN-fig4b", "the same: MobileNetV3, and of one batch", "train-batch", "mobilenet",
+        "mobilenet_v3_large", "batch-parts batch-compute"),
+    ONE("TRAIN-fig4c", "the same: ResNet-18", "train-batch", "resnet", "resnet18_cifar_gn",
+        "batch-parts batch"),
     STUDY("TRAIN-fig5a", "how far epochs and devices vary: time", "train-variability",
           "variability variability-device", 0),
     STUDY("TRAIN-fig5b", "the same: energy", "train-variability", "variability-energy", POWER),
@@ -163,7 +169,62 @@ const struct ew_reproduction *ew_reproduction_find(const char *id)
 
 bool ew_reproduce_has(const struct ew_reproduction *r, const struct ew_figure *f)
 {
-    return r->figures && ew_words_have(r->figures, f->desc->id);
+    return r->figures && ew_words_have(r->figures, f->desc->id) &&
+           (!r->network || f->missing || strcmp(f->facet, r->network) == 0);
+}
+
+/* Whether one of the alternatives "wall_s|median_ms" is the name, or what a run's summary makes of
+ * it: the first epoch's (stall_s_first), the time of an epoch, a ratio of settings (stall_s:...).
+ */
+static bool is_measure(const char *names, const char *metric)
+{
+    const size_t len = strcspn(metric, ":");
+    const bool epoch = strncmp(metric, "epoch_s", strlen("epoch_s")) == 0;
+    for (const char *p = names; p && *p;) {
+        const size_t n = strcspn(p, "|");
+        const char *rest = metric + n;
+        if (epoch && n == strlen("wall_s") && strncmp(p, "wall_s", n) == 0)
+            return true;
+        if (n <= len && strncmp(p, metric, n) == 0 &&
+            (n == len || strncmp(rest, "_first", strlen("_first")) == 0))
+            return true;
+        p += n + (p[n] == '|');
+    }
+    return false;
+}
+
+/* Whether the words, each of alternatives, have the name. */
+static bool have_key(const char *words, const char *key)
+{
+    for (const char *p = words; p && *p; p += strcspn(p, " |"), p += *p != 0)
+        if (strcspn(p, " |") == strlen(key) && strncmp(p, key, strlen(key)) == 0)
+            return true;
+    return false;
+}
+
+static bool desc_shows(const struct ew_figure_desc *d, const char *metric, const char *key)
+{
+    const char *fit = d->published_fit; /* NAME_slope, NAME_bias */
+    if (key && !have_key(d->x, key) && !have_key(d->series, key))
+        return false;
+    if (fit && strncmp(metric, fit, strlen(fit)) == 0)
+        return true;
+    for (int k = 0; k < EW_FIGURE_MAX_Y && d->y[k].name; k++)
+        if (is_measure(d->y[k].name, metric))
+            return true;
+    for (int v = 0; v < EW_FIGURE_MAX_VARIANTS && d->variants[v].name; v++)
+        for (int k = 0; k < EW_FIGURE_MAX_Y && d->variants[v].y[k]; k++)
+            if (is_measure(d->variants[v].y[k], metric))
+                return true;
+    return false;
+}
+
+bool ew_reproduce_shows(const struct ew_reproduction *r, const char *metric, const char *key)
+{
+    for (const struct ew_figure_desc *d = ew_figures_report; d->id && r->figures; d++)
+        if (ew_words_have(r->figures, d->id) && desc_shows(d, metric, key))
+            return true;
+    return false;
 }
 
 /* Nothing was run. */

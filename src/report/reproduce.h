@@ -22,6 +22,7 @@ struct ew_reproduction {
     const char *only; /* of it; NULL: all */
     const char *figures; /* of the report, by their ids, space-separated */
     const char *part;    /* only what begins so along their x: "stl10"; NULL: all */
+    const char *network; /* only panels of this one; NULL: all */
     const char *dtype;   /* only what ran so: "int8"; NULL: all */
     int needs;           /* enum ew_reproduce_needs, or'ed */
     const char *command; /* where a command answers instead: "boards"; NULL: none */
@@ -58,5 +59,9 @@ enum ew_reproduce_state ew_reproduce_state(const struct ew_reproduction *r,
 
 /* The figure is one of the reproduction's. */
 bool ew_reproduce_has(const struct ew_reproduction *r, const struct ew_figure *f);
+
+/* Whether a published value of that metric, and how it goes with the setting `key` (NULL: any), is
+ * what its figures show. */
+bool ew_reproduce_shows(const struct ew_reproduction *r, const char *metric, const char *key);
 
 #endif

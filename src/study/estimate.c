@@ -173,6 +173,11 @@ ew_err ew_estimate_job(const struct ew_study_job *j, struct ew_store *s, double 
 {
     *out = (struct ew_estimate){
         .seconds = NAN, .memory_bytes = EW_INT_ABSENT, .disk_bytes = EPOCH_BYTES};
+    char board[EW_STUDY_VALUE] = "";
+    if (ew_study_value(j, "simulate", board) && *board) { /* a plan is made, nothing runs */
+        out->seconds = START_S;
+        return s ? by_history(j, s, out) : EW_OK;
+    }
     const bool zoo = j->network && !strchr(j->network, '.') && !strchr(j->network, '/');
     if (zoo && by_arithmetic(j, flops_per_s, out) == EW_ERR_MEMORY)
         return EW_ERR_MEMORY;

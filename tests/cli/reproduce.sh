@@ -19,6 +19,6 @@ done
 # On a model of the board: the modes' figure with what was published, and what their shapes have in common.
 edgewise reproduce TRAIN-fig9a --simulate agx-xavier --only lenet --still >out.txt 2>log.txt
 grep -c '^[a-n]  ' out.txt
-grep -E 'base_power_w +power-mode' out.txt | sed -E 's/ +/ /g'
+sed -n '/^The shape/,$p' out.txt | grep train-modes | cut -d ' ' -f 2- | sed -E 's/ +/ /g; s/^ //'
 [ -s reproduce-TRAIN-fig9a.html ]
 edgewise reproduce | grep TRAIN-fig9a | sed -E 's/ +/ /g'

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "data/data.h"
+#include "data/get.h"
 #include "data/image_file.h"
 #include "data/packed.h"
 #include "data_files.h"
@@ -435,7 +436,29 @@ static void mean_and_deviation(void)
     ew_dataset_close(d);
 }
 
-EW_TEST_MAIN(EW_TEST(idx), EW_TEST(idx_gzip), EW_TEST(idx_refused), EW_TEST(cifar),
-             EW_TEST(cifar_bad_label), EW_TEST(stl10), EW_TEST(folder), EW_TEST(tiny_imagenet),
-             EW_TEST(labels_file), EW_TEST(packed), EW_TEST(packed_damage), EW_TEST(pack_options),
-             EW_TEST(synthetic), EW_TEST(mean_and_deviation))
+/* What is known of a set that is not here is what `data get` would bring. */
+static void outlines(void)
+{
+    for (int i = 0; i < ew_known_count(); i++) {
+        const struct ew_known_set *k = ew_known_at(i);
+        struct ew_dataset *d = NULL;
+        struct ew_sample s = {0};
+        if (!EW_EXPECT_OK(ew_dataset_outline(k->name, &d)))
+            continue;
+        EW_EXPECT_STR(ew_dataset_info(d)->name, k->name);
+        EW_EXPECT_INT(ew_dataset_info(d)->classes, k->classes);
+        EW_EXPECT_INT(ew_dataset_info(d)->count[EW_SPLIT_TRAIN], k->train);
+        EW_EXPECT_INT(ew_dataset_info(d)->count[EW_SPLIT_TEST], k->test);
+        EW_EXPECT_STR(ew_dataset_class(d, k->classes - 1), k->classes == 100 ? "99" : "9");
+        EW_EXPECT_ERR(ew_dataset_read(d, EW_SPLIT_TRAIN, 0, &s), EW_ERR_NOT_FOUND, "not here");
+        ew_sample_fini(&s);
+        ew_dataset_close(d);
+    }
+    struct ew_dataset *d = NULL;
+    EW_EXPECT_ERR(ew_dataset_outline("photos", &d), EW_ERR_NOT_FOUND, "photos");
+}
+
+EW_TEST_MAIN(EW_TEST(outlines), EW_TEST(idx), EW_TEST(idx_gzip), EW_TEST(idx_refused),
+             EW_TEST(cifar), EW_TEST(cifar_bad_label), EW_TEST(stl10), EW_TEST(folder),
+             EW_TEST(tiny_imagenet), EW_TEST(labels_file), EW_TEST(packed), EW_TEST(packed_damage),
+             EW_TEST(pack_options), EW_TEST(synthetic), EW_TEST(mean_and_deviation))

@@ -133,5 +133,20 @@ static void states(void)
     ew_results_fini(&results);
 }
 
-EW_TEST_MAIN(EW_TEST(all_that_is_referred_to), EW_TEST(counts_of_the_texts),
-             EW_TEST(entries_lead_somewhere), EW_TEST(states))
+/* A figure's verdicts are about what it shows: TRAIN's figure 8 was followed by fifty others. */
+static void what_a_figure_shows(void)
+{
+    const struct ew_reproduction *modes = ew_reproduction_find("TRAIN-fig8");
+    EW_EXPECT(ew_reproduce_shows(modes, "epoch_s", "power-mode"));
+    EW_EXPECT(ew_reproduce_shows(modes, "energy_j", "power-mode"));
+    EW_EXPECT(!ew_reproduce_shows(modes, "energy_j", "network"));
+    EW_EXPECT(!ew_reproduce_shows(modes, "stall_s", NULL));
+    const struct ew_reproduction *storage = ew_reproduction_find("TRAIN-fig3a");
+    EW_EXPECT(ew_reproduce_shows(storage, "stall_s_first", "storage"));
+    EW_EXPECT(!ew_reproduce_shows(storage, "energy_j", NULL));
+    const struct ew_reproduction *workers = ew_reproduction_find("TRAIN-fig2a");
+    EW_EXPECT(ew_reproduce_shows(workers, "stall_s:workers=0/workers=1", NULL));
+}
+
+EW_TEST_MAIN(EW_TEST(what_a_figure_shows), EW_TEST(all_that_is_referred_to),
+             EW_TEST(counts_of_the_texts), EW_TEST(entries_lead_somewhere), EW_TEST(states))
