@@ -103,12 +103,13 @@ struct qmicro {
     void *y;    /* of the first row and column; bytes or floats */
     const uint8_t *add;
     int64_t y_step;                /* elements between rows */
-    int64_t width;                 /* columns that exist */
+    int64_t width;                 /* columns that exist, of one block or of several */
     const int32_t *prefetch[SIDE]; /* qmicro_pairs: weights to fetch, a line for each word of k */
 };
 
-/* rows in [1, QMR]. */
-void EW_K(qmicro)(const struct qmicro *m, int rows);
+/* Rows in [1, QMR]; blocks of columns that follow each other, each of two vectors, or one block of
+ * one vector (width at most LANES).  Changes m on the way. */
+void EW_K(qmicro)(struct qmicro *m, int rows);
 
 /* The same for words of two 16-bit numbers, two vectors wide; the sums themselves are stored: y is
  * int32, there is neither bias nor end. */

@@ -684,6 +684,8 @@ INLINE vec round_float(vec t)
 {
 #if defined(EW_ISA_IS_avx512)
     return (vec)_mm512_roundscale_ps((__m512)t, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+#elif defined(EW_ISA_IS_avx2)
+    return (vec)_mm256_round_ps((__m256)t, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 #else
     return to_float(round_int(t));
 #endif

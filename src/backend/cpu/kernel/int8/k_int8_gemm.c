@@ -356,6 +356,7 @@ struct panel {
 static void run_panel(const struct qcore *c, const struct ew_qconv *q, const struct panel *p)
 {
     const struct ew_qend *e = &q->end;
+    const int64_t end = min_i64(p->blocks * WIDE, c->og);
     struct qmicro m = {.a = p->a,
                        .row_step = p->step,
                        .bytes = c->word_size < (int64_t)sizeof(int32_t),
@@ -365,15 +366,18 @@ static void run_panel(const struct qcore *c, const struct ew_qconv *q, const str
                        .end = e,
                        .plain = is_plain(e),
                        .y_step = c->cout};
-    for (int64_t b = p->block; b < p->blocks; b++) {
-        const int64_t at = p->group * c->columns + b * WIDE;
-        const int64_t y = p->row * c->cout + p->group * c->og + b * WIDE;
+    for (int64_t o = p->block * WIDE, width; o < end; o += width) {
+        const int64_t at = p->group * c->columns + o;
+        const int64_t y = p->row * c->cout + p->group * c->og + o;
         m.w = packed_words(c, q->packed) + at * c->words * c->word_size;
         m.bias = packed_bias(c, q->packed) + at;
         m.ratio = packed_ratio(c, q->packed) + at;
         m.y = e->to_float ? (void *)((float *)q->y + y) : (void *)((uint8_t *)q->y + y);
         m.add = e->add ? e->add + y : NULL;
-        m.width = min_i64(WIDE, c->og - b * WIDE);
+        width = end - o;
+        if (width > WIDE && width % WIDE > 0 && width % WIDE <= LANES)
+            width -= width % WIDE; /* a last block of one vector is done by itself */
+        m.width = width;
         EW_K(qmicro)(&m, p->rows);
     }
 }

@@ -19,23 +19,20 @@ static void finish_float(const struct qmicro *m, vec t, int v, int vectors, int6
     }
 }
 
-/* A sum whose ratio is below 1, a clamp, and a table where there is one. */
-struct plain_end {
-    struct qplain p;
-    vec ratio[SIDE];
-    const uint8_t *table;
-};
-
-INLINE void put_plain(const struct qmicro *m, const struct plain_end *e, const vint sums[SIDE],
-                      const int vectors, int64_t row)
+/* Sums whose ratios are below 1, a clamp, and a table where there is one. */
+INLINE void finish_plain(const struct qmicro *m, const struct qplain *p, const vint *sums, int rows,
+                         const int vectors, const uint8_t *table)
 {
-    const vec *ratio = e->ratio;
-    const v16 q = vectors == 2
-                      ? narrow2(requantize(sums[0], ratio[0]), requantize(sums[1], ratio[1]))
-                      : narrow1(requantize(sums[0], ratio[0]));
-    const vbytes bytes = plain_bytes(q, &e->p);
-    store_bytes((uint8_t *)m->y + row * m->y_step, e->table ? lookup(bytes, e->table) : bytes,
-                m->width);
+    const vec ratio[SIDE] = {load(m->ratio), load(m->ratio + (vectors - 1) * LANES)};
+    const int64_t y_step = m->y_step, width = m->width;
+    uint8_t *y = m->y;
+    for (int r = 0; r < rows; r++, sums += SIDE, y += y_step) {
+        const v16 q = vectors == 2
+                          ? narrow2(requantize(sums[0], ratio[0]), requantize(sums[1], ratio[1]))
+                          : narrow1(requantize(sums[0], ratio[0]));
+        const vbytes bytes = plain_bytes(q, p);
+        store_bytes(y, table ? lookup(bytes, table) : bytes, width);
+    }
 }
 
 /* What does not change from row to row. */
@@ -93,23 +90,16 @@ INLINE void finish_rows(const struct qmicro *m, const vint *sums, int rows, cons
     }
 }
 
-INLINE void finish_plain(const struct qmicro *m, const vint *sums, int rows, const int vectors,
-                         const uint8_t *table)
-{
-    const struct plain_end e = {.p = plain_of(m->end),
-                                .ratio = {load(m->ratio), load(m->ratio + (vectors - 1) * LANES)},
-                                .table = table};
-    for (int r = 0; r < rows; r++)
-        put_plain(m, &e, sums + r * SIDE, vectors, r);
-}
-
-void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int rows, int vectors)
+/* Not inline: the forms of the micro-kernel would each have a copy of all ends. */
+__attribute__((noinline)) void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int rows,
+                                             int vectors)
 {
     const struct ew_qend *e = m->end;
+    const struct qplain p = plain_of(e);
     if (vectors == 2 && m->plain)
-        finish_plain(m, sums, rows, 2, NULL);
+        finish_plain(m, &p, sums, rows, 2, NULL);
     else if (vectors == 2 && e->table && e->ratios_below_1 && !e->add && !e->to_float)
-        finish_plain(m, sums, rows, 2, e->table);
+        finish_plain(m, &p, sums, rows, 2, e->table);
     else if (vectors == 2)
         finish_rows(m, sums, rows, 2);
     else
@@ -133,52 +123,77 @@ INLINE void begin(const struct qmicro *m, struct qsums *s, const int rows, const
     }
 }
 
+/* What the end of plain blocks does not read again for each of them. */
 #if defined(EW_ISA_IS_avx2)
+struct plain_end {
+    v16 zero;
+    __m256i lo, hi, flip;
+};
+
+INLINE struct plain_end plain_end_of(const struct ew_qend *e)
+{
+    return (struct plain_end){.zero = splat16(e->y.zero),
+                              .lo = _mm256_set1_epi8((char)e->lo),
+                              .hi = _mm256_set1_epi8((char)e->hi),
+                              .flip = _mm256_set1_epi8((char)e->y.flip)};
+}
+
 /* Whole rows, two at a time, as finish_plain does one: sums do not leave registers, and the last
  * saturation is that to bytes. */
-INLINE void finish_whole(const struct qmicro *m, const struct qsums *s, const int rows)
+INLINE void finish_whole(const struct qmicro *m, const struct plain_end *e, const struct qsums *s,
+                         const int rows)
 {
-    const struct ew_qend *e = m->end;
     const vec ratio[SIDE] = {load(m->ratio), load(m->ratio + LANES)};
-    const v16 zero = splat16(e->y.zero);
-    const __m256i lo = _mm256_set1_epi8((char)e->lo), hi = _mm256_set1_epi8((char)e->hi);
-    const __m256i flip = _mm256_set1_epi8((char)e->y.flip);
+    const int64_t y_step = m->y_step;
     uint8_t *y = m->y;
     UNROLL
-    for (int r = 0; r < rows; r += 2, y += 2 * m->y_step) {
+    for (int r = 0; r < rows; r += 2, y += 2 * y_step) {
         const vint *a = s->v[r], *b = s->v[r + 1 < rows ? r + 1 : r];
         const v16 q = narrow2(requantize(a[0], ratio[0]), requantize(a[1], ratio[1]));
         const v16 p = narrow2(requantize(b[0], ratio[0]), requantize(b[1], ratio[1]));
-        const __m256i parts = _mm256_packus_epi16((__m256i)add16(q, zero), (__m256i)add16(p, zero));
-        const __m256i two = _mm256_min_epu8(_mm256_max_epu8(parts, lo), hi);
-        const __m256i bytes = _mm256_permute4x64_epi64(_mm256_xor_si256(two, flip), 0xd8);
+        const __m256i parts =
+            _mm256_packus_epi16((__m256i)add16(q, e->zero), (__m256i)add16(p, e->zero));
+        const __m256i two = _mm256_min_epu8(_mm256_max_epu8(parts, e->lo), e->hi);
+        const __m256i bytes = _mm256_permute4x64_epi64(_mm256_xor_si256(two, e->flip), 0xd8);
         _mm_storeu_si128((void *)y, _mm256_castsi256_si128(bytes));
         if (r + 1 < rows)
-            _mm_storeu_si128((void *)(y + m->y_step), _mm256_extracti128_si256(bytes, 1));
+            _mm_storeu_si128((void *)(y + y_step), _mm256_extracti128_si256(bytes, 1));
     }
+}
+#else
+struct plain_end {
+    struct qplain p;
+};
+
+INLINE struct plain_end plain_end_of(const struct ew_qend *e)
+{
+    return (struct plain_end){.p = plain_of(e)};
 }
 #endif
 
-INLINE void finish(const struct qmicro *m, struct qsums *s, const int rows, const int vectors)
+INLINE void finish(const struct qmicro *m, const struct plain_end *e, struct qsums *s,
+                   const int rows, const int vectors)
 {
 #if defined(EW_ISA_IS_avx2)
     if (m->plain && vectors == 2 && m->width == WIDE) {
-        finish_whole(m, s, rows);
+        finish_whole(m, e, s, rows);
         return;
     }
+    const struct qplain p = plain_of(m->end);
+#else
+    const struct qplain p = e->p;
 #endif
-    if (!m->plain) {
-        struct qsums out; /* a copy: the sums themselves must not be addressed */
+    struct qsums out; /* a copy: the sums themselves must not be addressed */
+    UNROLL
+    for (int r = 0; r < rows; r++) {
         UNROLL
-        for (int r = 0; r < rows; r++) {
-            UNROLL
-            for (int v = 0; v < vectors; v++)
-                out.v[r][v] = s->v[r][v];
-        }
-        EW_K(qfinish)(m, out.v[0], rows, vectors);
-        return;
+        for (int v = 0; v < vectors; v++)
+            out.v[r][v] = s->v[r][v];
     }
-    finish_plain(m, s->v[0], rows, vectors, NULL);
+    if (m->plain)
+        finish_plain(m, &p, out.v[0], rows, vectors, NULL);
+    else
+        EW_K(qfinish)(m, out.v[0], rows, vectors);
 }
 
 /* The words of weights: of bytes, of two 16-bit numbers, or of two such that are kept as bytes. */
@@ -255,7 +270,8 @@ INLINE void sum_up(const struct qmicro *m, struct qsums *s, const struct form f)
     }
 }
 
-FORMED void run_rows(const struct qmicro *m, const int rows, const int vectors)
+INLINE void run_block(const struct qmicro *m, const struct plain_end *e, const int rows,
+                      const int vectors)
 {
     struct qsums s;
     begin(m, &s, rows, vectors);
@@ -263,7 +279,32 @@ FORMED void run_rows(const struct qmicro *m, const int rows, const int vectors)
         sum_up(m, &s, (struct form){rows, vectors, WORDS_KEPT_AS_BYTES});
     else
         sum_up(m, &s, (struct form){rows, vectors, WORDS_OWN});
-    finish(m, &s, rows, vectors);
+    finish(m, e, &s, rows, vectors);
+}
+
+/* From one block of WIDE columns to the next. */
+INLINE void next_block(struct qmicro *m)
+{
+    const int64_t word = m->bytes ? 2 : 4;
+    m->w = (const uint8_t *)m->w + m->lines * m->words * WIDE * word;
+    m->bias += WIDE;
+    m->ratio += WIDE;
+    m->y = (uint8_t *)m->y + WIDE * (m->end->to_float ? sizeof(float) : 1);
+    m->add = m->add ? m->add + WIDE : NULL;
+}
+
+FORMED void run_rows(struct qmicro *m, const int rows, const int vectors)
+{
+    const struct plain_end e = plain_end_of(m->end);
+    int64_t left = m->width;
+    for (;;) {
+        m->width = min_i64(left, WIDE);
+        run_block(m, &e, rows, vectors);
+        left -= WIDE;
+        if (left <= 0)
+            break;
+        next_block(m);
+    }
 }
 
 FORMED void run_pairs(const struct qmicro *m, const int rows)
@@ -281,7 +322,7 @@ FORMED void run_pairs(const struct qmicro *m, const int rows)
 /* ---- All instances ---- */
 
 #define INSTANCE(r, v)                                                                             \
-    static void rows_##r##x##v(const struct qmicro *m)                                             \
+    static void rows_##r##x##v(struct qmicro *m)                                                   \
     {                                                                                              \
         run_rows(m, r, v);                                                                         \
     }
@@ -306,9 +347,9 @@ FORMED void run_pairs(const struct qmicro *m, const int rows)
 
 EACH_ROWS(INSTANCES)
 
-void EW_K(qmicro)(const struct qmicro *m, int rows)
+void EW_K(qmicro)(struct qmicro *m, int rows)
 {
-    static void (*const table[QMR][SIDE])(const struct qmicro *) = {EACH_ROWS(NAMES)};
+    static void (*const table[QMR][SIDE])(struct qmicro *) = {EACH_ROWS(NAMES)};
     table[rows - 1][m->width > LANES](m);
 }
 
