@@ -21,9 +21,9 @@ import os
 import tempfile
 import time
 from dataclasses import dataclass
-from typing import Any, List, Optional, Sequence, Tuple, Union
+from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
-from ._library import CompileOpts, EngineInfo, Error, ModelOpts, PortStruct, StepTime, check, lib
+from ._library import CompileOpts, EngineInfo, Error, ModelOpts, Pixels, PortStruct, StepTime, check, lib
 from ._program import call, quantize, results, train
 
 try:
@@ -42,6 +42,13 @@ IMAGENET_STD = (0.229, 0.224, 0.225)
 
 _CODES = {"float32": "f", "float64": "d", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H",
           "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q"}
+
+
+#: Orders of a picture's channels in memory, and their number; as enum ew_pixel_format.
+_FORMATS = {"rgb": (0, 3), "bgr": (1, 3), "rgba": (2, 4), "bgra": (3, 4), "grey": (4, 1)}
+
+#: A PNG or JPEG file, or pixels: uint8 of [H, W, C] or, grey, [H, W].
+Image = Any
 
 
 @dataclass(frozen=True)
@@ -124,7 +131,7 @@ def open(  # noqa: A001 - like gzip.open
     *,
     batch: Union[int, Tuple[int, int]] = 1,
     threads: int = 0,
-    mean: Union[float, Sequence[float], None] = None,
+    mean: Union[str, float, Sequence[float], None] = None,
     std: Union[float, Sequence[float], None] = None,
     resize: int = 0,
     classes: Optional[Sequence[str]] = None,
@@ -137,8 +144,9 @@ def open(  # noqa: A001 - like gzip.open
     That is an ONNX file, a checkpoint, a trained network by its name ("lenet5-mnist", as
     ``edgewise models`` lists them) or one of the zoo.
 
-    ``mean`` and ``std`` (of pixels in [0, 1]), ``resize`` and ``classes`` say how images are made
-    and what classes are called; an engine has them inside, and then they must not be given.
+    ``mean`` and ``std`` (of pixels in [0, 1]; ``mean="imagenet"`` sets both), ``resize`` and
+    ``classes`` are the preprocessing and the class names; an engine stores them, and then they must
+    not be given.
     Networks of the zoo have random weights from ``seed``.  ``batch`` may be a range (1, 8).
     ``memory_limit`` is in bytes, of weights and activations: kernels are taken that meet it.
     """
@@ -151,6 +159,10 @@ def open(  # noqa: A001 - like gzip.open
     first, last = (batch, batch) if isinstance(batch, int) else batch
     opts = CompileOpts(size=c.sizeof(CompileOpts), batch_min=first, batch_max=last, threads=threads,
                        resize=resize, memory_limit=memory_limit)
+    if isinstance(mean, str):
+        if mean != "imagenet" or std is not None:
+            raise ValueError('mean is numbers, or "imagenet" without std')
+        mean, std = IMAGENET_MEAN, IMAGENET_STD
     if mean is not None or std is not None:
         opts.mean, opts.std = _four(mean, 0), _four(std, 1)
     if precision:
@@ -278,15 +290,28 @@ class Network:
         return array.array(_CODES[port.dtype], data)
 
     def run(self, *inputs: Any) -> List[Any]:
-        """Runs arrays, one for each input, in the order of ``inputs``; returns all outputs."""
+        """Runs arrays and returns all outputs, in the order of ``outputs``.
+
+        One array for each input, in the order of ``inputs``, or one dictionary of them by name.
+        Where the batch may vary (``open(..., batch=(1, 8))``) it becomes the arrays' first dimension.
+        """
         self.start(*inputs)
         return self.wait()
 
     def start(self, *inputs: Any) -> None:
         """The first half of run: on a GPU it returns before the network has run; on the CPU it runs it."""
         ports = self.inputs
+        if len(inputs) == 1 and isinstance(inputs[0], Mapping):
+            names = [port.name for port in ports]
+            if sorted(inputs[0]) != sorted(names):
+                raise ValueError(f"the inputs are {', '.join(names)}, got {', '.join(inputs[0])}")
+            inputs = tuple(inputs[0][name] for name in names)
         if len(inputs) != len(ports):
             raise ValueError(f"{self.name} has {len(ports)} inputs, got {len(inputs)}")
+        shape = getattr(inputs[0], "shape", ()) if inputs else ()
+        if self.batches[1] > self.batches[0] and len(shape) == len(ports[0].shape) and shape[0] != self._batch:
+            self.batch = int(shape[0])
+            ports = self.inputs
         for i, (port, value) in enumerate(zip(ports, inputs)):
             self._put(i, port, value)
         check(lib.ew_context_start(self._open()))
@@ -296,18 +321,42 @@ class Network:
         check(lib.ew_context_wait(self._open()))
         return [self._get(i, port) for i, port in enumerate(self.outputs)]
 
-    def run_images(self, *paths: Union[str, "os.PathLike[str]"]) -> List[Any]:
-        """Runs PNG or JPEG files, as many as the batch, preprocessed as the network says."""
-        if len(paths) != self._batch:
-            raise ValueError(f"{len(paths)} images for a batch of {self._batch}")
-        for i, path in enumerate(paths):
-            check(lib.ew_context_read_image(self._open(), i, os.fsencode(path)))
+    def _put_image(self, index: int, image: Image, order: str) -> None:
+        if isinstance(image, (str, bytes, os.PathLike)):
+            check(lib.ew_context_read_image(self._open(), index, os.fsencode(image)))
+            return
+        view = memoryview(image)
+        if view.ndim == 2 or (view.ndim == 3 and view.shape[2] == 1):
+            order = "grey"
+        if order not in _FORMATS:
+            raise ValueError(f"order is one of {', '.join(_FORMATS)}, not {order}")
+        code, channels = _FORMATS[order]
+        if view.itemsize != 1 or view.ndim not in (2, 3) or (view.ndim == 3 and view.shape[2] != channels):
+            raise ValueError(f"pixels are uint8 of [H, W, {channels}] or [H, W], not {view.format} of {view.shape}")
+        data = view.tobytes()  # row-major, whatever the strides were
+        pixels = Pixels(size=c.sizeof(Pixels), format=code, width=view.shape[1], height=view.shape[0],
+                        data=c.cast(c.c_char_p(data), c.c_void_p))
+        check(lib.ew_context_put_pixels(self._open(), index, c.byref(pixels)))
+
+    def run_images(self, *images: Image, order: str = "rgb") -> List[Any]:
+        """Runs images, preprocessed as the network says, and returns all outputs.
+
+        An image is a PNG or JPEG file, or an array of uint8, [H, W, 3] or [H, W], as cameras, PIL and
+        OpenCV give them; ``order`` is that of an array's channels: rgb, bgr (OpenCV), rgba, bgra.
+        There are as many as the batch; where that may vary it becomes their number.
+        """
+        if len(images) != self._batch and self.batches[1] > self.batches[0]:
+            self.batch = len(images)
+        if len(images) != self._batch:
+            raise ValueError(f"{len(images)} images for a batch of {self._batch}")
+        for i, image in enumerate(images):
+            self._put_image(i, image, order)
         check(lib.ew_context_run(self._open()))
         return [self._get(i, port) for i, port in enumerate(self.outputs)]
 
-    def classify(self, path: Union[str, "os.PathLike[str]"], top: int = 5) -> List[Tuple[str, float]]:
-        """The best classes of one image, with their shares of the softmax; batch 1."""
-        scores = [float(x) for x in memoryview(self.run_images(path)[0]).cast("B").cast("f")]
+    def classify(self, image: Image, top: int = 5, order: str = "rgb") -> List[Tuple[str, float]]:
+        """The best classes of one image, as of ``run_images``, with their softmax probabilities."""
+        scores = [float(x) for x in memoryview(self.run_images(image, order=order)[0]).cast("B").cast("f")]
         probabilities = all(0 <= x <= 1.0001 for x in scores) and abs(sum(scores) - 1) < 1e-3
         most = max(scores)
         parts = scores if probabilities else [math.exp(x - most) for x in scores]

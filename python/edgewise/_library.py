@@ -94,6 +94,19 @@ class StepTime(c.Structure):
     ]
 
 
+class Pixels(c.Structure):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("format", c.c_int),
+        ("width", c.c_int64),
+        ("height", c.c_int64),
+        ("data", c.c_void_p),
+        ("stride", c.c_int64),
+        ("chroma", c.c_void_p),
+        ("chroma_stride", c.c_int64),
+    ]
+
+
 _P = c.c_void_p
 _OUT = c.POINTER(c.c_void_p)
 _FALLIBLE = {
@@ -109,6 +122,7 @@ _FALLIBLE = {
     "ew_context_new": [_P, c.c_int, _OUT],
     "ew_context_set_batch": [_P, c.c_int64],
     "ew_context_read_image": [_P, c.c_int64, c.c_char_p],
+    "ew_context_put_pixels": [_P, c.c_int64, c.POINTER(Pixels)],
     "ew_context_run": [_P],
     "ew_context_start": [_P],
     "ew_context_wait": [_P],

@@ -48,6 +48,47 @@ class Networks(unittest.TestCase):
             with self.assertRaisesRegex(edgewise.Error, "is for 1 to 4"):
                 net.batch = 5
 
+    def test_inputs_by_name_and_batch_by_shape(self):
+        if edgewise.numpy is None:
+            self.skipTest("numpy is not installed")
+        images = edgewise.numpy.random.default_rng(1).random((3, 28, 28, 1), "float32")
+        with edgewise.open("lenet5", threads=1, batch=(1, 4)) as net:
+            name = net.inputs[0].name
+            one = [net.run(images[i:i + 1])[0][0] for i in range(3)]
+            three = net.run({name: images})[0]
+            self.assertEqual(net.batch, 3)
+            self.assertTrue(edgewise.numpy.allclose(three, one, rtol=1e-5, atol=1e-6))
+            with self.assertRaisesRegex(ValueError, f"the inputs are {name}, got nosuch"):
+                net.run({"nosuch": images})
+            with self.assertRaisesRegex(edgewise.Error, "is for 1 to 4"):
+                net.run(edgewise.numpy.zeros((5, 28, 28, 1), "float32"))
+
+    def test_classifies_pixels(self):
+        side, row = 24, bytes(range(0, 240, 10))
+        grey = memoryview(row * side).cast("B", (side, side))
+        rgb = memoryview(b"".join(bytes([v, 7, 250 - v]) for v in row * side)).cast("B", (side, side, 3))
+        bgr = memoryview(b"".join(bytes([250 - v, 7, v]) for v in row * side)).cast("B", (side, side, 3))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "grey.png")
+            write_png(path, 24, 90)
+            even = memoryview(bytes([90]) * side * side).cast("B", (side, side))
+            with edgewise.open("lenet5", threads=1, mean=0.5, std=0.5) as net:
+                self.assertEqual(net.classify(path), net.classify(even))
+                self.assertNotEqual(net.classify(grey), net.classify(even))
+        with edgewise.open("resnet9-cifar10", threads=1) as net:
+            self.assertEqual(net.classify(rgb), net.classify(bgr, order="bgr"))
+            self.assertNotEqual(net.classify(rgb), net.classify(bgr))
+            with self.assertRaisesRegex(ValueError, "pixels are uint8"):
+                net.classify(rgb, order="rgba")
+            with self.assertRaisesRegex(ValueError, "order is one of"):
+                net.classify(rgb, order="hsv")
+
+    def test_mean_by_name(self):
+        with edgewise.open("lenet5", threads=1, mean="imagenet") as net:
+            self.assertEqual(len(net.classify(memoryview(bytes(784)).cast("B", (28, 28)))), 5)
+        with self.assertRaisesRegex(ValueError, "mean is numbers"):
+            edgewise.open("lenet5", mean="mnist")
+
     def test_classifies_images(self):
         names = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
         with tempfile.TemporaryDirectory() as folder:
