@@ -25,7 +25,7 @@ static const char *fused_act(const struct ew_node *n)
 {
     for (const struct ew_field *f = n->op->attrs; f && f->name; f++)
         if (f->type == EW_FIELD_ENUM && f->choices == ew_act_names) {
-            const int act = *(const int *)((const char *)n->attr + f->offset);
+            const int act = *(const int *)(const void *)((const char *)n->attr + f->offset);
             return act == EW_ACT_NONE ? NULL : ew_act_names[act];
         }
     return NULL;

@@ -258,7 +258,7 @@ static ew_err back_bias(const struct ew_call *c, const struct ew_cuda_window *g,
                                      .scale = 1,
                                      .a = dy,
                                      .out = c->din[B]->data,
-                                     .scratch = (float *)((char *)c->scratch + mask_bytes(c))};
+                                     .scratch = (void *)((char *)c->scratch + mask_bytes(c))};
     return ew_cuda_check(ew_cuda(c->be)->cu, ew_cuda(c->be)->cu->reduce(q, &r), "bias gradient");
 }
 

@@ -154,7 +154,7 @@ static size_t table_bytes(const struct tables *t, int i)
 static void fill_table(const struct ew_call *c, const struct ew_resize_axis *axis, char *to,
                        struct ew_resize_tap *taps)
 {
-    int *at = (int *)to;
+    int *at = (void *)to;
     float *weight = (float *)(at + axis->taps * axis->out);
     for (int64_t o = 0; o < axis->out; o++) {
         ew_resize_taps(c->attr, axis, o, taps);
@@ -201,10 +201,10 @@ static ew_err run_resize(const struct ew_call *c)
                                      .ow = (int)t.out[1],
                                      .taps_h = (int)t.taps[0],
                                      .taps_w = (int)t.taps[1],
-                                     .at_h = (const int *)high,
-                                     .at_w = (const int *)wide,
-                                     .weight_h = (const float *)(high + rows * sizeof(int)),
-                                     .weight_w = (const float *)(wide + cols * sizeof(int)),
+                                     .at_h = (const void *)high,
+                                     .at_w = (const void *)wide,
+                                     .weight_h = (const void *)(high + rows * sizeof(int)),
+                                     .weight_w = (const void *)(wide + cols * sizeof(int)),
                                      .x = c->in[0]->data,
                                      .y = c->out[0]->data};
     EW_CUDA_LAUNCH(c, resize, &p);

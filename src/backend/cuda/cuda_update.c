@@ -48,8 +48,8 @@ static struct ew_cuda_param param_of(const struct ew_cuda *be, const struct ew_c
 static void fill_table(const struct ew_cuda *be, const struct ew_command *commands, int n,
                        int chunks, char *to)
 {
-    struct ew_cuda_param *params = (struct ew_cuda_param *)to;
-    int *param = (int *)(to + (size_t)n * sizeof(*params)), *index = param + chunks, at = 0;
+    struct ew_cuda_param *params = (void *)to;
+    int *param = (void *)(to + (size_t)n * sizeof(*params)), *index = param + chunks, at = 0;
     for (int i = 0; i < n; i++) {
         params[i] = param_of(be, commands[i].call);
         for (int k = 0; k < chunks_of(params[i].n); k++, at++) {
@@ -74,7 +74,7 @@ static ew_err make_group(struct ew_cuda *be, const struct ew_command *commands, 
     EW_CUDA_TRY(cu, alloc(bytes, &g->table));
     EW_CUDA_TRY(cu, copy(be->q, g->table, host, bytes, EW_CUDA_TO_DEVICE));
     EW_CUDA_TRY(cu, queue_wait(be->q));
-    const int *lists = (const int *)((const char *)g->table + params);
+    const int *lists = (const void *)((const char *)g->table + params);
     g->update = (struct ew_cuda_update){.kind = (int)o->kind,
                                         .n_chunks = chunks,
                                         .params = g->table,

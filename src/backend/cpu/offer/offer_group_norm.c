@@ -45,11 +45,11 @@ static struct work of_call(const struct ew_call *c)
     g->scale = c->in[1]->data;
     g->bias = c->in[2]->data;
     char *room = c->scratch;
-    g->factors = (float *)room;
+    g->factors = (void *)room;
     room += ew_float_bytes((size_t)(g->images * 3 * g->channels));
-    g->partial = (float *)room;
+    g->partial = (void *)room;
     room += ew_float_bytes(w.k->group_norm_partial(g));
-    g->mean = c->aux ? c->aux : (float *)room;
+    g->mean = c->aux ? c->aux : (void *)room;
     g->rstd = g->mean + g->images * (g->channels / g->run);
     return w;
 }

@@ -67,9 +67,9 @@ static void fill_axis(const struct ew_call *c, const struct ew_resize_axis *axis
 {
     struct ew_resize_tap *taps = (struct ew_resize_tap *)*room; /* of one output at a time */
     *room += ew_align_up((size_t)to->taps * sizeof(*taps));
-    int32_t *at = (int32_t *)*room;
+    int32_t *at = (void *)*room;
     *room += table_bytes(to, sizeof(*at));
-    float *weight = (float *)*room;
+    float *weight = (void *)*room;
     *room += table_bytes(to, sizeof(*weight));
     for (int64_t i = 0; i < to->out * to->taps; i++) {
         if (i % to->taps == 0)
