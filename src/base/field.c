@@ -349,6 +349,40 @@ int ew_edit_distance(const char *a, const char *b)
     return row[nb];
 }
 
+/* Whether `initials` are those of the words of a name: "lr" of "learning-rate". */
+static bool is_initials(const char *initials, const char *name)
+{
+    for (; *initials && *name; initials++) {
+        if (*initials != *name)
+            return false;
+        name += strcspn(name, "-_");
+        name += strspn(name, "-_");
+    }
+    return !*initials && !*name;
+}
+
+/* What other programs call the same: "batch-size", "num-workers", "iterations", "learning-rate". */
+static const char *same_beginning(const struct ew_field *table, const char *name)
+{
+    enum { SHORTEST = 4 };
+    const char *best = NULL;
+    size_t most = SHORTEST - 1;
+    for (const struct ew_field *f = table; f && f->name; f++) {
+        size_t n = 0;
+        while (name[n] && name[n] == f->name[n])
+            n++;
+        if (strlen(f->name) >= SHORTEST && strstr(name, f->name))
+            n = strlen(f->name);
+        if (strlen(f->name) >= 2 && is_initials(f->name, name))
+            n = strlen(name);
+        if (n > most) {
+            most = n;
+            best = f->name;
+        }
+    }
+    return best;
+}
+
 const char *ew_field_nearest(const struct ew_field *table, const char *name)
 {
     const char *best = NULL;
@@ -361,5 +395,5 @@ const char *ew_field_nearest(const struct ew_field *table, const char *name)
             limit = d - 1;
         }
     }
-    return best;
+    return best ? best : same_beginning(table, name);
 }

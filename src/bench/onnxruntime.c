@@ -31,7 +31,9 @@ static ew_err open_library(struct ew_ort *o)
     void *library = own && *own ? ew_library_load(own, &why) : NULL;
     for (size_t i = 0; !(own && *own) && !library && i < EW_COUNT(names); i++)
         library = ew_library_load(names[i], &why);
-    EW_CHECK(library, EW_ERR_UNSUPPORTED, "no onnxruntime: %s", why);
+    EW_CHECK(library, EW_ERR_UNSUPPORTED,
+             "no onnxruntime: %s; EW_ONNXRUNTIME names the file of its library (libonnxruntime.so)",
+             why);
     const struct ort_base *(*get)(void);
     EW_CHECK(ew_library_find(library, "OrtGetApiBase", &get), EW_ERR_UNSUPPORTED,
              "no onnxruntime: the library has no OrtGetApiBase");

@@ -153,8 +153,8 @@ static ew_err check_classes(const struct opts *o, const struct ew_eval_target *t
     EW_CHECK(classes >= info->classes, EW_ERR_ARG, "%s has %lld classes, data set %s has %lld",
              t->name, (long long)classes, info->name, (long long)info->classes);
     if (classes > info->classes)
-        EW_WARN("%s has %lld classes, data set %s has %lld: right only where these are its first",
-                t->name, (long long)classes, info->name, (long long)info->classes);
+        EW_WARN("%s has %lld classes, data set %s has %lld: classes are compared by index", t->name,
+                (long long)classes, info->name, (long long)info->classes);
     return EW_OK;
 }
 
@@ -228,7 +228,7 @@ static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
     struct ew_classifier k;
-    EW_CHECK(o->data, EW_ERR_USAGE, "--data says what to evaluate on");
+    EW_CHECK(o->data, EW_ERR_USAGE, "eval: no data set: --data DIR or NAME");
     struct ew_recording rec;
     EW_TRY(ew_cmd_record(c, o->db, &rec));
     ew_err e = ew_classifier_open(c->args[0], &o->images, (int)o->threads, &k);

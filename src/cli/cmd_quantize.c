@@ -184,7 +184,7 @@ static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
     struct ew_classifier k;
-    EW_CHECK(o->calib, EW_ERR_USAGE, "--calib says which images to measure ranges on");
+    EW_CHECK(o->calib, EW_ERR_USAGE, "quantize: no calibration images: --calib DIR or NAME");
     EW_CHECK(o->output, EW_ERR_USAGE, "--output says which file to write");
     EW_TRY(ew_file_out_check(o->output)); /* before any work */
     struct ew_recording rec;

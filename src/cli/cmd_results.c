@@ -57,12 +57,14 @@ static ew_err open_store(const char *path, bool must_exist, struct ew_store **ou
     return ew_store_open(path, &o, out);
 }
 
-static ew_err list(const struct ew_cmd_call *c, struct ew_store *s)
+static ew_err list(struct ew_cmd_call *c, struct ew_store *s)
 {
     const struct opts *o = c->opts;
     struct ew_rows *rows;
-    EW_TRY(ew_store_results(s, o->where, o->order, &rows));
-    ew_err err;
+    ew_err err = ew_store_results(s, o->where, o->order, &rows);
+    if (err == EW_ERR_USAGE)
+        ew_cmd_hint(c, "edgewise results --json shows the names of all columns");
+    EW_TRY(err);
     if (c->json)
         err = ew_results_json(rows);
     else if (o->csv)

@@ -56,7 +56,8 @@ static void job_row(struct ew_table *t, const struct ew_study *study, const stru
     ew_table_cell(t, "%s", j->label);
     ew_table_cell(t, "%s", *text ? text + 1 : "");
     ew_table_cell(t, "%s", j->row.id);
-    ew_table_cell(t, "%s%s", ew_duration_text(o->e.seconds, time), o->e.measured ? "" : " *");
+    ew_table_cell(t, "%s%s", ew_duration_text(o->e.seconds, time),
+                  o->e.measured || !isfinite(o->e.seconds) ? "" : " *");
     bytes_cell(t, o->e.memory_bytes);
     bytes_cell(t, o->e.disk_bytes);
     ew_table_cell(t, "%s", o->done ? "done" : "");
@@ -66,19 +67,26 @@ static void print_totals(const struct ew_study *study, const struct outlook *lis
 {
     char time[EW_DURATION_CHARS], memory[EW_TEXT_CHARS], disk[EW_TEXT_CHARS];
     double seconds = 0;
-    int64_t most_memory = 0, most_disk = 0, done = 0;
+    int64_t most_memory = 0, most_disk = 0, done = 0, unknown = 0;
     for (int i = 0; i < study->n_jobs; i++) {
         const struct ew_estimate *e = &list[i].e;
         if (isfinite(e->seconds) && !list[i].done)
             seconds += e->seconds;
+        unknown += !isfinite(e->seconds) && !list[i].done;
         most_memory = ew_max_i64(most_memory, e->memory_bytes);
         most_disk = ew_max_i64(most_disk, e->disk_bytes);
         done += list[i].done;
     }
-    printf("%s: %d jobs, %lld done; about %s for the rest, at most %s of memory and %s of disk\n",
-           study->name, study->n_jobs, (long long)done, ew_duration_text(seconds, time),
-           ew_text_bytes(most_memory, memory), ew_text_bytes(most_disk, disk));
-    printf("* a guess from the arithmetic; others are from earlier runs\n");
+    printf("%s: %d jobs, %lld done", study->name, study->n_jobs, (long long)done);
+    if (unknown < study->n_jobs - done || unknown == 0)
+        printf("; about %s for the rest, at most %s of memory and %s of disk",
+               ew_duration_text(seconds, time), ew_text_bytes(most_memory, memory),
+               ew_text_bytes(most_disk, disk));
+    if (unknown)
+        printf(
+            "; no estimate for %lld: their data set is not here yet, or nothing like them was run",
+            (long long)unknown);
+    printf("\n* estimated from the arithmetic; others are from earlier runs\n");
 }
 
 /* The command lines that the study starts: a file from somebody else is read here before it runs.

@@ -259,9 +259,16 @@ static void whole_lines(void)
 
 static void nearest(void)
 {
+    static const struct ew_field others[] = {{.name = "lr"}, {.name = "iters"}, EW_FIELD_END};
     EW_EXPECT_STR(ew_field_nearest(table, "bacth"), "batch");
     EW_EXPECT_STR(ew_field_nearest(table, "memorylimit"), "memory-limit");
     EW_EXPECT_STR(ew_field_nearest(table, "batch"), "batch");
+    EW_EXPECT_STR(ew_field_nearest(table, "batch-size"), "batch");
+    EW_EXPECT_STR(ew_field_nearest(table, "train-batch-sizes"), "batch");
+    EW_EXPECT_STR(ew_field_nearest(table, "memory-of-the-run"), "memory-limit");
+    EW_EXPECT_STR(ew_field_nearest(others, "learning-rate"), "lr");
+    EW_EXPECT_STR(ew_field_nearest(others, "iterations"), "iters");
+    EW_EXPECT_SAME(ew_field_nearest(others, "learning-rates-x"), NULL);
     EW_EXPECT_SAME(ew_field_nearest(table, "zzzzzz"), NULL);
     EW_EXPECT_SAME(ew_field_nearest(table, ""), NULL);
     EW_EXPECT_SAME(ew_field_nearest(table, "q"), NULL);
