@@ -137,20 +137,33 @@ static ew_err pragma_int(struct ew_store *s, const char *sql, int64_t *out)
     return EW_OK;
 }
 
-/* Whose file it is, and whether its tables are ours. */
+struct marks {
+    int64_t app, version, tables;
+};
+
+static ew_err read_marks(struct ew_store *s, struct marks *out)
+{
+    EW_TRY(pragma_int(s, "PRAGMA application_id", &out->app));
+    EW_TRY(pragma_int(s, "PRAGMA user_version", &out->version));
+    return pragma_int(s, "SELECT count(*) FROM sqlite_master", &out->tables);
+}
+
+/* Whose file it is, and whether its tables are ours.  Read as of one moment: another process may be
+ * making it. */
 static ew_err check_file(struct ew_store *s, bool *fresh, bool *older)
 {
-    int64_t app = 0, version = 0, tables = 0;
-    EW_TRY(pragma_int(s, "PRAGMA application_id", &app));
-    EW_TRY(pragma_int(s, "PRAGMA user_version", &version));
-    EW_TRY(pragma_int(s, "SELECT count(*) FROM sqlite_master", &tables));
-    *fresh = tables == 0 && app == 0;
-    EW_CHECK(*fresh || app == atoi(APPLICATION), EW_ERR_FORMAT,
+    struct marks m = {0};
+    EW_TRY(ew_store_exec(s, "SAVEPOINT look"));
+    const ew_err read = read_marks(s, &m);
+    EW_TRY(ew_store_exec(s, "RELEASE look"));
+    EW_TRY(read);
+    *fresh = m.tables == 0 && m.app == 0;
+    EW_CHECK(*fresh || m.app == atoi(APPLICATION), EW_ERR_FORMAT,
              "%s: a database, but not one of Edgewise's", s->path);
-    EW_CHECK(version <= ew_schema_version(), EW_ERR_UNSUPPORTED,
+    EW_CHECK(m.version <= ew_schema_version(), EW_ERR_UNSUPPORTED,
              "%s: made by a newer Edgewise (schema %lld, this one knows %d)", s->path,
-             (long long)version, ew_schema_version());
-    *older = version < ew_schema_version();
+             (long long)m.version, ew_schema_version());
+    *older = m.version < ew_schema_version();
     return EW_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several processes on one store: writing at once, and killed at any moment. */
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,6 +57,28 @@ static void two_write_at_once(void)
     ew_store_close(s);
 }
 
+/* One that looked at the file before and after another had made it took it for somebody else's. */
+static void several_make_the_file(void)
+{
+    enum { FILES = 24, MAKERS = 4 };
+    for (int k = 0; k < FILES; k++) {
+        char name[32];
+        snprintf(name, sizeof(name), "made-%d.db", k);
+        const char *path = ew_test_path(name);
+        pid_t pids[MAKERS];
+        for (int i = 0; i < MAKERS; i++) {
+            pids[i] = fork();
+            if (pids[i] == 0)
+                write_runs(path, 0);
+        }
+        for (int i = 0; i < MAKERS; i++) {
+            int status = -1;
+            waitpid(pids[i], &status, 0);
+            EW_EXPECT_INT(status, 0);
+        }
+    }
+}
+
 /* Killed again and again at moments that differ: the file is always whole, finished runs have all
  * their epochs, and the one in progress is marked. */
 static void a_kill_loses_the_run_in_progress(void)
@@ -103,5 +126,5 @@ static void the_living_are_left_alone(void)
     ew_store_close(a);
 }
 
-EW_TEST_MAIN(EW_TEST(two_write_at_once), EW_TEST(a_kill_loses_the_run_in_progress),
-             EW_TEST(the_living_are_left_alone))
+EW_TEST_MAIN(EW_TEST(two_write_at_once), EW_TEST(several_make_the_file),
+             EW_TEST(a_kill_loses_the_run_in_progress), EW_TEST(the_living_are_left_alone))
