@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,6 +60,17 @@ ew_err ew_folder_has_plain(const char *folder, const char *const *names)
                  "%s: is no plain file; a run writes to none but its own", path);
     }
     return EW_OK;
+}
+
+ew_err ew_folder_lock(const char *path, int *fd)
+{
+    *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    EW_CHECK(*fd >= 0, EW_ERR_IO, "%s: %s", path, strerror(errno));
+    if (flock(*fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return EW_OK;
+    close(*fd);
+    *fd = -1;
+    return ew_fail(EW_ERR_IO, "%s: another process is at work there", path);
 }
 
 /* ---- The marker ------------------------------------------------------------------------------ */

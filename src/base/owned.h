@@ -22,6 +22,10 @@ ew_err ew_folder_make(const char *path);
  * would go elsewhere.  The names end with NULL. */
 ew_err ew_folder_has_plain(const char *folder, const char *const *names);
 
+/* Holds a folder until *fd is closed; fails where another process does.  Where the file system has
+ * no locks nothing is held. */
+ew_err ew_folder_lock(const char *path, int *fd);
+
 /* Makes `path` an empty folder of ours.  One that a dead process has left is emptied first; one of
  * a process at work, or one that has no marker and is not empty, is refused. */
 ew_err ew_owned_make(const char *path);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -68,6 +69,7 @@ struct run {
     double sim_s, sim_j;
     struct ew_recording rec;
     struct ew_ranks *ranks; /* NULL: this process alone */
+    int lock;               /* of the folder; -1: none */
 };
 
 static volatile int asked_to_stop;
@@ -199,14 +201,15 @@ static ew_err check_rows(const struct run *r)
 /* Through a link in the folder they would go elsewhere. */
 static const char *const written[] = {"rounds.csv", "last.ckpt", NULL};
 
-static ew_err make_folder(struct ew_cmd_call *c, const struct run *r)
+static ew_err make_folder(struct ew_cmd_call *c, struct run *r)
 {
     if (!r->o.output || !first_rank(r))
         return EW_OK;
+    EW_TRY(ew_folder_make(r->o.output));
+    EW_TRY(ew_folder_lock(r->o.output, &r->lock));
     EW_TRY(ew_cmd_folder_is_new(c, r->o.output));
     EW_TRY(ew_folder_has_plain(r->o.output, written));
-    EW_TRY(check_rows(r));
-    return ew_folder_make(r->o.output);
+    return check_rows(r);
 }
 
 static ew_err begin_new(struct ew_cmd_call *c, struct run *r)
@@ -232,6 +235,8 @@ static ew_err begin_resumed(struct ew_cmd_call *c, struct run *r)
     EW_TRY(ew_cmd_resume(c, &saved, &r->from, &r->o));
     r->o.output = saved.folder;
     EW_TRY(ew_folder_has_plain(saved.folder, written));
+    if (first_rank(r))
+        EW_TRY(ew_folder_lock(saved.folder, &r->lock));
     EW_TRY(ew_data_open(c, r->o.data, &r->data));
     r->prep = r->from.prep;
     r->net = r->from.graph;
@@ -397,6 +402,8 @@ static void release(struct run *r)
         fclose(r->row_file);
     free(r->rows);
     ew_arena_fini(&r->arena);
+    if (r->lock >= 0)
+        close(r->lock);
     free(r);
 }
 
@@ -407,6 +414,7 @@ static ew_err run(struct ew_cmd_call *c)
     EW_CHECK(r, EW_ERR_MEMORY, "no memory");
     int64_t round = 0;
     ew_arena_init(&r->arena);
+    r->lock = -1;
     ew_err e = ew_cmd_join_ranks(&asked_to_stop, &r->ranks);
     struct ew_ranks *ranks = r->ranks;
     const bool first = first_rank(r);

@@ -10,6 +10,7 @@
 #include "report/text_table.h"
 #include "scale/search.h"
 #include "study/recording.h"
+#include "train/options.h"
 
 static struct ew_search_opts search_opts(const struct ew_scale_opts *o)
 {
@@ -65,9 +66,24 @@ static ew_err record(const struct ew_cmd_call *c, const struct ew_scaling *s, do
     return ew_recording_end(&rec, e);
 }
 
+/* What the records depend on: not where they go, how many there are, or how many threads. */
+static ew_err options_text(const struct ew_cmd_call *c, const struct ew_scaling *s, char **out)
+{
+    const struct ew_scale_opts *o = c->opts;
+    struct ew_scale_opts kept = *o;
+    EW_CLEANUP(ew_free_ptr) char *text = NULL;
+    kept.output = kept.db = NULL;
+    kept.iterations = kept.threads = 0;
+    EW_TRY(ew_fields_text(c->cmd->opts, &kept, &text));
+    EW_CHECK(asprintf(out, "network = %s\n%s", s->network, text) >= 0, EW_ERR_MEMORY,
+             "no memory for options");
+    return EW_OK;
+}
+
 static ew_err search(const struct ew_cmd_call *c, const struct ew_scaling *s,
                      const struct ew_dataset *data)
 {
+    EW_CLEANUP(ew_free_ptr) char *options = NULL;
     const struct ew_scale_opts *o = c->opts;
     const struct ew_search_images images = {.data = data,
                                             .batch = o->batch,
@@ -75,10 +91,11 @@ static ew_err search(const struct ew_cmd_call *c, const struct ew_scaling *s,
                                             .augment = o->augment,
                                             .mean = o->mean,
                                             .std = o->std};
-    struct ew_search_job job = {
-        .net = s, .opts = search_opts(o), .folder = o->output, .talk = stderr};
     struct ew_search_result r;
     int64_t *subset;
+    EW_TRY(options_text(c, s, &options));
+    struct ew_search_job job = {
+        .net = s, .opts = search_opts(o), .folder = o->output, .options = options, .talk = stderr};
     EW_TRY(ew_search_images(&images, &job, &subset));
     const int64_t start = ew_clock_ns();
     const ew_err e = ew_search_run(&job, &r);

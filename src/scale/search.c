@@ -7,9 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/owned.h"
 #include "train/learner.h"
+
+#define OPTIONS_MOST 65536 /* bytes of search.ini */
 
 /* One iteration under way. */
 struct descent {
@@ -231,11 +236,30 @@ static ew_err check_job(const struct ew_search_job *job)
     return EW_OK;
 }
 
-ew_err ew_search_run(const struct ew_search_job *job, struct ew_search_result *out)
+/* Records of other options would be taken for this search's own. */
+static ew_err check_options(const struct ew_search_job *job)
+{
+    EW_CLEANUP(ew_free_ptr) char *old = NULL;
+    char path[4096];
+    size_t size = 0, same = 0;
+    snprintf(path, sizeof(path), "%s/search.ini", job->folder);
+    const ew_err e = ew_file_read(path, OPTIONS_MOST, &old, &size);
+    if (e == EW_ERR_NOT_FOUND)
+        return ew_file_write(path, job->options, strlen(job->options));
+    EW_TRY(e);
+    for (size_t i = 0; old[i] && old[i] == job->options[i]; i++)
+        same = old[i] == '\n' ? i + 1 : same;
+    const char *was = old + same, *is = job->options + same;
+    EW_CHECK(strcmp(old, job->options) == 0, EW_ERR_ARG,
+             "%s: holds the records of another search ('%.*s', now '%.*s'); choose another folder",
+             job->folder, (int)strcspn(was, "\n"), was, (int)strcspn(is, "\n"), is);
+    return EW_OK;
+}
+
+static ew_err descend_all(const struct ew_search_job *job, struct ew_search_result *out)
 {
     const struct ew_scaling *s = job->net;
-    *out = (struct ew_search_result){0};
-    EW_TRY(check_job(job));
+    EW_TRY(check_options(job));
     memcpy(out->widths, s->base, sizeof(out->widths));
     for (int i = 0; i < job->opts.iterations; i++) {
         struct descent d = {.job = job, .iteration = i};
@@ -252,6 +276,17 @@ ew_err ew_search_run(const struct ew_search_job *job, struct ew_search_result *o
         out->done++;
     }
     return EW_OK;
+}
+
+ew_err ew_search_run(const struct ew_search_job *job, struct ew_search_result *out)
+{
+    int lock;
+    *out = (struct ew_search_result){0};
+    EW_TRY(check_job(job));
+    EW_TRY(ew_folder_lock(job->folder, &lock));
+    const ew_err e = descend_all(job, out);
+    close(lock);
+    return e;
 }
 
 ew_err ew_search_images(const struct ew_search_images *im, struct ew_search_job *job,

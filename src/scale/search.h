@@ -27,7 +27,8 @@ struct ew_search_job {
     struct ew_loader_opts loader; /* training samples, batch, augmentation; order is set here */
     struct ew_search_opts opts;
     const char *folder;
-    FILE *talk; /* a line an epoch; NULL: silent */
+    const char *options; /* that decide the records, lines of text; kept in the folder */
+    FILE *talk;          /* a line an epoch; NULL: silent */
 };
 
 /* What to train on, as options have it. */

@@ -32,6 +32,8 @@ ln -s ../victim linked/rounds.csv
 edgewise federate --resume linked --rounds 4 || cat victim
 # Data and folder of the same name: the folder is not taken for the data, nor left behind.
 edgewise federate lenet5 --data nowhere -o nowhere >/dev/null 2>&1 || [ -e nowhere ] || echo "no folder"
+# One process at a time in a folder.
+flock whole edgewise federate --resume whole --rounds 9 2>&1 | grep -o "another process.*"
 # Rows that somebody keeps in a folder without a checkpoint stay; those of a run killed in its first round do not.
 mkdir kept begun
 cp whole/rounds.csv kept/

@@ -35,6 +35,9 @@ descend --iterations 1 -o short >/dev/null
 descend --iterations 2 -o short | tail -n 1 >resumed
 descend --iterations 2 -o whole | tail -n 1 >whole.txt
 cmp resumed whole.txt && cmp short/iteration-01.csv whole/iteration-01.csv && echo "the same"
+# Records of other options are not taken for its own, nor two written to one folder at once.
+edgewise scale search vgg11_cifar --data synthetic:kind=shapes,train=64,test=16 --batch 8 --seed 2 -o whole 2>&1 | grep -o "another search.*"
+flock whole edgewise scale search vgg11_cifar --data synthetic:kind=shapes,train=64,test=16 --batch 8 -o whole 2>&1 | grep -o "another process.*"
 edgewise scale fit vgg11_cifar --from whole/iteration-01.csv >/dev/null 2>&1 && echo "fitted"
 
 try generate vgg11_cifar

@@ -113,7 +113,8 @@ static void devices_with_memory_of_their_own_are_refused(void)
                                          .lr = 0.1,
                                          .momentum = 0.5,
                                          .threads = 1},
-                                .folder = ew_test_path("search")};
+                                .folder = ew_test_path("search"),
+                                .options = ""};
     const struct ew_search_images images = {.data = data, .batch = 8, .augment = "none"};
     EW_EXPECT_OK(ew_search_images(&images, &job, &subset));
     char *kept = before ? strdup(before) : NULL;
