@@ -7,20 +7,17 @@
 #include <string.h>
 #include <strings.h>
 
+#include "advise/measured_title.h"
 #include "base/csv.h"
+#include "base/log.h"
 #include "base/num.h"
 #include "base/order_stats.h"
 
 #define MOST_MHZ 20000.0 /* twice the fastest memory's */
 
+/* After what measured_title.h knows. */
 enum column {
-    CORES,
-    CPU,
-    GPU,
-    MEM,
-    TIME,
-    POWER,
-    WORKLOAD,
+    WORKLOAD = EW_MEASURED_QUANTITIES,
     NETWORK,
     MODE,
     ACCURACY,
@@ -35,40 +32,26 @@ static const char *const titles[COLUMNS] = {
     "cores",   "cpu_mhz", "gpu_mhz",  "mem_mhz",    "time_s",     "power_w",   "workload",
     "network", "mode",    "accuracy", "memory_mib", "latency_ms", "price_usd", "quality"};
 
-/* Columns in other units, or under the names that other programs give them. */
-static const struct alias {
-    const char *title;
-    enum column is;
-    double by; /* of a number there: the same in the column's own unit */
-} aliases[] = {
-    {"time_ms", TIME, 1e-3}, {"time_us", TIME, 1e-6}, {"time_min", TIME, 60},
-    {"time_h", TIME, 3600},  {"epoch_s", TIME, 1},    {"epoch_min", TIME, 60},
-    {"epoch_h", TIME, 3600}, {"step_ms", TIME, 1e-3}, {"power_mw", POWER, 1e-3},
-    {"cpu_khz", CPU, 1e-3},  {"cpu_ghz", CPU, 1e3},   {"gpu_hz", GPU, 1e-6},
-    {"gpu_ghz", GPU, 1e3},   {"mem_hz", MEM, 1e-6},   {"mem_ghz", MEM, 1e3},
-    {"emc_mhz", MEM, 1},     {"emc_hz", MEM, 1e-6},   {"cpu_cores", CORES, 1},
-};
-
-/* Where each column is, -1 for none, and what its numbers are multiplied by. */
+/* Where each column is, -1 for none, and what its numbers are multiplied by, 0 until they tell. */
 struct columns {
     int at[COLUMNS];
     double by[COLUMNS];
 };
 
-/* ---- Reading --------------------------------------------------------------------------------- */
+/* ---- Heading --------------------------------------------------------------------------------- */
 
-static ew_err other_names(const struct ew_csv *csv, struct columns *t)
+/* Quantities under any name and in any unit that their titles tell. */
+static ew_err quantities(const struct ew_csv *csv, struct columns *t)
 {
-    for (size_t i = 0; i < EW_COUNT(aliases); i++) {
-        const struct alias *a = &aliases[i];
-        const int found = ew_csv_column(csv, a->title);
-        if (found < 0)
+    for (int i = 0; i < csv->n; i++) {
+        struct ew_measured_title title;
+        if (!ew_measured_title(csv->cells[i], &title))
             continue;
-        EW_CHECK(t->at[a->is] < 0, EW_ERR_FORMAT,
-                 "%s:%d: columns %s and %s say the same: leave one out", csv->name, csv->line,
-                 csv->cells[t->at[a->is]], a->title);
-        t->at[a->is] = found;
-        t->by[a->is] = a->by;
+        int *at = &t->at[title.is];
+        EW_CHECK(*at < 0, EW_ERR_FORMAT, "%s:%d: columns %s and %s say the same: leave one out",
+                 csv->name, csv->line, csv->cells[*at], csv->cells[i]);
+        *at = i;
+        t->by[title.is] = title.by;
     }
     return EW_OK;
 }
@@ -76,9 +59,9 @@ static ew_err other_names(const struct ew_csv *csv, struct columns *t)
 /* A time in a unit that nobody knows would be no time at all, which is hard to find out. */
 static ew_err time_is_known(const struct ew_csv *csv, const struct columns *t)
 {
-    for (int i = 0; i < csv->n && t->at[TIME] < 0; i++)
+    for (int i = 0; i < csv->n && t->at[EW_MEASURED_TIME] < 0; i++)
         EW_CHECK(strncasecmp(csv->cells[i], "time", 4) != 0 &&
-                     strncasecmp(csv->cells[i], "epoch_", 6) != 0,
+                     strncasecmp(csv->cells[i], "epoch", 5) != 0,
                  EW_ERR_FORMAT,
                  "%s:%d: column '%.40s' is not known: call it time_s, time_ms, time_min or "
                  "epoch_min",
@@ -88,46 +71,66 @@ static ew_err time_is_known(const struct ew_csv *csv, const struct columns *t)
 
 static ew_err heading(const struct ew_csv *csv, struct columns *t)
 {
-    int *column = t->at;
+    const int *at = t->at;
     for (int i = 0; i < COLUMNS; i++) {
-        column[i] = ew_csv_column(csv, titles[i]);
+        t->at[i] = i < EW_MEASURED_QUANTITIES ? -1 : ew_csv_column(csv, titles[i]);
         t->by[i] = 1;
     }
-    EW_TRY(other_names(csv, t));
-    EW_CHECK(csv->n > 1 || !strchr(csv->cells[0], ';'), EW_ERR_FORMAT,
-             "%s:%d: cells are separated by ';': write it with commas", csv->name, csv->line);
-    EW_CHECK(column[CPU] >= 0 || column[GPU] >= 0 || column[CORES] >= 0, EW_ERR_FORMAT,
+    EW_TRY(quantities(csv, t));
+    EW_CHECK(at[EW_MEASURED_CPU] >= 0 || at[EW_MEASURED_GPU] >= 0 || at[EW_MEASURED_CORES] >= 0,
+             EW_ERR_FORMAT,
              "%s:%d: no column cores, cpu_mhz or gpu_mhz: the heading names the columns", csv->name,
              csv->line);
-    if (column[WORKLOAD] < 0)
-        column[WORKLOAD] = column[NETWORK];
+    if (at[WORKLOAD] < 0)
+        t->at[WORKLOAD] = at[NETWORK];
+    if (at[EW_MEASURED_TIME] >= 0 && t->by[EW_MEASURED_TIME] <= 0)
+        EW_WARN("%s: column '%s' has no unit: taken as seconds", csv->name,
+                csv->cells[at[EW_MEASURED_TIME]]);
     return time_is_known(csv, t);
 }
 
-/* A positive number, or `absent` where there is no such column or the cell is empty or nan. */
-static ew_err number(const struct ew_csv *csv, const struct columns *t, enum column c,
-                     double absent, double *out)
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+static bool is_missing(const char *text)
 {
-    *out = absent;
-    if (t->at[c] < 0 || t->at[c] >= csv->n || !*csv->cells[t->at[c]])
+    static const char *const words[] = {"", "nan", "na", "n/a", "null", "none", "-"};
+    for (size_t i = 0; i < EW_COUNT(words); i++)
+        if (strcasecmp(text, words[i]) == 0)
+            return true;
+    return false;
+}
+
+/* "1,5" where cells are not separated by commas. */
+static void point_for_comma(const struct ew_csv *csv, char *text)
+{
+    char *comma = csv->separator == ',' ? NULL : strchr(text, ',');
+    if (comma && !strchr(text, '.'))
+        *comma = '.';
+}
+
+/* A positive number in the file's own unit; nan where there is no such column or no number. */
+static ew_err number(const struct ew_csv *csv, const struct columns *t, int c, double *out)
+{
+    *out = NAN;
+    if (t->at[c] < 0 || t->at[c] >= csv->n || is_missing(csv->cells[t->at[c]]))
         return EW_OK;
-    const char *text = csv->cells[t->at[c]];
-    if (strcasecmp(text, "nan") == 0 || strcasecmp(text, "na") == 0)
-        return EW_OK;
+    char *text = csv->cells[t->at[c]];
+    point_for_comma(csv, text);
     EW_CHECK(ew_num_float(text, out) && isfinite(*out) && *out > 0 && *out < 1e12, EW_ERR_FORMAT,
              "%s:%d: %s is '%.40s', not a positive number", csv->name, csv->line, titles[c], text);
-    *out *= t->by[c];
     return EW_OK;
 }
 
-/* As number(), at most what any clock has. */
-static ew_err megahertz(const struct ew_csv *csv, const struct columns *t, enum column c,
-                        double *out)
+/* A setting: the same for all where the file has no such column. */
+static ew_err setting(const struct ew_csv *csv, const struct columns *t, int c, double usual,
+                      double *out)
 {
-    EW_TRY(number(csv, t, c, 1000, out));
-    EW_CHECK(*out <= MOST_MHZ, EW_ERR_FORMAT,
-             "%s:%d: %s is %g, more than any clock has: is that kHz or Hz?", csv->name, csv->line,
-             titles[c], *out);
+    EW_TRY(number(csv, t, c, out));
+    EW_CHECK(t->at[c] < 0 || !isnan(*out), EW_ERR_FORMAT,
+             "%s:%d: %s is empty: fill it in or leave the row out", csv->name, csv->line,
+             titles[c]);
+    if (t->at[c] < 0)
+        *out = usual;
     return EW_OK;
 }
 
@@ -140,19 +143,45 @@ static ew_err read_row(const struct ew_csv *csv, const struct columns *t, struct
 {
     *r = (struct ew_measured_row){
         .line = csv->line, .workload = word(csv, t, WORKLOAD), .name = word(csv, t, MODE)};
-    EW_TRY(number(csv, t, CORES, 1, &r->mode.cores));
-    EW_TRY(megahertz(csv, t, CPU, &r->mode.cpu));
-    EW_TRY(megahertz(csv, t, GPU, &r->mode.gpu));
-    EW_TRY(megahertz(csv, t, MEM, &r->mode.mem));
-    EW_TRY(number(csv, t, TIME, NAN, &r->time));
-    EW_TRY(number(csv, t, POWER, NAN, &r->power));
-    EW_TRY(number(csv, t, ACCURACY, NAN, &r->accuracy));
-    EW_TRY(number(csv, t, MEMORY, NAN, &r->memory_mib));
-    EW_TRY(number(csv, t, LATENCY, NAN, &r->latency_ms));
-    EW_TRY(number(csv, t, PRICE, NAN, &r->price_usd));
-    r->mode.cpu /= 1000;
-    r->mode.gpu /= 1000;
-    r->mode.mem /= 1000;
+    EW_TRY(setting(csv, t, EW_MEASURED_CORES, 1, &r->mode.cores));
+    EW_TRY(setting(csv, t, EW_MEASURED_CPU, 1000, &r->mode.cpu));
+    EW_TRY(setting(csv, t, EW_MEASURED_GPU, 1000, &r->mode.gpu));
+    EW_TRY(setting(csv, t, EW_MEASURED_MEM, 1000, &r->mode.mem));
+    EW_TRY(number(csv, t, EW_MEASURED_TIME, &r->time));
+    EW_TRY(number(csv, t, EW_MEASURED_POWER, &r->power));
+    EW_TRY(number(csv, t, ACCURACY, &r->accuracy));
+    EW_TRY(number(csv, t, MEMORY, &r->memory_mib));
+    EW_TRY(number(csv, t, LATENCY, &r->latency_ms));
+    return number(csv, t, PRICE, &r->price_usd);
+}
+
+static double *quantity(struct ew_measured_row *r, int q)
+{
+    double *const at[EW_MEASURED_QUANTITIES] = {&r->mode.cores, &r->mode.cpu, &r->mode.gpu,
+                                                &r->mode.mem,   &r->time,     &r->power};
+    return at[q];
+}
+
+/* From the file's units to GHz, seconds and watts. */
+static ew_err convert(struct ew_measured *m, const struct columns *t)
+{
+    for (int q = 0; q < EW_MEASURED_QUANTITIES; q++) {
+        const bool is_clock = q == EW_MEASURED_CPU || q == EW_MEASURED_GPU || q == EW_MEASURED_MEM;
+        double most = 0, by = t->by[q];
+        for (int i = 0; i < m->n; i++)
+            most = fmax(most, *quantity(&m->rows[i], q));
+        if (by <= 0)
+            by = ew_measured_unit((enum ew_measured_quantity)q, most);
+        for (int i = 0; i < m->n; i++) {
+            double *v = quantity(&m->rows[i], q);
+            *v *= by;
+            EW_CHECK(!is_clock || *v <= MOST_MHZ, EW_ERR_FORMAT,
+                     "%s:%d: %s is %g, more than any clock has: is that kHz or Hz?", m->file,
+                     m->rows[i].line, titles[q], *v);
+            if (is_clock)
+                *v /= 1000;
+        }
+    }
     return EW_OK;
 }
 
@@ -194,10 +223,12 @@ ew_err ew_measured_parse(struct ew_arena *a, const char *name, char *text, struc
     out->rows = ew_arena_array(a, (size_t)lines, sizeof(*out->rows));
     EW_CHECK(out->rows, EW_ERR_MEMORY, "%s: no memory for %d lines", name, lines);
     ew_csv_init(&csv, text, name);
+    ew_csv_guess_separator(&csv);
     if (!ew_csv_next(&csv))
         return csv.err != EW_OK ? csv.err : ew_fail(EW_ERR_FORMAT, "%s: the file is empty", name);
     EW_TRY(heading(&csv, &t));
-    out->has_clocks = t.at[CPU] >= 0 || t.at[GPU] >= 0 || t.at[MEM] >= 0;
+    out->has_clocks =
+        t.at[EW_MEASURED_CPU] >= 0 || t.at[EW_MEASURED_GPU] >= 0 || t.at[EW_MEASURED_MEM] >= 0;
     for (int c = ACCURACY; c <= PRICE; c++)
         out->has_more |= t.at[c] >= 0;
     const int cells = csv.n;
@@ -211,7 +242,7 @@ ew_err ew_measured_parse(struct ew_arena *a, const char *name, char *text, struc
     }
     EW_TRY(csv.err);
     EW_CHECK(out->n > 0, EW_ERR_FORMAT, "%s: a heading and no rows", name);
-    return EW_OK;
+    return convert(out, &t);
 }
 
 /* ---- One workload ---------------------------------------------------------------------------- */

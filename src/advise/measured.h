@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measurements of power modes from a CSV file: columns cores, cpu_mhz, gpu_mhz, mem_mhz, time_s,
- * power_w, and, where there are several, workload; accuracy, memory_mib, latency_ms and price_usd
- * for recommendations. */
+ * power_w (under other names and in other units by measured_title.h; between commas, semicolons or
+ * tabs), and, where there are several, workload; accuracy, memory_mib, latency_ms and price_usd for
+ * recommendations. */
 #ifndef EW_ADVISE_MEASURED_H
 #define EW_ADVISE_MEASURED_H
 

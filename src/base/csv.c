@@ -9,9 +9,15 @@
 
 void ew_csv_init(struct ew_csv *csv, char *text, const char *name)
 {
-    *csv = (struct ew_csv){.name = name, .rest = text, .next_line = 1};
+    *csv = (struct ew_csv){.name = name, .rest = text, .next_line = 1, .separator = ','};
     if (strncmp(text, BYTE_ORDER_MARK, 3) == 0)
         csv->rest += 3;
+}
+
+/* The blanks around cells. */
+static const char *blanks(const struct ew_csv *csv)
+{
+    return csv->separator == '\t' ? " " : " \t";
 }
 
 static bool fail(struct ew_csv *csv, const char *why)
@@ -41,11 +47,11 @@ static bool quoted(struct ew_csv *csv, char **cell)
     return true;
 }
 
-/* A cell up to a comma or the end of the line, without the blanks around it. */
+/* A cell up to a separator or the end of the line, without the blanks around it. */
 static char *plain(struct ew_csv *csv, char **end)
 {
-    char *cell = csv->rest + strspn(csv->rest, " \t");
-    char *stop = cell + strcspn(cell, ",\n");
+    char *cell = csv->rest + strspn(csv->rest, blanks(csv));
+    char *stop = cell + strcspn(cell, (const char[]){csv->separator, '\n', '\0'});
     csv->rest = stop;
     while (stop > cell && (stop[-1] == ' ' || stop[-1] == '\t' || stop[-1] == '\r'))
         stop--;
@@ -59,12 +65,13 @@ static bool take(struct ew_csv *csv)
     char *cell, *end = NULL;
     if (csv->n == EW_CSV_CELLS)
         return fail(csv, "more than 64 columns");
-    if (csv->rest[strspn(csv->rest, " \t")] == '"') {
-        csv->rest += strspn(csv->rest, " \t");
+    if (csv->rest[strspn(csv->rest, blanks(csv))] == '"') {
+        csv->rest += strspn(csv->rest, blanks(csv));
         if (!quoted(csv, &cell))
             return false;
-        csv->rest += strspn(csv->rest, " \t\r");
-        if (*csv->rest && *csv->rest != ',' && *csv->rest != '\n')
+        csv->rest += strspn(csv->rest, blanks(csv));
+        csv->rest += *csv->rest == '\r';
+        if (*csv->rest && *csv->rest != csv->separator && *csv->rest != '\n')
             return fail(csv, "text after a closing quote");
     } else {
         cell = plain(csv, &end);
@@ -77,7 +84,7 @@ static bool take(struct ew_csv *csv)
     if (separator == '\n')
         csv->next_line++;
     csv->cells[csv->n++] = cell;
-    return separator == ',';
+    return separator == csv->separator;
 }
 
 static bool skip_line(struct ew_csv *csv)
@@ -91,6 +98,19 @@ static bool skip_line(struct ew_csv *csv)
         csv->next_line++;
     }
     return true;
+}
+
+void ew_csv_guess_separator(struct ew_csv *csv)
+{
+    while (*csv->rest && skip_line(csv))
+        ;
+    const size_t line = strcspn(csv->rest, "\n");
+    if (memchr(csv->rest, ',', line))
+        return;
+    if (memchr(csv->rest, ';', line))
+        csv->separator = ';';
+    else if (memchr(csv->rest, '\t', line))
+        csv->separator = '\t';
 }
 
 bool ew_csv_next(struct ew_csv *csv)

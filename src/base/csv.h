@@ -24,11 +24,16 @@ struct ew_csv {
     int line; /* where this row begins, from 1 */
     char *rest;
     int next_line;
-    ew_err err; /* set where a quote is not closed or a row is too wide */
+    char separator; /* ',' unless ew_csv_guess_separator found another */
+    ew_err err;     /* set where a quote is not closed or a row is too wide */
 };
 
 /* Cuts `text` up in place; it must outlive the cells. */
 void ew_csv_init(struct ew_csv *csv, char *text, const char *name);
+
+/* Before the first row: cells of a file whose heading has semicolons or tabs and no comma are
+ * between these. */
+void ew_csv_guess_separator(struct ew_csv *csv);
 
 /* Goes to the next row; false at the end and on an error. */
 bool ew_csv_next(struct ew_csv *csv);

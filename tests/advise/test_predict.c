@@ -586,10 +586,13 @@ static void bad_files_are_named(void)
     bad("cores,time_s\n-4,1\n", EW_ERR_FORMAT, "m.csv:2: cores is '-4'");
     bad("cores,cpu_mhz,time_s\n4,1000\n", EW_ERR_FORMAT, "m.csv:2: 2 cells, the heading has 3");
     bad("cores,time_s\n4,0\n", EW_ERR_FORMAT, "not a positive number");
-    bad("cores;cpu_mhz;time_s\n4;1000;1\n", EW_ERR_FORMAT, "m.csv:1: cells are separated by ';'");
     bad("cores,cpu_mhz,time_s\n4,1000000,1\n", EW_ERR_FORMAT,
         "m.csv:2: cpu_mhz is 1e+06, more than any clock has");
-    bad("cores,time (ms)\n4,1000\n", EW_ERR_FORMAT, "m.csv:1: column 'time (ms)' is not known");
+    bad("cores,time (ticks)\n4,1000\n", EW_ERR_FORMAT,
+        "m.csv:1: column 'time (ticks)' is not known");
+    bad("cores,gpu_mhz,time_s\n4,,1\n", EW_ERR_FORMAT, "m.csv:2: gpu_mhz is empty");
+    bad("cores,gpu_freq,gpu_clock,time_s\n4,1,1,1\n", EW_ERR_FORMAT,
+        "columns gpu_freq and gpu_clock say the same");
     bad("cores,time_s,time_ms\n4,1,1000\n", EW_ERR_FORMAT,
         "columns time_s and time_ms say the same");
 }
@@ -615,6 +618,39 @@ static void other_units_and_orders(void)
         EW_EXPECT_NEAR(r[0].mode.cores, 4, 1e-12);
     }
     ew_arena_fini(&a);
+}
+
+static void one_row(const char *csv, const struct ew_mode *mode, double time, double power)
+{
+    struct ew_arena a;
+    ew_arena_init(&a);
+    struct ew_measured m;
+    char *text = ew_arena_strdup(&a, csv);
+    if (EW_EXPECT_OK(ew_measured_parse(&a, "m.csv", text, &m))) {
+        EW_EXPECT_NEAR(m.rows[0].mode.cores, mode->cores, 1e-12);
+        EW_EXPECT_NEAR(m.rows[0].mode.cpu, mode->cpu, 1e-12);
+        EW_EXPECT_NEAR(m.rows[0].mode.gpu, mode->gpu, 1e-12);
+        EW_EXPECT_NEAR(m.rows[0].mode.mem, mode->mem, 1e-12);
+        EW_EXPECT_NEAR(m.rows[0].time, time, 1e-12);
+        EW_EXPECT(isnan(power) ? isnan(m.rows[0].power) : fabs(m.rows[0].power - power) < 1e-12);
+    }
+    ew_arena_fini(&a);
+}
+
+/* Titles in other words, clocks and power whose size alone tells their unit, other separators;
+ * temperatures and the power of single rails are no settings. */
+static void files_of_strangers(void)
+{
+    const struct ew_mode mode = {4, 1.728, 0.62475, 2.133};
+    one_row("CPU Cores;CPU freq (MHz);GPU freq (MHz);EMC freq (MHz);Epoch time [min];Power (W)\n"
+            "4;1728;624,75;2133;1,5;7,25\n",
+            &mode, 90, 7.25);
+    one_row("num_cores\tcpu_freq\tgpu_freq\tmem_freq\tminibatch_time_ms\tpower\n"
+            "4\t1728000\t624750000\t2133000000\t125\t7250\n",
+            &mode, 0.125, 7.25);
+    one_row("cores,cpu_ghz,gpu_mhz,gpu_temp,mem_mhz,cpu_power_mw,time,avg power mW\n"
+            "4,1.728,624.75,51,2133,900,3,N/A\n",
+            &mode, 3, NAN);
 }
 
 static void too_few_modes(void)
@@ -655,5 +691,6 @@ EW_TEST_MAIN(EW_TEST(factors_solve), EW_TEST(laws_have_right_derivatives),
              EW_TEST(throttled_run_stands_out), EW_TEST(designs_differ_and_teach),
              EW_TEST(designs_reach_between), EW_TEST(energy_is_joint), EW_TEST(units_do_not_matter),
              EW_TEST(published_epochs), EW_TEST(board_is_known_by_its_clocks),
-             EW_TEST(bad_files_are_named), EW_TEST(other_units_and_orders), EW_TEST(too_few_modes),
+             EW_TEST(bad_files_are_named), EW_TEST(other_units_and_orders),
+             EW_TEST(files_of_strangers), EW_TEST(too_few_modes),
              EW_TEST(repeated_modes_become_one))

@@ -35,6 +35,30 @@ static void cells_and_lines(void)
     EW_EXPECT_OK(c.err);
 }
 
+static void other_separators(void)
+{
+    char semicolons[] = "# note, with a comma\na;b c;\n1,5; 2 ;\"x;y\"\n",
+         tabs[] = "a\tb\n\t2 \r\n";
+    struct ew_csv c;
+    ew_csv_init(&c, semicolons, "t.csv");
+    ew_csv_guess_separator(&c);
+    EW_EXPECT(ew_csv_next(&c));
+    EW_EXPECT_INT(c.n, 3);
+    EW_EXPECT_STR(c.cells[1], "b c");
+    EW_EXPECT(ew_csv_next(&c));
+    EW_EXPECT_INT(c.line, 3);
+    EW_EXPECT_STR(c.cells[0], "1,5");
+    EW_EXPECT_STR(c.cells[1], "2");
+    EW_EXPECT_STR(c.cells[2], "x;y");
+    ew_csv_init(&c, tabs, "t.csv");
+    ew_csv_guess_separator(&c);
+    EW_EXPECT(ew_csv_next(&c));
+    EW_EXPECT(ew_csv_next(&c));
+    EW_EXPECT_INT(c.n, 2);
+    EW_EXPECT_STR(c.cells[0], "");
+    EW_EXPECT_STR(c.cells[1], "2");
+}
+
 static void says_what_is_wrong(void)
 {
     char open[] = "a,b\n1,\"2\n", after[] = "\"a\"b\n", wide[200];
@@ -84,5 +108,5 @@ static void front_is_the_quadratic_one(void)
     }
 }
 
-EW_TEST_MAIN(EW_TEST(cells_and_lines), EW_TEST(says_what_is_wrong), EW_TEST(quantiles),
-             EW_TEST(front_is_the_quadratic_one))
+EW_TEST_MAIN(EW_TEST(cells_and_lines), EW_TEST(other_separators), EW_TEST(says_what_is_wrong),
+             EW_TEST(quantiles), EW_TEST(front_is_the_quadratic_one))

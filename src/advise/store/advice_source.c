@@ -26,11 +26,31 @@ static ew_err read_csv(struct ew_arena *a, const char *path, struct ew_measured 
     return ew_measured_parse(a, path, text, out);
 }
 
+/* A mode that the board does not have: the file may be another board's. */
+static void say_beyond(const struct ew_advice_source *s)
+{
+    const struct ew_mode top = ew_grid_top(s->board);
+    for (int i = 0; i < s->measured.n; i++) {
+        const struct ew_mode *m = &s->measured.rows[i].mode;
+        if (m->cores <= top.cores && m->cpu <= 1.02 * top.cpu && m->gpu <= 1.02 * top.gpu &&
+            m->mem <= 1.02 * top.mem)
+            continue;
+        EW_WARN("%s:%d: %.0f/%.0f/%.0f/%.0f is more than %s has (%.0f/%.0f/%.0f/%.0f): is it "
+                "another board?",
+                s->measured.file, s->measured.rows[i].line, m->cores, 1000 * m->cpu, 1000 * m->gpu,
+                1000 * m->mem, s->board->name, top.cores, 1000 * top.cpu, 1000 * top.gpu,
+                1000 * top.mem);
+        return;
+    }
+}
+
 static ew_err find_board(struct ew_advice_source *s, const char *name)
 {
     if (name) {
         s->board_given = true;
-        return ew_profile_named(s->profiles, s->n_profiles, name, &s->board);
+        EW_TRY(ew_profile_named(s->profiles, s->n_profiles, name, &s->board));
+        say_beyond(s);
+        return EW_OK;
     }
     if (!s->measured.n)
         return EW_OK;
