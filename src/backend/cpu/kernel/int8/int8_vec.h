@@ -674,6 +674,39 @@ INLINE vbig max_bytes(vbig a, vbig b)
 #endif
 #endif
 
+/* widen_a and widen_b of bytes, as floats and FLOAT_BASE more: with 0x4b00 as its upper half b is
+ * 2^23 + b. */
+#if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_avx2)
+#define FLOAT_BASE 8388608.0f
+#if defined(EW_ISA_IS_avx512)
+#define UNPACK(part, v) (vec) _mm512_unpack##part##_epi16((__m512i)(v), _mm512_set1_epi16(0x4b00))
+#else
+#define UNPACK(part, v) (vec) _mm256_unpack##part##_epi16((__m256i)(v), _mm256_set1_epi16(0x4b00))
+#endif
+
+INLINE vec float_a(v16 v)
+{
+    return UNPACK(lo, v);
+}
+
+INLINE vec float_b(v16 v)
+{
+    return UNPACK(hi, v);
+}
+#else
+#define FLOAT_BASE 0.0f
+
+INLINE vec float_a(v16 v)
+{
+    return to_float(widen_a(v));
+}
+
+INLINE vec float_b(v16 v)
+{
+    return to_float(widen_b(v));
+}
+#endif
+
 INLINE v16 splat16(int32_t i)
 {
     return (int16_t)i - (v16){0};

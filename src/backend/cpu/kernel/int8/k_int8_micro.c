@@ -39,17 +39,36 @@ INLINE void finish_plain(const struct qmicro *m, const struct qplain *p, const v
 struct finish {
     struct qplain p;
     vec mid_lo, mid_hi, mid_ratio, add_ratio;
-    vint add_zero;
+    vec add_zero, add_base; /* and FLOAT_BASE more */
     vbytes add_flip;
     vec a, b; /* ratios of the two vectors */
 };
 
-/* Adds and rounds once more: t is not rounded yet, b is what is added. */
-INLINE vint add_int(const struct finish *f, vec t, vint b)
+INLINE struct finish finish_of(const struct qmicro *m, const int vectors)
+{
+    const struct ew_qend *e = m->end;
+    return (struct finish){.p = plain_of(e),
+                           .mid_lo = splat((float)-e->mid.zero),
+                           .mid_hi = splat((float)(255 - e->mid.zero)),
+                           .mid_ratio = splat(e->mid_ratio),
+                           .add_ratio = splat(e->add_ratio),
+                           .add_zero = splat((float)e->of_add.zero),
+                           .add_base = splat(FLOAT_BASE + (float)e->of_add.zero),
+                           .add_flip = e->of_add.flip - (vbytes){0},
+                           .a = load(m->ratio),
+                           .b = load(m->ratio + (vectors - 1) * LANES)};
+}
+
+/* Rounds and adds: t is not rounded yet, b is what is added, less its zero point. */
+INLINE vec add_to(const struct finish *f, vec t, vec b)
 {
     const vec mid = round_float(vmin(vmax(t, f->mid_lo), f->mid_hi)) * f->mid_ratio;
-    const vec other = to_float(b - f->add_zero) * f->add_ratio;
-    return requantize_any(mid + other, &f->p);
+    return mid + b * f->add_ratio;
+}
+
+INLINE vint add_int(const struct finish *f, vec t, vint b)
+{
+    return requantize_any(add_to(f, t, to_float(b) - f->add_zero), &f->p);
 }
 
 INLINE v16 finish_row(const struct qmicro *m, const struct finish *f, const vint *sums,
@@ -69,15 +88,7 @@ INLINE v16 finish_row(const struct qmicro *m, const struct finish *f, const vint
 INLINE void finish_rows(const struct qmicro *m, const vint *sums, int rows, const int vectors)
 {
     const struct ew_qend *e = m->end;
-    const struct finish f = {.p = plain_of(e),
-                             .mid_lo = splat((float)-e->mid.zero),
-                             .mid_hi = splat((float)(255 - e->mid.zero)),
-                             .mid_ratio = splat(e->mid_ratio),
-                             .add_ratio = splat(e->add_ratio),
-                             .add_zero = e->of_add.zero - (vint){0},
-                             .add_flip = e->of_add.flip - (vbytes){0},
-                             .a = load(m->ratio),
-                             .b = load(m->ratio + (vectors - 1) * LANES)};
+    const struct finish f = finish_of(m, vectors);
     for (int r = 0; r < rows; r++, sums += SIDE) {
         if (e->to_float) {
             finish_float(m, to_float(sums[0]) * f.a, 0, vectors, r);
@@ -90,6 +101,28 @@ INLINE void finish_rows(const struct qmicro *m, const vint *sums, int rows, cons
     }
 }
 
+/* Whether a residual is all that is added, and sums with it fit into an int32: they need not be
+ * clamped before they are rounded, since integers saturate on the way to bytes. */
+INLINE bool is_residual(const struct ew_qend *e)
+{
+    return e->add && !e->table && !e->to_float && e->mid_ratio < 1e6f && e->add_ratio < 1e6f;
+}
+
+/* finish_rows of two vectors with a residual; what stores to y might change is read before. */
+INLINE void finish_residual(const struct qmicro *m, const vint *sums, int rows)
+{
+    const struct finish f = finish_of(m, 2);
+    const int64_t y_step = m->y_step, width = m->width;
+    const uint8_t *add = m->add;
+    uint8_t *y = m->y;
+    for (int r = 0; r < rows; r++, sums += SIDE, add += y_step, y += y_step) {
+        const v16 other = widen(load_bytes(add, width) ^ f.add_flip);
+        const vec a = add_to(&f, to_float(sums[0]) * f.a, float_a(other) - f.add_base);
+        const vec b = add_to(&f, to_float(sums[1]) * f.b, float_b(other) - f.add_base);
+        store_bytes(y, plain_bytes(narrow2(round_int(a), round_int(b)), &f.p), width);
+    }
+}
+
 /* Not inline: the forms of the micro-kernel would each have a copy of all ends. */
 __attribute__((noinline)) void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int rows,
                                              int vectors)
@@ -98,6 +131,8 @@ __attribute__((noinline)) void EW_K(qfinish)(const struct qmicro *m, const vint 
     const struct qplain p = plain_of(e);
     if (vectors == 2 && m->plain)
         finish_plain(m, &p, sums, rows, 2, NULL);
+    else if (vectors == 2 && is_residual(e))
+        finish_residual(m, sums, rows);
     else if (vectors == 2 && e->table && e->ratios_below_1 && !e->add && !e->to_float)
         finish_plain(m, &p, sums, rows, 2, e->table);
     else if (vectors == 2)
