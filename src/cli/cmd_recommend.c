@@ -164,8 +164,9 @@ static void print_option(const struct job *b, const struct ew_option *x)
 {
     char mid[EW_VALUE_CHARS], low[EW_VALUE_CHARS], high[EW_VALUE_CHARS];
     print_mode(x);
+    const char *seen = b->s.measured.simulated ? "simulated" : "measured";
     printf(" (%s)\n", b->boards     ? "SIMULATED: not here"
-                      : x->measured ? "measured"
+                      : x->measured ? seen
                                     : "predicted, never tried");
     for (int k = 0; k < EW_CRITERIA; k++) {
         const struct ew_guess *g = &x->v[k];
@@ -174,7 +175,7 @@ static void print_option(const struct job *b, const struct ew_option *x)
         printf("  %-9s %s %s", ew_criteria[k].name, ew_text_value(g->mid, mid),
                ew_criteria[k].unit);
         if (g->high90 > g->low90)
-            printf(", in 90 of 100 cases %s to %s", ew_text_value(g->low90, low),
+            printf(", 90 %% interval %s to %s", ew_text_value(g->low90, low),
                    ew_text_value(g->high90, high));
         printf("\n");
     }

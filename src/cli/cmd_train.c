@@ -292,7 +292,7 @@ static ew_err watch_board(struct ew_train_run *r)
     if (!(r->o.idle > 0))
         return EW_OK;
     if (!power) {
-        EW_WARN("--idle: there is no power sensor here that stands for the board");
+        EW_WARN("--idle: no sensor here measures the power of the whole board");
         return EW_OK;
     }
     const int64_t from = ew_clock_ns(), to = from + (int64_t)(r->o.idle * (double)EW_NS_PER_S);

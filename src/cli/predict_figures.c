@@ -182,7 +182,7 @@ static ew_err front(struct ew_figures *f, const struct ew_predict_picture *p)
     struct ew_series *line, *dots, *low, *high;
     EW_TRY(add_figure(f, FRONT, p->measured->workload, axes, &x));
     EW_TRY(add_series(f, x, "predicted front", EW_SHAPE_LINE, v->n, &line));
-    EW_TRY(add_series(f, x, "in 90 of 100 cases from", EW_SHAPE_LINE, v->n, &low));
+    EW_TRY(add_series(f, x, "90 % interval from", EW_SHAPE_LINE, v->n, &low));
     EW_TRY(add_series(f, x, "to", EW_SHAPE_LINE, v->n, &high));
     EW_TRY(add_series(f, x, "measured", EW_SHAPE_DOT, p->measured->n, &dots));
     for (int i = 0; i < v->n; i++)

@@ -35,7 +35,7 @@ static void show_text(const struct ew_work_asked *o, const char *machine, const 
         printf(", %s by %lld worker%s", o->data, (long long)o->workers, o->workers == 1 ? "" : "s");
     if (o->precision)
         printf(", %s", o->precision);
-    printf(": %.4g ms, in 90 of 100 cases %.4g to %.4g\n", 1e3 * g->mid, 1e3 * g->low90,
+    printf(": %.4g ms, 90 %% interval %.4g to %.4g\n", 1e3 * g->mid, 1e3 * g->low90,
            1e3 * g->high90);
     printf("on %s, from %d configurations that were measured (%d of them there, %d of this "
            "network)\n",

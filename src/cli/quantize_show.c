@@ -69,7 +69,7 @@ ew_err ew_quant_print(const struct ew_quant_result *r, const char *file, int64_t
         printf("%s %s %.1f dB", i ? "," : "", remedy_name(&r->remedies[i]), r->remedies[i].sqnr_db);
     printf("\n");
     if (r->n_float < r->n_layers)
-        printf("scores:    %.1f dB over noise, %lld %s\n", r->sqnr_db, (long long)r->probed, kind);
+        printf("output:    SQNR %.1f dB, %lld %s\n", r->sqnr_db, (long long)r->probed, kind);
     if (r->float_s > 0)
         printf("time:      float32 %.3f ms, int8 %.3f ms at batch 1: %.2f times as fast (each "
                "step's best time, summed)\n",

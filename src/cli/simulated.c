@@ -28,12 +28,12 @@ static void show_text(const struct ew_simulated *s, const struct ew_simulated_ru
            name, r->load.train ? "training step" : "inference", (long long)r->load.batch,
            s->board->title, s->mode.cores, 1000 * s->mode.cpu, 1000 * s->mode.gpu,
            1000 * s->mode.mem);
-    printf("time:      %.3f ms, in 90 of 100 cases %.3f to %.3f\n", ms, low90(ms, EW_SIM_TIME_SD),
+    printf("time:      %.3f ms, 90 %% interval %.3f to %.3f\n", ms, low90(ms, EW_SIM_TIME_SD),
            high90(ms, EW_SIM_TIME_SD));
     printf("speed:     %.1f images/s\n", (double)r->load.batch / e->epoch_s);
-    printf("power:     %.2f W (idle %.2f), in 90 of 100 cases %.2f to %.2f; %.4g J a run\n",
-           e->power_w, e->base_w, low90(e->power_w, EW_SIM_POWER_SD),
-           high90(e->power_w, EW_SIM_POWER_SD), e->energy_j);
+    printf("power:     %.2f W (idle %.2f), 90 %% interval %.2f to %.2f; %.4g J a run\n", e->power_w,
+           e->base_w, low90(e->power_w, EW_SIM_POWER_SD), high90(e->power_w, EW_SIM_POWER_SD),
+           e->energy_j);
     if (e->throttled)
         printf("throttled: slowed to the board's budget of %.0f W\n", s->board->power_w);
     printf("asks for:  %.4g GFLOP, %.4g MB moved, %d kernels, %.1f MiB of memory\n",

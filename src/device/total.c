@@ -107,7 +107,8 @@ static ew_err rails_text(const struct ew_board *b, struct ew_arena *a, struct ew
     for (int i = 0; i < out->n && used < sizeof(text); i++)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " + " : "",
                                  rail_name(b, out->rails[i]));
-    out->text = ew_arena_strdup(a, out->n ? text : "no power sensor that stands for the board");
+    out->text =
+        ew_arena_strdup(a, out->n ? text : "no sensor measures the power of the whole board");
     EW_CHECK(out->text, EW_ERR_MEMORY, "no memory");
     return EW_OK;
 }

@@ -439,7 +439,7 @@ static ew_err run_job(struct ew_runner *r, const struct ew_study_job *j,
     if (ew_runner_power(r->board, &j->power, power, POWER_WORDS, &n_power) != EW_OK)
         return skip(r, j, out);
     if (ew_study_given(j, "seconds") && r->board->total.power < 0 && r->board->total.energy < 0) {
-        ew_fail(EW_ERR_UNSUPPORTED, "there is no power sensor here that stands for the board");
+        ew_fail(EW_ERR_UNSUPPORTED, "no sensor here measures the power of the whole board");
         return skip(r, j, out);
     }
     if (r->ran && !is_simulated(j))

@@ -1,5 +1,5 @@
 # Networks, batches, threads, workers and machines that were never tried, from stores of runs.
-words() { sed -E 's/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)? (ms|%)/N \3/g; s/cases [0-9.e+-]+ to [0-9.e+-]+/cases N to N/; s/^on [^,]*, /on MACHINE, /; s/median [0-9.]+/median N/'; }
+words() { sed -E 's/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)? (ms|%)/N \3/g; s/interval [0-9.e+-]+ to [0-9.e+-]+/interval N to N/; s/^on [^,]*, /on MACHINE, /; s/median [0-9.]+/median N/'; }
 for batch in 1 2 4; do
     for threads in 1 2; do
         edgewise bench lenet5 --batch $batch --threads $threads --warmup 1 --iters 2 --db a.db >/dev/null 2>&1

@@ -15,7 +15,7 @@ static struct ew_graph *build(void)
     const struct ew_shape x = {4, {1, 1, 1, CHANNELS}}, w = {4, {CHANNELS, 1, 1, CHANNELS}};
     const struct ew_shape each = {1, {CHANNELS}};
     struct ew_graph *g = NULL;
-    int in[6], y;
+    int in[6], y = 0;
     bool ok = EW_EXPECT_OK(ew_graph_new("large", &g)) &&
               EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &x, &in[0]));
     struct ew_tensor t = {.dtype = EW_F32, .shape = w};
