@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A CUDA device that was opened, whole: shared by what opens it (cuda_backend.c), its memory
+ * (cuda_memory.c) and its programs (cuda_program.c). */
+#ifndef EW_BACKEND_CUDA_CUDA_OWN_H
+#define EW_BACKEND_CUDA_CUDA_OWN_H
+
+#include "backend/cuda/cuda_backend.h"
+
+#define EW_CUDA_SLOTS        4
+#define EW_CUDA_SLOT_BYTES   ((size_t)4 << 20)
+#define EW_CUDA_STAGES       8
+#define EW_CUDA_DEVICE_CHARS 64
+
+/* Pinned memory through which writes and reads go. */
+struct ew_cuda_slot {
+    void *host, *event;
+    void *device; /* where float32 wait to be converted; NULL: nothing is */
+};
+
+/* Memory of the device to which copies of a next run's inputs go while a run is under way. */
+struct ew_cuda_stage {
+    void *device, *event;
+};
+
+/* Memory of the host that the device copies from by itself. */
+struct ew_cuda_pinned {
+    char *data;
+    size_t bytes;
+};
+
+struct ew_cuda_own {
+    struct ew_cuda cuda;
+    struct ew_cuda_pinned *pinned;
+    int n_pinned, cap_pinned;
+    struct ew_cuda_copies copies;
+    struct ew_cuda_slot slots[EW_CUDA_SLOTS];
+    int next;                    /* slot */
+    struct ew_cuda_queue *ahead; /* of copies into stages; NULL: there are none */
+    struct ew_cuda_stage stages[EW_CUDA_STAGES];
+    int next_stage;
+    bool running; /* something was run since the last wait */
+    void *moments[EW_MOMENTS];
+    int last;  /* moment that was marked */
+    bool fast; /* sums need no fixed order */
+    struct ew_cuda_beside beside;
+    char name[128], target[32], device[EW_CUDA_DEVICE_CHARS];
+};
+
+/* cuda_memory.c: what struct ew_backend_type says of them. */
+ew_err ew_cuda_alloc(struct ew_backend *be, size_t bytes, struct ew_memory **out);
+void ew_cuda_release(struct ew_memory *m);
+ew_err ew_cuda_alloc_pinned(struct ew_backend *be, size_t bytes, void **out);
+void ew_cuda_free_pinned(struct ew_backend *be, void *p);
+ew_err ew_cuda_put(struct ew_memory *m, size_t offset, const void *from, size_t bytes);
+ew_err ew_cuda_get(struct ew_memory *m, size_t offset, void *to, size_t bytes);
+ew_err ew_cuda_put_floats(struct ew_memory *m, size_t offset, const float *from, size_t n);
+ew_err ew_cuda_get_floats(struct ew_memory *m, size_t offset, float *to, size_t n);
+ew_err ew_cuda_fill(struct ew_memory *m, size_t offset, int byte, size_t bytes);
+void *ew_cuda_address(struct ew_memory *m, size_t offset);
+
+/* cuda_program.c: likewise. */
+void ew_cuda_unload(struct ew_program *p);
+ew_err ew_cuda_load(struct ew_backend *be, const struct ew_command *commands, int n,
+                    struct ew_program **out);
+ew_err ew_cuda_run(struct ew_program *p, const struct ew_run_params *params, int64_t *ns);
+ew_err ew_cuda_loss_scale(struct ew_backend *b, struct ew_loss_scale *v, bool set);
+
+#endif

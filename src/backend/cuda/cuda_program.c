@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs of a CUDA device, which are captured into graphs of launches.
+ *
+ * The first run starts each kernel by itself: libraries load their own then, and kernels read what
+ * they need of constants.  The second is captured, and all others repeat that.  What other threads
+ * do with the card at that moment can make a capture fail: then the run is one like the first, and
+ * the next one tries again, CAPTURES times. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cuda/cuda_own.h"
+#include "op/optimizer.h"
+
+#define CAPTURES 4 /* that may fail */
+
+struct list {
+    struct ew_program base;
+    bool warm;
+    void *graph;
+    int failed; /* captures */
+    struct ew_cuda_updates *updates;
+    struct ew_cuda_whole *whole; /* that its first commands are; NULL: each is by itself */
+    int n;
+    struct ew_command commands[];
+};
+
+void ew_cuda_unload(struct ew_program *p)
+{
+    struct list *l = (struct list *)p;
+    ew_cuda(p->be)->cu->graph_free(l->graph);
+    ew_cuda_updates_free(&((struct ew_cuda_own *)p->be)->cuda, l->updates);
+    ew_cuda_whole_free(&((struct ew_cuda_own *)p->be)->cuda, l->whole);
+    free(l);
+}
+
+ew_err ew_cuda_load(struct ew_backend *be, const struct ew_command *commands, int n,
+                    struct ew_program **out)
+{
+    struct list *l = malloc(sizeof(*l) + (size_t)n * sizeof(*commands));
+    EW_CHECK(l, EW_ERR_MEMORY, "no memory for %d steps", n);
+    *l = (struct list){.base.be = be, .n = n};
+    memcpy(l->commands, commands, (size_t)n * sizeof(*commands));
+    struct ew_cuda *cuda = &((struct ew_cuda_own *)be)->cuda;
+    ew_err e = ew_cuda_updates_new(cuda, commands, n, &l->updates);
+    if (e == EW_OK)
+        e = ew_cuda_whole_new(cuda, commands, n, &l->whole);
+    if (e != EW_OK)
+        ew_cuda_unload(&l->base);
+    else
+        *out = &l->base;
+    return e;
+}
+
+static ew_err start_one(struct ew_cuda *be, const struct list *l, int k)
+{
+    const struct ew_command *c = &l->commands[k];
+    be->node = c->node;
+    be->update = ew_cuda_update_at(l->updates, k);
+    return ew_fail_in(c->kernel->run(c->call), "node %s", c->call->name);
+}
+
+static ew_err start_all(struct ew_cuda *be, const struct list *l)
+{
+    if (l->whole)
+        EW_TRY(ew_cuda_whole_start(be, l->whole));
+    for (int k = ew_cuda_whole_end(l->whole); k < l->n; k++)
+        EW_TRY(start_one(be, l, k));
+    return EW_OK;
+}
+
+static ew_err capture(struct ew_cuda *be, struct list *l)
+{
+    void *graph = NULL;
+    EW_CUDA_TRY(be->cu, capture_begin(be->q));
+    const ew_err e = start_all(be, l);
+    const int status = be->cu->capture_end(be->q, &graph);
+    EW_TRY(e);
+    EW_TRY(ew_cuda_check(be->cu, status, "capture_end"));
+    l->graph = graph;
+    return EW_OK;
+}
+
+/* Every command by itself, between two events each. */
+static ew_err run_timed(struct ew_cuda *be, const struct list *l, int64_t *ns)
+{
+    void **events = calloc((size_t)l->n + 1, sizeof(*events));
+    EW_CHECK(events, EW_ERR_MEMORY, "no memory for %d events", l->n);
+    int status = 0;
+    ew_err e = EW_OK;
+    for (int k = 0; k <= l->n && !status; k++)
+        status = be->cu->event_new(1, &events[k]);
+    for (int k = 0; k <= l->n && !status && e == EW_OK; k++) {
+        status = be->cu->event_record(be->q, events[k]);
+        e = k < l->n && !status ? start_one(be, l, k) : EW_OK;
+    }
+    status = status ? status : be->cu->queue_wait(be->q);
+    for (int k = 0; k < l->n && !status && e == EW_OK; k++) {
+        float ms = 0;
+        status = be->cu->event_ms(events[k], events[k + 1], &ms);
+        ns[k] = (int64_t)(ms * 1e6f);
+    }
+    for (int k = 0; k <= l->n; k++)
+        be->cu->event_free(events[k]);
+    free(events);
+    return e != EW_OK ? e : ew_cuda_check(be->cu, status, "timing");
+}
+
+static struct ew_cuda_rates rates_of(const struct ew_run_params *params)
+{
+    const struct ew_optimizer *o = params->optimizer;
+    struct ew_cuda_rates r = {.key = params->key, .scaled = o != NULL};
+    if (!o)
+        return r;
+    const double t = (double)(o->step + 1);
+    r.lr = o->lr;
+    r.momentum = o->momentum;
+    r.weight_decay = o->weight_decay;
+    r.beta1 = o->beta1;
+    r.beta2 = o->beta2;
+    r.eps = o->eps;
+    r.bias1 = 1 - pow(o->beta1, t);
+    r.bias2 = 1 - pow(o->beta2, t);
+    return r;
+}
+
+ew_err ew_cuda_run(struct ew_program *p, const struct ew_run_params *params, int64_t *ns)
+{
+    struct list *l = (struct list *)p;
+    struct ew_cuda *be = &((struct ew_cuda_own *)p->be)->cuda;
+    const struct ew_cuda_rates rates = rates_of(params);
+    EW_CUDA_TRY(be->cu, set_rates(be->q, be->rates, &rates));
+    ((struct ew_cuda_own *)p->be)->running = true;
+    if (ns)
+        return run_timed(be, l, ns);
+    if (!l->warm) {
+        l->warm = true;
+        return start_all(be, l);
+    }
+    if (!l->graph && l->failed < CAPTURES)
+        l->failed += capture(be, l) != EW_OK;
+    if (!l->graph)
+        return start_all(be, l);
+    return ew_cuda_check(be->cu, be->cu->graph_launch(be->q, l->graph), "graph_launch");
+}
+
+ew_err ew_cuda_loss_scale(struct ew_backend *b, struct ew_loss_scale *v, bool set)
+{
+    struct ew_cuda *be = &((struct ew_cuda_own *)b)->cuda;
+    struct ew_cuda_scale s = {.scale = (float)v->scale, .good = (int)v->good};
+    if (!be->scale)
+        return EW_OK;
+    EW_CUDA_TRY(be->cu, queue_wait(be->q));
+    if (set)
+        EW_CUDA_TRY(be->cu, copy(be->q, be->scale, &s, sizeof(s), EW_CUDA_TO_DEVICE));
+    else
+        EW_CUDA_TRY(be->cu, copy(be->q, &s, be->scale, sizeof(s), EW_CUDA_TO_HOST));
+    EW_CUDA_TRY(be->cu, queue_wait(be->q));
+    *v = (struct ew_loss_scale){.scale = (double)s.scale, .good = s.good};
+    return EW_OK;
+}
