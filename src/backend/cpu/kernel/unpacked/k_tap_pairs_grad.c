@@ -8,187 +8,38 @@
  * A tile is a range of outputs x a range of inputs.  A chunk of its filters at a time is multiplied
  * for dx, then replaced by what the optimiser makes of its gradient while it is still in the cache;
  * meanwhile the next chunk and the optimiser's state are fetched.  Where outputs are cut, each
- * range leaves its dx in `shared`, to be added up in order.
- *
- * dy is laid out twice before, for the micro-kernel's rows to be images and to be outputs:
- *
- *   [out][panel of images][O][MR]      [out][block of MR outputs][images][MR] */
+ * range leaves its dx in `shared`, to be added up in order.  dy has been laid out before
+ * (k_tap_pairs_dy.c). */
 #include <math.h>
 
-#include "backend/cpu/kernel/common/transpose_tile.h"
 #include "backend/cpu/kernel/gemm/wgrad_sum.h"
-#include "backend/cpu/kernel/unpacked/tap_pairs.h"
+#include "backend/cpu/kernel/unpacked/tap_pairs_grad.h"
 
-#define WANTED       8          /* tiles to aim at */
-#define SMALL        (64 << 10) /* floats of a filter of which half as many have enough to do */
-#define DX_FLOATS    (64 << 10) /* of a tile: 256 KiB */
-#define CHUNK        (32 << 10) /* floats of taps that meet pixels at a time: 128 KiB */
-#define CHUNK_MAX    4          /* blocks of outputs in it */
-#define INPUTS       512        /* of a tile, at most */
-#define INPUTS_FEW   64         /* of filters with several taps, all of which meet pixels */
-#define CHUNK_FOLD   2          /* of folded filters; both as measured */
-#define TURN         (4 * MR)   /* outputs of a tile of laying out */
 #define X_STEP(wide) ((wide) + LINE) /* pixels do not share cache sets */
 
-struct plan {
-    struct tap_pairs s;
-    int64_t panels, rows;        /* of images, and of them in a panel */
-    int64_t wide, c_tiles;       /* inputs of a tile */
-    int64_t blocks, per, splits; /* of MR outputs; of them in a chunk; tiles along them */
-    int64_t y_size;              /* floats of dy laid out with images as rows; the other way */
-    int64_t t_size;
-};
-
-static void init(struct plan *p, const struct ew_conv_shape *sh)
-{
-    struct tap_pairs *s = &p->s;
-    EW_K(tap_pairs_init)(s, sh);
-    EW_K(tap_pairs_fold)(s, sh);
-    p->panels = div_up(s->batch, MR);
-    p->rows = div_up(s->batch, p->panels);
-    const int64_t most = min_i64(s->taps > 1 && s->used == s->taps ? INPUTS_FEW : INPUTS,
-                                 max_i64(DX_FLOATS / (s->ins * s->batch) / NR, 1) * NR);
-    p->c_tiles = div_up(s->cin, most);
-    p->wide = div_up(div_up(s->cin, p->c_tiles), NR) * NR;
-    p->c_tiles = div_up(s->cin, p->wide);
-    p->blocks = div_up(s->cout, MR);
-    const int64_t wanted = s->cout * s->taps * s->cin < SMALL ? WANTED / 2 : WANTED;
-    p->splits = min_i64(max_i64(wanted / p->c_tiles, 1), p->blocks);
-    p->per = min_i64(max_i64(CHUNK / (max_i64(s->used, 1) * p->wide * MR), 1),
-                     s->folded ? CHUNK_FOLD : CHUNK_MAX);
-    p->y_size = s->outs * p->panels * s->cout * MR;
-    p->t_size = s->outs * p->blocks * s->batch * MR;
-}
-
-static int64_t dx_size(const struct plan *p)
+static int64_t dx_size(const struct tap_pairs_plan *p)
 {
     return pixels_of(&p->s, p->s.ins) * p->s.batch * p->s.cin;
 }
 
 size_t EW_K(tap_pairs_grad_shared)(const struct ew_conv_shape *s)
 {
-    struct plan p;
-    init(&p, s);
+    struct tap_pairs_plan p;
+    tap_pairs_plan_init(&p, s);
     const int64_t sums = p.splits > 1 ? p.splits * dx_size(&p) : 0;
     return (size_t)(p.y_size + p.t_size + sums);
 }
 
-/* ---- dy, twice ---- */
-
-static int64_t images_at(const struct plan *p, int64_t out, int64_t panel, int64_t o)
-{
-    return ((out * p->panels + panel) * p->s.cout + o) * MR;
-}
-
-static int64_t outputs_at(const struct plan *p, int64_t out, int64_t block)
-{
-    return p->y_size + (out * p->blocks + block) * p->s.batch * MR;
-}
-
-int64_t EW_K(tap_pairs_grad_transpose_tiles)(const struct ew_conv_shape *s)
-{
-    struct plan p;
-    init(&p, s);
-    return (p.s.folded ? 1 : p.s.outs) * div_up(p.s.cout, TURN);
-}
-
-/* Images [n, n + count) of a panel, count at most LANES, the first of them row r of it. */
-static void transpose_images(const struct plan *p, const struct ew_unpacked_grads *g, int64_t out,
-                             int64_t first, int64_t n, int64_t count)
-{
-    const int64_t step = p->s.outs * p->s.cout, last = min_i64(first + TURN, p->s.cout);
-    const int64_t r = n % p->rows;
-    for (int64_t o = first; o < last; o += LANES) {
-        vec v[LANES];
-        transpose_load(g->filter.dy + n * step + out * p->s.cout + o, step, count, last - o, v);
-        float *to = g->shared + images_at(p, out, n / p->rows, o) + r;
-        for (int64_t j = 0; j < min_i64(LANES, last - o); j++)
-            store_n(to + j * MR, v[j], min_i64(MR - r, LANES));
-    }
-}
-
-static void transpose_outputs(const struct plan *p, const struct ew_unpacked_grads *g, int64_t out,
-                              int64_t block)
-{
-    const int64_t o = block * MR, width = min_i64(MR, p->s.cout - o);
-    for (int64_t n = 0; n < p->s.batch; n++) {
-        const float *from = g->filter.dy + (n * p->s.outs + out) * p->s.cout + o;
-        float *to = g->shared + outputs_at(p, out, block) + n * MR;
-        for (int64_t i = 0; i < width; i += LANES)
-            store_n(to + i, load_n(from + i, width - i), width - i);
-    }
-}
-
-/* The same of all positions. */
-static void fold_images(const struct plan *p, const struct ew_unpacked_grads *g, int64_t first,
-                        int64_t n, int64_t count)
-{
-    const int64_t cout = p->s.cout, last = min_i64(first + TURN, cout), r = n % p->rows;
-    for (int64_t o = first; o < last; o += LANES) {
-        vec v[SQUARE][LANES];
-        for (int64_t i = 0; i < SQUARE; i++)
-            transpose_load(g->filter.dy + (n * SQUARE + i) * cout + o, SQUARE * cout, count,
-                           last - o, v[i]);
-        for (int64_t j = 0; j < min_i64(LANES, last - o); j++) {
-            const vec pixels[SQUARE] = {v[0][j], v[1][j], v[2][j], v[3][j]};
-            vec out[FOLDED];
-            fold_pixels(pixels, out, true);
-            for (int64_t k = 0; k < FOLDED; k++)
-                store_n(g->shared + images_at(p, k, n / p->rows, o + j) + r, out[k],
-                        min_i64(MR - r, LANES));
-        }
-    }
-}
-
-static void fold_outputs(const struct plan *p, const struct ew_unpacked_grads *g, int64_t block)
-{
-    const int64_t cout = p->s.cout, width = min_i64(MR, cout - block * MR);
-    for (int64_t n = 0; n < p->s.batch; n++)
-        for (int64_t i = 0; i < width; i += LANES) {
-            const float *from = g->filter.dy + n * SQUARE * cout + block * MR + i;
-            vec pixels[SQUARE], out[FOLDED];
-            for (int64_t k = 0; k < SQUARE; k++)
-                pixels[k] = load_n(from + k * cout, width - i);
-            fold_pixels(pixels, out, true);
-            for (int64_t k = 0; k < FOLDED; k++)
-                store_n(g->shared + outputs_at(p, k, block) + n * MR + i, out[k], width - i);
-        }
-}
-
-void EW_K(tap_pairs_grad_transpose)(const struct ew_unpacked_grads *g, int64_t begin, int64_t end)
-{
-    struct plan p;
-    init(&p, &g->filter.shape);
-    const int64_t groups = div_up(p.s.cout, TURN);
-    for (int64_t i = begin; i < end; i++) {
-        const int64_t out = i / groups, first = i % groups * TURN;
-        for (int64_t n = 0, count; n < p.s.batch; n += count) {
-            count = min_i64(min_i64(LANES, p.rows - n % p.rows), p.s.batch - n);
-            if (p.s.folded)
-                fold_images(&p, g, first, n, count);
-            else
-                transpose_images(&p, g, out, first, n, count);
-        }
-        for (int64_t o = first; o < min_i64(first + TURN, p.s.cout); o += MR)
-            if (p.s.folded)
-                fold_outputs(&p, g, o / MR);
-            else
-                transpose_outputs(&p, g, out, o / MR);
-    }
-}
-
-/* ---- Tiles ---- */
-
 int64_t EW_K(tap_pairs_grad_tiles)(const struct ew_conv_shape *s)
 {
-    struct plan p;
-    init(&p, s);
+    struct tap_pairs_plan p;
+    tap_pairs_plan_init(&p, s);
     return p.c_tiles * p.splits;
 }
 
 /* Floats of a filter's tap in `edge`, where those of a last vector that is not whole lie, or NR of
  * folded ones. */
-static int64_t edge_step(const struct plan *p)
+static int64_t edge_step(const struct tap_pairs_plan *p)
 {
     return p->s.folded ? NR : PIECE;
 }
@@ -196,8 +47,8 @@ static int64_t edge_step(const struct plan *p)
 /* x and dx of the tile's inputs, sums of a block of filters (or zeros), and those. */
 size_t EW_K(tap_pairs_grad_scratch)(const struct ew_conv_shape *s)
 {
-    struct plan p;
-    init(&p, s);
+    struct tap_pairs_plan p;
+    tap_pairs_plan_init(&p, s);
     const int64_t rows = p.s.ins * p.s.batch;
     return (size_t)(rows * (X_STEP(p.wide) + p.wide) + (p.s.used * MR + 1) * p.wide +
                     p.per * MR * p.s.taps * edge_step(&p)) *
@@ -205,7 +56,7 @@ size_t EW_K(tap_pairs_grad_scratch)(const struct ew_conv_shape *s)
 }
 
 struct work {
-    const struct plan *p;
+    const struct tap_pairs_plan *p;
     const struct ew_unpacked_grads *g;
     int64_t c0, inputs;                /* of the tile */
     int64_t o, count;                  /* outputs of the chunk */
@@ -464,7 +315,7 @@ static const float *state_of(const struct ew_unpacked_grads *g)
 }
 
 /* Where a range of outputs begins. */
-static int64_t split_at(const struct plan *p, int64_t split)
+static int64_t split_at(const struct tap_pairs_plan *p, int64_t split)
 {
     return min_i64(p->blocks * split / p->splits * MR, p->s.cout);
 }
@@ -548,7 +399,7 @@ static void finish_data(const struct work *w, int64_t split)
 
 static void run_tile(struct work *w, int64_t tile)
 {
-    const struct plan *p = w->p;
+    const struct tap_pairs_plan *p = w->p;
     const int64_t split = tile / p->c_tiles;
     const int64_t last = split_at(p, split + 1);
     w->c0 = tile % p->c_tiles * p->wide;
@@ -577,8 +428,8 @@ static void run_tile(struct work *w, int64_t tile)
 void EW_K(tap_pairs_grad_run)(const struct ew_unpacked_grads *g, int64_t begin, int64_t end,
                               void *scratch)
 {
-    struct plan p;
-    init(&p, &g->filter.shape);
+    struct tap_pairs_plan p;
+    tap_pairs_plan_init(&p, &g->filter.shape);
     const int64_t rows = p.s.ins * p.s.batch;
     struct work w = {.p = &p, .g = g, .x = scratch};
     w.dx = w.x + rows * X_STEP(p.wide);
@@ -597,15 +448,15 @@ void EW_K(tap_pairs_grad_run)(const struct ew_unpacked_grads *g, int64_t begin, 
 
 int64_t EW_K(tap_pairs_grad_sum_tiles)(const struct ew_conv_shape *s)
 {
-    struct plan p;
-    init(&p, s);
+    struct tap_pairs_plan p;
+    tap_pairs_plan_init(&p, s);
     return p.splits > 1 ? div_up(dx_size(&p), FILTER_SUM) : 0;
 }
 
 void EW_K(tap_pairs_grad_sum)(const struct ew_unpacked_grads *g, int64_t begin, int64_t end)
 {
-    struct plan p;
-    init(&p, &g->filter.shape);
+    struct tap_pairs_plan p;
+    tap_pairs_plan_init(&p, &g->filter.shape);
     const int64_t size = dx_size(&p), at = begin * FILTER_SUM;
     const struct ew_conv_wgrad sum = {.dw = g->dx, .add = g->add_dx};
     filter_sum(&sum, g->shared + p.y_size + p.t_size + at, p.splits, size, at,

@@ -14,223 +14,16 @@
  * that of one frame.
  *
  * Of few image tiles U is much the largest: then a work tile makes all products of some outputs,
- * and their taps at once, while U is in L2 (`whole` below). */
+ * and their taps at once, while U is in L2 (`whole` in winograd_wgrad.h). */
 #include <math.h>
 
 #include "backend/cpu/kernel/common/formed.h"
-#include "backend/cpu/kernel/gemm/micro.h"
 #include "backend/cpu/kernel/gemm/wgrad_sum.h"
-#include "backend/cpu/kernel/winograd/winograd.h"
-
-#define PRODUCTS    (WINO_POINTS * WINO_POINTS)
-#define TILES       128        /* of a block, */
-#define TILES_FEW   256        /* where channels are so few that L2 holds more: */
-#define FEW         (384 * 36) /* of both sides, times products */
-#define TILES_WHOLE 32         /* of which U is made whole */
-#define GROUP       8          /* image tiles that are transformed together */
-#define O_SPLIT     16         /* blocks of MR outputs of one work tile */
-#define APART       (5 * LINE) /* between products, that their lines do not share cache sets */
-
-struct plan {
-    struct wino_form form;
-    int64_t products, taps;
-    int64_t cin;           /* of a cell */
-    int tap;               /* in time */
-    int64_t frame, images; /* the first output frame at which it sees one, and all images */
-    struct wino_grid grid;
-    int64_t blocks, block;            /* of image tiles, and their size */
-    bool whole;                       /* work tiles are blocks of outputs, with all products */
-    int64_t o_blocks, rows, o_splits; /* of outputs; of them in a block; work tiles along them */
-    int64_t u_row;                    /* channels in whole vectors */
-    int64_t v_row, v_size;            /* floats of an image tile in V, of a product */
-    int64_t y_block;                  /* of a block of outputs in Y, MR floats an image tile */
-    int64_t step;                     /* from product to product, of V and Y */
-    int64_t u_column;                 /* of NR channels of all outputs in U, or of a block's */
-    int64_t u_step;                   /* from product to product, of U */
-};
-
-/* The output frames [begin, end) at which a tap sees one. */
-struct span {
-    int64_t begin, end;
-};
-
-static struct span seen_by(const struct ew_conv_shape *s, int tap)
-{
-    const struct ew_conv_axis *t = &s->axis[0];
-    const int64_t before = max_i64(0, div_up(t->pad - tap, t->stride));
-    const int64_t last = t->in - 1 + t->pad - tap;
-    return (struct span){before, last < 0 ? 0 : min_i64(t->out, last / t->stride + 1)};
-}
-
-/* Of all taps. */
-static double form_cost(const struct ew_conv_shape *s, struct wino_form f)
-{
-    struct wino_grid g;
-    grid_init(&g, s, images_of(s), f.out);
-    const double products = points_of(f) * points_of(f), cout = s->cout, taps = time_taps(s);
-    const double cin = (double)frame_channels(s);
-    const double tiles = (double)g.tiles * EW_K(winograd_seen)(s);
-    /* A transform takes about seven operations a point; U is read and written for each block. */
-    return taps * products *
-           (tiles * (cin * cout * (1 + 2.0 / TILES) + 7 * (cin + cout * LANES / MR)) +
-            cin * cout * 6);
-}
-
-/* The tap that sees a frame at every output, from which the bias's gradient is made; -1: none, or
- * there is a tap that sees none at all. */
-static int bias_tap(const struct ew_conv_shape *s)
-{
-    int found = -1;
-    for (int tap = 0; tap < time_taps(s); tap++) {
-        const struct span seen = seen_by(s, tap);
-        if (seen.begin >= seen.end)
-            return -1;
-        if (seen.begin == 0 && seen.end == s->axis[0].out)
-            found = tap;
-    }
-    return found;
-}
-
-static struct wino_form form_of(const struct ew_conv_shape *s)
-{
-    return wino_pick(s, form_cost);
-}
-
-double EW_K(winograd_wgrad_cycles)(const struct ew_conv_shape *s)
-{
-    return form_cost(s, form_of(s)) / A_CYCLE;
-}
-
-bool EW_K(winograd_wgrad_fits)(const struct ew_conv_shape *s)
-{
-    if (!EW_K(winograd_fits)(s) || 4 * frame_channels(s) < 3 * LANES || s->cout < MR ||
-        bias_tap(s) < 0)
-        return false;
-    const double taps = (double)time_taps(s) * s->axis[1].taps * s->axis[2].taps;
-    const double rows = (double)images_of(s) * s->axis[1].out * s->axis[2].out;
-    return form_cost(s, form_of(s)) < 0.9 * rows * taps * s->cin * s->cout;
-}
-
-/* Image tiles of a block, at most.  What takes so little time also finds V and Y outside of all
- * caches: they had better be small. */
-static int64_t block_of(const struct plan *p, const struct ew_conv_shape *s)
-{
-    if (p->products * (p->cin + s->cout) > FEW)
-        return TILES;
-    return p->grid.tiles > TILES_FEW ? TILES_FEW : TILES_FEW / 4;
-}
-
-static void init(struct plan *p, const struct ew_conv_shape *s, int tap)
-{
-    const struct span seen = seen_by(s, tap);
-    p->tap = tap;
-    p->frame = seen.begin;
-    p->images = (seen.end - seen.begin) * s->batch;
-    p->form = form_of(s);
-    p->products = points_of(p->form) * points_of(p->form);
-    p->taps = p->form.taps * p->form.taps;
-    p->cin = frame_channels(s);
-    grid_init(&p->grid, s, p->images, p->form.out);
-    p->blocks = div_up(p->grid.tiles, block_of(p, s));
-    p->block = p->blocks ? div_up(p->grid.tiles, p->blocks) : 0;
-    p->whole = p->blocks == 1 && p->block <= TILES_WHOLE && !has_cells(s);
-    p->o_blocks = div_up(s->cout, MR);
-    p->rows = div_up(s->cout, max_i64(p->o_blocks, 1));
-    p->o_splits = div_up(p->o_blocks, O_SPLIT);
-    p->u_row = div_up(p->cin, LANES) * LANES;
-    p->v_row = (div_up(p->u_row, LINE) | 1) * LINE; /* odd: rows do not share cache sets */
-    p->v_size = p->block * p->v_row;
-    p->y_block = p->block * MR;
-    p->step = p->v_size + p->o_blocks * p->y_block + APART;
-    p->u_column = (p->whole ? p->rows : s->cout) * NR;
-    p->u_step = div_up(p->u_row, NR) * p->u_column + APART;
-}
-
-/* V, Y and U unless threads have their own. */
-static int64_t shared_size(const struct plan *p)
-{
-    return p->products * (p->step + (p->whole ? 0 : p->u_step));
-}
-
-/* And before them, kept from tap to tap, sums of the bias. */
-static int64_t bias_size(const struct ew_conv_shape *s)
-{
-    return div_up(s->cout, LINE) * LINE;
-}
-
-size_t EW_K(winograd_wgrad_shared)(const struct ew_conv_shape *s)
-{
-    int64_t most = 0;
-    for (int tap = 0; tap < time_taps(s); tap++) {
-        struct plan p;
-        init(&p, s, tap);
-        most = max_i64(most, shared_size(&p));
-    }
-    return (size_t)(bias_size(s) + most);
-}
-
-/* Zeros in place of pixels outside of the image, or the filter of one output. */
-static int64_t zeros_size(const struct plan *p, const struct ew_conv_shape *s)
-{
-    return max_i64(max_i64(p->cin, s->cout), p->taps * p->cin) + LANES;
-}
-
-/* And the cells of one image tile, or what they hold of that filter; or U. */
-size_t EW_K(winograd_wgrad_scratch)(const struct ew_conv_shape *s)
-{
-    int64_t most = 0;
-    for (int tap = 0; tap < time_taps(s); tap++) {
-        struct plan p;
-        init(&p, s, tap);
-        const int64_t cells = has_cells(s) ? p.products * p.cin : 0;
-        const int64_t u = p.whole ? p.products * p.u_step : 0;
-        most = max_i64(most, zeros_size(&p, s) + cells + u);
-    }
-    return (size_t)most * sizeof(float);
-}
-
-/* Each block is transformed and multiplied; then come the taps, unless they are made at once. */
-static int64_t phases_of(const struct plan *p)
-{
-    return 2 * p->blocks + !p->whole;
-}
-
-/* Plans the tap in time of a phase, and returns which of its phases that is. */
-static int64_t init_phase(struct plan *p, const struct ew_conv_shape *s, int64_t phase)
-{
-    init(p, s, 0);
-    for (int tap = 1; tap < time_taps(s) && phase >= phases_of(p); tap++) {
-        phase -= phases_of(p);
-        init(p, s, tap);
-    }
-    return phase;
-}
-
-int64_t EW_K(winograd_wgrad_phases)(const struct ew_conv_shape *s)
-{
-    int64_t phases = 0;
-    for (int tap = 0; tap < time_taps(s); tap++) {
-        struct plan p;
-        init(&p, s, tap);
-        phases += phases_of(&p);
-    }
-    return phases;
-}
-
-int64_t EW_K(winograd_wgrad_tiles)(const struct ew_conv_shape *s, int64_t phase)
-{
-    struct plan p;
-    phase = init_phase(&p, s, phase);
-    if (phase == 2 * p.blocks)
-        return s->cout;
-    if (phase % 2)
-        return p.whole ? p.o_blocks : p.products * p.o_splits;
-    return div_up(min_i64(p.block, p.grid.tiles - phase / 2 * p.block), GROUP);
-}
+#include "backend/cpu/kernel/winograd/winograd_wgrad.h"
 
 struct job {
     const struct ew_conv_wgrad *f;
-    struct plan p;
+    struct wgrad_plan p;
     int64_t first, count; /* image tiles of the block */
     float *v, *y, *u, *bias, *zero, *cells;
     const float *pixel[PRODUCTS]; /* of one image tile */
@@ -407,7 +200,7 @@ static void add_bias(const struct job *j, int64_t begin, int64_t end, bool first
 /* Meanwhile the next product's operands and the next sums are fetched. */
 static void multiply(const struct job *j, int64_t index, bool first)
 {
-    const struct plan *p = &j->p;
+    const struct wgrad_plan *p = &j->p;
     const int64_t product = index / p->o_splits, split = index % p->o_splits;
     const int64_t begin = p->o_blocks * split / p->o_splits;
     const int64_t end = p->o_blocks * (split + 1) / p->o_splits;
@@ -462,7 +255,7 @@ static struct prefetch prefetch_of(const struct job *j, int64_t at, int64_t n, i
 /* All products of block b. */
 static void multiply_block(const struct job *j, int64_t b)
 {
-    const struct plan *p = &j->p;
+    const struct wgrad_plan *p = &j->p;
     const int64_t size = p->taps * p->cin, columns = div_up(p->u_row, NR);
     const struct prefetch prefetch =
         prefetch_of(j, b * p->rows * size, rows_of(j, b) * size, p->products * columns);
@@ -623,7 +416,7 @@ void EW_K(winograd_wgrad_run)(const struct ew_conv_wgrad *f, int64_t phase, int6
 {
     struct job j = {
         .f = f, .bias = f->partial, .v = f->partial + bias_size(&f->shape), .zero = scratch};
-    phase = init_phase(&j.p, &f->shape, phase);
+    phase = wgrad_phase_init(&j.p, &f->shape, phase);
     j.y = j.v + j.p.v_size;
     j.cells = j.zero + zeros_size(&j.p, &f->shape);
     j.u = j.p.whole ? j.cells : j.v + j.p.products * j.p.step;
