@@ -254,7 +254,7 @@ const edgewise = (() => {
 
   // Long names in a legend: their beginning, what tells them apart, their end.
   function shortener(names) {
-    const most = 34, long = names.filter((n) => n.length > most);
+    const most = 42, long = names.filter((n) => n.length > most);
     let a = 0, b = 0;
     const [first = ''] = long;
     const several = long.length > 1; // one long name has nothing in common with others
@@ -271,7 +271,7 @@ const edgewise = (() => {
   function legendLines(names, width) {
     let lines = 1, x = 0;
     for (const name of names) {
-      const w = 36 + Math.min(6.6 * name.length, 260, width / 2);
+      const w = 36 + Math.min(6.6 * name.length, 290, width / 2);
       if (x > 0 && x + w > width) { lines++; x = 0; }
       x += w;
     }
@@ -290,7 +290,7 @@ const edgewise = (() => {
       grid: {left: 8, right: f.right ? 8 : 16, top: 46, bottom: legend ? 38 + 18 * (lines || 1) : 30, containLabel: true},
       xAxis: xAxis(f, c, width - 90), yAxis: yAxes(f, c, narrow),
       legend: {show: legend, type: lines ? 'plain' : 'scroll', bottom: 0, left: 'center', data: names, itemWidth: 16, itemHeight: 10,
-        textStyle: {color: c.ink, fontSize: 12, width: Math.min(260, width / 2), overflow: 'truncate'},
+        textStyle: {color: c.ink, fontSize: 12, width: Math.min(290, width / 2), overflow: 'truncate'},
         formatter: brief,
         tooltip: {show: true, formatter: (d) => tip(d.name, [])}, pageTextStyle: {color: c.soft}},
       toolbox: {right: 0, top: 2, padding: 0, itemSize: 12, iconStyle: {borderColor: c.soft},

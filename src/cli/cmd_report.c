@@ -66,6 +66,7 @@ struct report {
     struct ew_results results;
     struct ew_figures figures;
     struct ew_grid compared; /* of a comparison; else no cells */
+    const char *sides[2];    /* that it compares */
     const char *title;
     const char *best;   /* of each network within the limits, a line each; NULL: not asked for */
     const char *carbon; /* of each network, likewise */
@@ -223,7 +224,8 @@ static ew_err write_html(const struct report *r, FILE *out)
     const struct ew_page_opts page = {.title = r->title,
                                       .about = first ? about : NULL,
                                       .still = r->o->still,
-                                      .compared = r->compared.n ? &r->compared : NULL};
+                                      .compared = r->compared.n ? &r->compared : NULL,
+                                      .sides = {r->sides[0], r->sides[1]}};
     const ew_err e = ew_page_write(&r->results, &some, &page, out);
     free(some.v);
     return e;
@@ -383,6 +385,8 @@ static ew_err compare(struct ew_cmd_call *c, struct report *r)
     EW_TRY(find_carbon(r));
     EW_TRY(ew_compare_match(&r->results, side));
     EW_TRY(ew_compare_grid(&r->results, side, &r->compared));
+    r->sides[0] = side[0];
+    r->sides[1] = side[1];
     r->title = ew_arena_printf(&r->results.arena, "%s against %s", side[0], side[1]);
     EW_CHECK(r->title, EW_ERR_MEMORY, "no memory for the report");
     EW_TRY(ew_figures_init(ew_figures_compare, &r->results, NULL, &r->figures));

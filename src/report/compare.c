@@ -297,3 +297,101 @@ ew_err ew_compare_grid(const struct ew_results *r, const char *const side[2], st
     }
     return EW_OK;
 }
+
+/* ---- In words ---- */
+
+/* B by A of one measure over the jobs that both have it of. */
+struct ratios {
+    int jobs, repeated; /* repeated: more than one run on either side */
+    double mean;        /* geometric */
+    double least, most;
+    const char *least_job, *most_job;
+};
+
+static bool is_first_of_job(const struct ew_results *r, int i)
+{
+    for (int j = 0; j < i; j++)
+        if (same_job(&r->runs[i], &r->runs[j]))
+            return false;
+    return true;
+}
+
+static ew_err divide(const struct ew_results *r, const char *const side[2], const struct measure *m,
+                     struct ratios *out)
+{
+    struct ew_arena a;
+    struct ew_stat s[2];
+    double sum = 0;
+    ew_err e = EW_OK;
+    ew_arena_init(&a);
+    *out = (struct ratios){.least = HUGE_VAL};
+    for (int i = 0; e == EW_OK && i < r->n_runs; i++) {
+        if (!is_first_of_job(r, i))
+            continue;
+        for (int k = 0; e == EW_OK && k < 2; k++)
+            e = collect(r, &r->runs[i], side[k], m, &a, &s[k]);
+        if (e != EW_OK || !(s[0].mean > 0) || !(s[1].mean > 0))
+            continue;
+        const double ratio = s[1].mean / s[0].mean;
+        sum += log(ratio);
+        out->jobs++;
+        out->repeated += s[0].n > 1 && s[1].n > 1;
+        if (ratio < out->least) {
+            out->least = ratio;
+            out->least_job = r->runs[i].run.label;
+        }
+        if (ratio > out->most) {
+            out->most = ratio;
+            out->most_job = r->runs[i].run.label;
+        }
+    }
+    out->mean = exp(sum / fmax(out->jobs, 1));
+    ew_arena_fini(&a);
+    return e;
+}
+
+static void say_ratios(const char *what, const char *const side[2], const struct ratios *x,
+                       char *out)
+{
+    const int n = snprintf(out, EW_FINDING_CHARS, "%s: %.40s has %.3g times that of %.40s", what,
+                           side[1], x->mean, side[0]);
+    if (x->jobs == 1)
+        snprintf(out + n, EW_FINDING_CHARS - (size_t)n, " (%.60s).", x->least_job);
+    else
+        snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
+                 ", the geometric mean of %d jobs; from %.3g (%.50s) to %.3g (%.50s).", x->jobs,
+                 x->least, x->least_job, x->most, x->most_job);
+}
+
+int ew_compare_findings(const struct ew_results *r, const char *const side[2],
+                        char text[EW_FINDINGS][EW_FINDING_CHARS])
+{
+    static const struct {
+        const char *name, *what;
+        bool epochs;
+    } measures[] = {{"wall_s", "Time of an epoch", true},
+                    {"median_ms", "Latency", false},
+                    {"energy_j", "Energy of an epoch", true}};
+    int n = 1, jobs = 0, repeated = 0;
+    for (int i = 0; i < r->n_runs; i++)
+        jobs += is_first_of_job(r, i);
+    snprintf(text[0], EW_FINDING_CHARS, "%d %s done on both sides, in %d runs.", jobs,
+             jobs == 1 ? "job was" : "jobs were", r->n_runs);
+    for (size_t i = 0; i < EW_COUNT(measures); i++) {
+        const struct ew_field *f =
+            measures[i].epochs
+                ? ew_field_find(ew_record_kind(EW_RECORD_EPOCH)->fields, measures[i].name)
+                : NULL;
+        const struct measure m = {.name = measures[i].name, .field = f};
+        struct ratios x;
+        if (divide(r, side, &m, &x) != EW_OK || !x.jobs)
+            continue;
+        say_ratios(measures[i].what, side, &x, text[n++]);
+        repeated += x.repeated;
+    }
+    if (!repeated)
+        snprintf(text[n++], EW_FINDING_CHARS,
+                 "No job was run twice on both sides, so that what is noise cannot be told: study "
+                 "--repeat 3 repeats them.");
+    return n;
+}

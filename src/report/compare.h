@@ -4,6 +4,7 @@
 #define EW_REPORT_COMPARE_H
 
 #include "report/figure_grid.h"
+#include "report/findings.h"
 
 /* Sets the side of each run that `side[0]` or `side[1]` means: "property=value", or the value of
  * board, unit, profile, version, power mode or study, or the beginning of a run's uid.  Fails where
@@ -17,5 +18,10 @@ ew_err ew_compare_match(struct ew_results *r, const char *const side[2]);
 /* One row for each job and measure: both means, their ratio, and whether that is beyond what
  * repetitions vary by (Welch's test, 95 %). */
 ew_err ew_compare_grid(const struct ew_results *r, const char *const side[2], struct ew_grid *g);
+
+/* The same in a few sentences: how many times as much one side has of time and energy as the other.
+ * Fills text[]; returns how many there are. */
+int ew_compare_findings(const struct ew_results *r, const char *const side[2],
+                        char text[EW_FINDINGS][EW_FINDING_CHARS]);
 
 #endif

@@ -92,11 +92,11 @@ static ew_err group_head(const struct ew_figure *f, bool exact, struct ew_grid *
         EW_TRY(heading(g, true, a->label, a->unit, ""));
         if (exact)
             EW_TRY(heading(g, true, a->label, a->unit, " sd"));
-        if (spreads(f) || exact) {
-            EW_TRY(heading(g, true, exact ? a->label : "lowest", a->unit, exact ? " lowest" : ""));
-            EW_TRY(heading(g, true, exact ? a->label : "median", a->unit, exact ? " median" : ""));
-            EW_TRY(
-                heading(g, true, exact ? a->label : "highest", a->unit, exact ? " highest" : ""));
+        if (spreads(f) || exact) { /* for people the unit stands once */
+            const char *unit = exact ? a->unit : "";
+            EW_TRY(heading(g, true, exact ? a->label : "lowest", unit, exact ? " lowest" : ""));
+            EW_TRY(heading(g, true, exact ? a->label : "median", unit, exact ? " median" : ""));
+            EW_TRY(heading(g, true, exact ? a->label : "highest", unit, exact ? " highest" : ""));
         }
         if (spreads(f) || exact)
             EW_TRY(heading(g, true, exact ? a->label : "values", "", exact ? " values" : ""));

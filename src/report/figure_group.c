@@ -194,6 +194,7 @@ static ew_err group_facet(struct ew_figures *out, const struct ew_figure_desc *d
     EW_TRY(ew_figure_publish(&out->arena, f, l, r));
     if (d->ratios[0].top)
         EW_TRY(ew_figure_ratios(&out->arena, f));
+    ew_figure_name_here(f);
     EW_TRY(ew_figure_series(out, f));
     if (!f->n_series && !f->missing) {
         f->missing = d->kind == EW_FIGURE_POINTS

@@ -187,10 +187,22 @@ ew_err ew_figure_publish(struct ew_arena *a, struct ew_figure *f, const struct e
         }
     }
     qsort(f->groups + own, (size_t)(f->n_groups - own), sizeof(*f->groups), by_setting);
-    for (int i = 0; f->n_groups > own && i < own; i++)
+    return EW_OK;
+}
+
+bool ew_group_is_drawn(const struct ew_figure *f, const struct ew_group *g)
+{
+    return f->desc->kind != EW_FIGURE_POINTS || (isfinite(g->y[0].mean) && isfinite(g->y[1].mean));
+}
+
+void ew_figure_name_here(struct ew_figure *f)
+{
+    bool beside = false;
+    for (int i = 0; i < f->n_groups; i++)
+        beside |= f->groups[i].published && ew_group_is_drawn(f, &f->groups[i]);
+    for (int i = 0; beside && i < f->n_groups; i++)
         if (!*f->groups[i].machine)
             f->groups[i].machine = "here";
-    return EW_OK;
 }
 
 /* ---- Ratios ---- */

@@ -29,9 +29,15 @@ static const char *remark(const struct ew_group *g)
 /* Else the caption says once what the values are. */
 static bool has_mixed_quality(const struct ew_figure *f)
 {
-    for (int i = 1; i < f->n_groups; i++)
-        if (f->groups[i].quality != f->groups[0].quality)
+    const struct ew_group *first = NULL;
+    for (int i = 0; i < f->n_groups; i++) {
+        const struct ew_group *g = &f->groups[i];
+        if (!ew_group_is_drawn(f, g))
+            continue;
+        if (first && first->quality != g->quality)
             return true;
+        first = g;
+    }
     return false;
 }
 

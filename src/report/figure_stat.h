@@ -30,6 +30,10 @@ ew_err ew_figure_publish(struct ew_arena *a, struct ew_figure *f, const struct e
                          const struct ew_results *r);
 /* Puts the ratios of series, as the description names them, in place of the groups. */
 ew_err ew_figure_ratios(struct ew_arena *a, struct ew_figure *f);
+/* A dot needs both its measures. */
+bool ew_group_is_drawn(const struct ew_figure *f, const struct ew_group *g);
+/* Our own groups are called "here" where published ones are drawn beside them. */
+void ew_figure_name_here(struct ew_figure *f);
 /* Adds the published lines that the description names. */
 ew_err ew_figure_published_lines(struct ew_arena *a, struct ew_figure *f,
                                  const struct ew_results *r);

@@ -105,7 +105,10 @@ static void say_what(const struct ew_results *r, int done, char *out)
     else if (made)
         n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
                       ", %d of them simulated, modelled or emulated", made);
-    if (noisy)
+    if (noisy == done)
+        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
+                      "; the machine was never quiet, so that all times are upper bounds");
+    else if (noisy)
         n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
                       "; in %d the machine was not quiet, so that their times are "
                       "upper bounds",

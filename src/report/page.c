@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "data/blob.h"
+#include "report/compare.h"
 #include "report/figure_grid.h"
 #include "report/figure_json.h"
 #include "report/figure_svg.h"
@@ -274,10 +275,10 @@ static void count_runs(const struct ew_results *r, FILE *out)
 }
 
 /* What the data answers, before any picture. */
-static void answers(const struct ew_results *r, FILE *out)
+static void answers(const struct ew_results *r, const struct ew_page_opts *o, FILE *out)
 {
     char text[EW_FINDINGS][EW_FINDING_CHARS];
-    const int n = ew_findings(r, text);
+    const int n = o->compared ? ew_compare_findings(r, o->sides, text) : ew_findings(r, text);
     if (n == 0)
         return;
     fputs("<ul class=\"answers\">", out);
@@ -409,7 +410,7 @@ static ew_err write_page(const struct ew_results *r, const struct ew_figures *f,
     }
     if (r->n_runs || !f->n)
         count_runs(r, out);
-    answers(r, out);
+    answers(r, o, out);
     contents(r, f, o, out);
     fputs("</header><main>", out);
     own_tables(o, false, out);

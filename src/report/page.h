@@ -19,6 +19,7 @@ struct ew_page_opts {
     const char *about;                  /* NULL: none */
     bool still;                         /* no script: pictures do not move */
     const struct ew_grid *compared;     /* a table after the figures; NULL: none */
+    const char *sides[2];               /* that it compares */
     const struct ew_page_table *tables; /* those without rows are left out */
     int n_tables;
 };

@@ -235,6 +235,11 @@ static void published_stand_beside(void)
         EW_EXPECT_INT(f->series[2].n_points, 2); /* we have no VGG */
         EW_EXPECT_STR(f->cite, "A Study of Boards, 2024, Table 1");
     }
+    f = find("speedup");
+    if (f && EW_EXPECT(f->n_groups > 1)) /* in order of their networks */
+        for (int i = 1; i < f->n_groups; i++)
+            EW_EXPECT(!f->groups[i].published || !f->groups[i - 1].published ||
+                      strcmp(f->groups[i - 1].x, f->groups[i].x) < 0);
     f = find("workers-stall-lenet5");
     if (f && EW_EXPECT_INT(f->n_series, 2)) {
         EW_EXPECT_INT(f->series[1].n_points, 2); /* the first epoch's is not of these */

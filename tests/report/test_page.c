@@ -224,6 +224,10 @@ static void sides_are_compared(void)
     EW_EXPECT_STR(g.cells[2 * g.cols + 4], "1.000");
     EW_EXPECT_STR(g.cells[2 * g.cols + 5], "unclear: one run");
     ew_grid_fini(&g);
+    char said[EW_FINDINGS][EW_FINDING_CHARS];
+    EW_EXPECT(ew_compare_findings(&r, side, said) >= 2);
+    EW_EXPECT_STR(said[0], "30 jobs were done on both sides, in 60 runs.");
+    EW_EXPECT_HAS(said[1], "Time of an epoch: power_mode=slow has 1.1 times that of MAXN");
     EW_EXPECT_ERR(ew_compare_choose(&r, (const char *const[]){"x", "y"}), EW_ERR_NOT_FOUND,
                   "x: no run is of it");
     ew_results_fini(&r);
