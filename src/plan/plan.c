@@ -276,7 +276,6 @@ static ew_err compile(struct ew_plan *p, struct ew_graph *g)
     EW_TRY(ew_plan_add_rounding(p, EW_TASK_RESTORE));
     EW_TRY(ew_plan_make_buffers(p));
     EW_TRY(ew_plan_keep_rounded(p));
-    ew_plan_drop_views(p);
     ew_plan_mark_stops(p);
     ew_plan_place_weights(p);
     EW_TRY(ew_plan_make_host_steps(p));

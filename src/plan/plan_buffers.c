@@ -110,6 +110,33 @@ static ew_err make_gradient_buffers(struct ew_plan *p, const struct ew_step *s, 
     return EW_OK;
 }
 
+static ew_err make_value_buffers(struct ew_plan *p, const struct ew_step *s, int step)
+{
+    const struct ew_node *n = &p->g->nodes[s->node];
+    share_buffer(p, s, step);
+    share_residual(p, s, step);
+    if (s->call.out_step) {
+        const int v = n->out[0], whole = p->g->nodes[p->joined[v]].out[0];
+        EW_TRY(place_part(p, v, &p->values[v], &p->values[whole]));
+    }
+    for (int i = 0; i < s->call.n_out; i++)
+        if (s->call.out[i])
+            EW_TRY(ew_plan_own_buffer(p, slot_of(s->call.out[i])));
+    return ew_plan_own_buffer(p, &p->aux[s->node]);
+}
+
+/* A view that shares its input's buffer has nothing left to do, and neither has a concatenation of
+ * what lies there already. */
+static bool is_view(const struct ew_plan *p, const struct ew_step *s)
+{
+    const struct ew_node *n = s->node >= 0 ? &p->g->nodes[s->node] : NULL;
+    if (n && s->phase == EW_PHASE_FORWARD && (n->op->flags & EW_OP_VIEW)) {
+        const int in = slot_of(s->call.in[0])->buffer;
+        return in >= 0 && in == slot_of(s->call.out[0])->buffer;
+    }
+    return n && n->n_in > 0 && n->in[0] >= 0 && p->joined[n->in[0]] == s->node;
+}
+
 /* In step order, so that a shared buffer's lifetime is complete when the next sharer asks. */
 ew_err ew_plan_make_buffers(struct ew_plan *p)
 {
@@ -124,39 +151,13 @@ ew_err ew_plan_make_buffers(struct ew_plan *p)
     for (int i = 0; i < g->n_outputs; i++)
         ew_plan_touch(&p->values[g->outputs[i]], end);
     for (int k = 0; k < p->n_steps; k++) {
-        const struct ew_step *s = &p->steps[k];
+        struct ew_step *s = &p->steps[k];
+        if (s->phase == EW_PHASE_FORWARD)
+            EW_TRY(make_value_buffers(p, s, k));
         if (s->phase == EW_PHASE_BACKWARD)
             EW_TRY(make_gradient_buffers(p, s, k));
-        if (s->node < 0 || s->phase != EW_PHASE_FORWARD)
-            continue;
-        share_buffer(p, s, k);
-        share_residual(p, s, k);
-        if (s->call.out_step) {
-            const int v = g->nodes[s->node].out[0], whole = g->nodes[p->joined[v]].out[0];
-            EW_TRY(place_part(p, v, &p->values[v], &p->values[whole]));
-        }
-        for (int i = 0; i < s->call.n_out; i++)
-            if (s->call.out[i])
-                EW_TRY(ew_plan_own_buffer(p, slot_of(s->call.out[i])));
-        EW_TRY(ew_plan_own_buffer(p, &p->aux[s->node]));
-    }
-    return EW_OK;
-}
-
-void ew_plan_drop_views(struct ew_plan *p)
-{
-    for (int k = 0; k < p->n_steps; k++) {
-        struct ew_step *s = &p->steps[k];
-        const bool forward = s->phase == EW_PHASE_FORWARD;
-        if (s->node < 0 || (!forward && s->phase != EW_PHASE_BACKWARD))
-            continue;
-        const struct ew_node *n = &p->g->nodes[s->node];
-        bool view = n->n_in > 0 && n->in[0] >= 0 && p->joined[n->in[0]] == s->node;
-        if (forward && (n->op->flags & EW_OP_VIEW)) {
-            const int in = slot_of(s->call.in[0])->buffer, out = slot_of(s->call.out[0])->buffer;
-            view = in >= 0 && in == out;
-        }
-        if (view)
+        if (is_view(p, s))
             s->kernel = (struct ew_kernel){.name = "view"};
     }
+    return EW_OK;
 }

@@ -107,11 +107,6 @@ static int next_taken(const struct ew_plan *p, int i, enum ew_phase phase)
     return i;
 }
 
-static int first_taken(const struct ew_plan *p, int node, enum ew_phase phase)
-{
-    return next_taken(p, p->member_of[node], phase);
-}
-
 /* ---- Calls of other nodes ---- */
 
 static ew_err play(struct ew_plan *p, const struct ew_group_step *s, int depth, struct ew_call *c);
@@ -119,7 +114,8 @@ static ew_err play(struct ew_plan *p, const struct ew_group_step *s, int depth, 
 static ew_err play_taken(struct ew_plan *p, int node, enum ew_phase phase, int depth,
                          struct ew_call *c)
 {
-    for (int i = first_taken(p, node, phase); i >= 0; i = next_taken(p, p->members[i].next, phase))
+    int i = next_taken(p, p->member_of[node], phase);
+    for (; i >= 0; i = next_taken(p, p->members[i].next, phase))
         if (!c->recompute || p->groups.groups[p->members[i].group].decided)
             EW_TRY(play(p, step_of(p, &p->members[i]), depth, c));
     return EW_OK;
@@ -190,8 +186,8 @@ ew_err ew_plan_share_buffer(struct ew_plan *p)
 {
     const int step = p->n_steps - 1;
     struct ew_step *s = &p->steps[step];
-    for (int i = first_taken(p, s->node, s->phase); i >= 0;
-         i = next_taken(p, p->members[i].next, s->phase)) {
+    int i = next_taken(p, p->member_of[s->node], s->phase);
+    for (; i >= 0; i = next_taken(p, p->members[i].next, s->phase)) {
         int *shared = &p->shared[p->members[i].group];
         const size_t bytes = p->groups.groups[p->members[i].group].shared;
         if (bytes == 0)

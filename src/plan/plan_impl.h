@@ -273,11 +273,8 @@ static inline bool ew_plan_has_data(const struct ew_plan *p, int value)
 
 /* Memory of a slot's own, where it has none. */
 ew_err ew_plan_own_buffer(struct ew_plan *p, struct ew_slot *s);
-/* Buffers of all values and gradients, when all steps are there. */
+/* Buffers of all values and gradients, when all steps are there; views then have nothing to do. */
 ew_err ew_plan_make_buffers(struct ew_plan *p);
-/* A view that shares its input's buffer has nothing left to do, and neither has a concatenation of
- * what lies there already. */
-void ew_plan_drop_views(struct ew_plan *p);
 /* plan_bind.c: takes the memory, and has the device turn places into addresses. */
 ew_err ew_plan_bind_memory(struct ew_plan *p);
 
