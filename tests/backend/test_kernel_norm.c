@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batch norm, LRN and pooling of every instruction set against plain C in double. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernel_test.h"
@@ -302,6 +305,53 @@ static void pool_case(const struct ew_kernels *k, struct ew_pooling p)
     free(r.inside);
 }
 
+struct nan_ref {
+    const float *x;
+    bool *seen; /* by output */
+};
+
+static void nan_pair(const struct ew_conv_shape *s, struct ref_pair at, void *ctx)
+{
+    const struct nan_ref *r = ctx;
+    for (int64_t c = 0; c < s->cin; c++)
+        r->seen[at.y * s->cin + c] |= isnan(r->x[at.x * s->cin + c]) != 0;
+}
+
+static void expect_nan(const float *y, const bool *seen, int64_t n, const char *what)
+{
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < n; i++)
+        wrong += (isnan(y[i]) != 0) != seen[i];
+    if (!EW_EXPECT_INT(wrong, 0))
+        printf("  %s of %lld outputs\n", what, (long long)n);
+}
+
+/* The maximum of a window with a NaN is NaN, whichever tap it is. */
+static void pool_nan(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    const int64_t n_x = ref_conv_in_count(s), n_y = ref_conv_out_count(s);
+    float *x = test_array(n_x, 1);
+    for (int64_t i = 0; i < n_x; i += 29)
+        x[i] = NAN;
+    struct ew_pooling p = {.shape = *s,
+                           .max = true,
+                           .x = x,
+                           .y = test_array(n_y, 5),
+                           .index = ew_guard_end((size_t)n_y, 1)};
+    struct nan_ref r = {.x = x, .seen = calloc((size_t)n_y + 1, sizeof(*r.seen))};
+    ref_conv_walk(s, nan_pair, &r);
+    for (int64_t t = k->pool_tiles(s) - 1; t >= 0; t--)
+        k->pool_run(&p, t, t + 1);
+    expect_nan(p.y, r.seen, n_y, "pool");
+    for (int64_t t = k->pool_tiles(s) - 1; t >= 0; t--)
+        k->max_pool_run(&p, t, t + 1);
+    expect_nan(p.y, r.seen, n_y, "max pool");
+    ew_guard_free(x);
+    ew_guard_free(p.y);
+    ew_guard_free(p.index);
+    free(r.seen);
+}
+
 static void pool(const struct ew_kernels *k)
 {
     /* clang-format off */
@@ -318,12 +368,14 @@ static void pool(const struct ew_kernels *k)
     };
 #undef A1
     /* clang-format on */
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        pool_nan(k, &shapes[i]);
         for (int kind = 0; kind < 4; kind++)
             pool_case(k, (struct ew_pooling){.shape = shapes[i],
                                              .max = kind == 0 || kind == 3,
                                              .count_pads = kind == 1,
                                              .add = kind > 1});
+    }
 }
 
 int main(int argc, char **argv)

@@ -3,7 +3,7 @@
 #ifndef EW_BACKEND_CPU_KERNEL_POOL_ARGMAX_H
 #define EW_BACKEND_CPU_KERNEL_POOL_ARGMAX_H
 
-#include "backend/cpu/kernel/common/vec.h"
+#include "backend/cpu/kernel/pool/larger.h"
 
 /* Bytes to lanes and back, LANES of them; compilers do it one by one. */
 #if defined(EW_ISA_IS_avx512)
@@ -140,7 +140,7 @@ struct best {
 INLINE void take_larger(struct best *b, vec next, int32_t tap)
 {
     b->tap = choose(is_less(b->v, next), tap, b->tap);
-    b->v = vmax(b->v, next);
+    b->v = larger(b->v, next);
 }
 
 /* A ReLU after it: `cut` is the place of what has no gradient. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Max and average pooling, and the average's gradient; the maximum's is k_max_pool.c's.  Lanes are
  * channels. */
+#include "backend/cpu/kernel/pool/larger.h"
 #include "backend/cpu/kernel/pool/pool_window.h"
 
 /* The part of an output's window that lies in the input: coordinates [from, to) by `step`. */
@@ -60,10 +61,10 @@ static void pool_pixel(const struct ew_pooling *p, const struct image *im, const
         vec v = splat(p->max ? -INFINITY : 0.0f);
         if (at >= 0 && p->max) {
             for (int64_t t = 0; t < im->taps; t++)
-                v = vmax(v, load_n(p->x + at + im->offset[t] + c, n));
+                v = larger(v, load_n(p->x + at + im->offset[t] + c, n));
         } else if (p->max) {
             EACH_PIXEL(*w, z, y, x)
-            v = vmax(v, load_n(p->x + pixel_at(im, z, y, x) + c, n));
+            v = larger(v, load_n(p->x + pixel_at(im, z, y, x) + c, n));
         } else {
             EACH_PIXEL(*w, z, y, x)
             v += load_n(p->x + pixel_at(im, z, y, x) + c, n);
@@ -79,7 +80,7 @@ INLINE vec reduce_listed(const float *x, const struct image *im, const int64_t t
     vec v = load_n(x + im->offset[0], n);
     for (int64_t t = 1; t < taps; t++) {
         const vec next = load_n(x + im->offset[t], n);
-        v = max ? vmax(v, next) : v + next;
+        v = max ? larger(v, next) : v + next;
     }
     return v;
 }
