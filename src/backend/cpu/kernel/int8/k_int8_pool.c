@@ -62,6 +62,101 @@ static void max_pixel(const struct ew_qpool *p, const struct window *w, uint8_t 
         max_big(w, y, c, channels - c, flip);
 }
 
+/* ---- Largest of 2x2 and 3x3 windows inside the image, along a row ---- */
+
+/* Outputs of one row, neighbours of which are `stride` bytes apart in x. */
+struct span {
+    const uint8_t *x;           /* of the first output's first tap */
+    int64_t line, step, stride; /* bytes between lines, taps, outputs */
+    int64_t channels, count;
+    uint8_t *y;
+    uint8_t flip;
+};
+
+INLINE vbig max_taps(const struct span *s, const uint8_t *x, int64_t n, const int taps)
+{
+    const vbig flip = s->flip - (vbig){0};
+    vbig most = {0};
+    UNROLL
+    for (int i = 0; i < taps; i++) {
+        UNROLL
+        for (int j = 0; j < taps; j++)
+            most = max_bytes(most, load_big(x + i * s->line + j * s->step, n) ^ flip);
+    }
+    return most ^ flip;
+}
+
+INLINE void max_span(const struct span *s, const int taps)
+{
+    const int64_t channels = s->channels, whole = channels / BIG * BIG;
+    for (int64_t o = 0; o < s->count; o++) {
+        const uint8_t *x = s->x + o * s->stride;
+        uint8_t *y = s->y + o * channels;
+        for (int64_t c = 0; c < whole; c += BIG)
+            store_big(y + c, max_taps(s, x + c, BIG, taps), BIG);
+        if (whole < channels)
+            store_big(y + whole, max_taps(s, x + whole, channels - whole, taps), channels - whole);
+    }
+}
+
+#if defined(__SSE2__)
+/* Few channels: `size` bytes (8 or 16) are read and written for each output, of which those behind
+ * the channels are another pixel's. */
+INLINE __m128i load_few(const uint8_t *p, const int size)
+{
+    return size == 8 ? _mm_loadl_epi64((const void *)p) : _mm_loadu_si128((const void *)p);
+}
+
+INLINE void max_span_few(const struct span *s, const int size, const int taps)
+{
+    const __m128i flip = _mm_set1_epi8((char)s->flip);
+    for (int64_t o = 0; o < s->count; o++) {
+        const uint8_t *x = s->x + o * s->stride;
+        __m128i most = _mm_setzero_si128();
+        UNROLL
+        for (int i = 0; i < taps; i++) {
+            UNROLL
+            for (int j = 0; j < taps; j++)
+                most = _mm_max_epu8(
+                    most, _mm_xor_si128(load_few(x + i * s->line + j * s->step, size), flip));
+        }
+        most = _mm_xor_si128(most, flip);
+        if (size == 8)
+            _mm_storel_epi64((void *)(s->y + o * s->channels), most);
+        else
+            _mm_storeu_si128((void *)(s->y + o * s->channels), most);
+    }
+}
+#endif
+
+/* The outputs of s that may read up to `x_end` and write up to `y_end`; returns how many it did. */
+static int64_t max_run(struct span *s, int64_t taps, const uint8_t *x_end, const uint8_t *y_end)
+{
+#if defined(__SSE2__)
+    if (s->channels < 16) {
+        const int64_t size = s->channels <= 8 ? 8 : 16;
+        const int64_t reach = (taps - 1) * (s->line + s->step) + size;
+        const int64_t reads = div_up(x_end - s->x - reach + 1, s->stride);
+        const int64_t writes = div_up(y_end - s->y - size + 1, s->channels);
+        s->count = max_i64(min_i64(s->count, min_i64(reads, writes)), 0);
+        if (size == 8 && taps == 2)
+            max_span_few(s, 8, 2);
+        else if (size == 8)
+            max_span_few(s, 8, 3);
+        else if (taps == 2)
+            max_span_few(s, 16, 2);
+        else
+            max_span_few(s, 16, 3);
+        return s->count;
+    }
+#endif
+    if (taps == 2)
+        max_span(s, 2);
+    else
+        max_span(s, 3);
+    return s->count;
+}
+
 INLINE void mean_wide(const struct ew_qpool *p, const struct window *w, uint8_t *y, int64_t c,
                       int64_t n)
 {
@@ -93,6 +188,54 @@ static void mean_pixel(const struct ew_qpool *p, const struct window *w, uint8_t
         mean_wide(p, w, y, c, channels - c);
 }
 
+/* Outputs [first, last) whose windows are inside the image in their own axis. */
+INLINE int64_t first_inside(const struct ew_conv_axis *a)
+{
+    return a->pad > 0 ? div_up(a->pad, a->stride) : 0;
+}
+
+INLINE int64_t last_inside(const struct ew_conv_axis *a)
+{
+    const int64_t room = (int64_t)a->in + a->pad - (int64_t)(a->taps - 1) * a->dilation - 1;
+    return room < 0 ? 0 : min_i64(room / a->stride + 1, a->out);
+}
+
+/* Whether windows are squares that have a loop of their own. */
+static bool has_span(const struct ew_qpool *p)
+{
+    const struct ew_conv_axis *a = p->shape->axis;
+    return p->max && a[0].taps == 1 && a[1].taps == a[2].taps && (a[2].taps == 2 || a[2].taps == 3);
+}
+
+/* One row of outputs; w has the parts of the outer axes, `image` its first line. */
+static void pool_row(const struct ew_qpool *p, struct window *w, const uint8_t *image, uint8_t *y)
+{
+    const struct ew_conv_axis *a = p->shape->axis;
+    const int64_t channels = p->shape->cin, out = a[2].out;
+    const uint8_t *const x_end =
+        p->x + (int64_t)p->shape->batch * a[0].in * a[1].in * a[2].in * channels;
+    const int64_t first = first_inside(&a[2]), last = last_inside(&a[2]);
+    const bool spans = has_span(p) && w->p[0].count == 1 && w->p[1].count == a[1].taps;
+    for (int64_t o = 0; o < out; o++) {
+        if (spans && o == first && last > first) {
+            struct span s = {.x = image + (o * a[2].stride - a[2].pad) * channels,
+                             .line = w->step[1],
+                             .step = w->step[2],
+                             .stride = a[2].stride * channels,
+                             .channels = channels,
+                             .count = last - first,
+                             .y = y + o * channels,
+                             .flip = p->of_x.flip};
+            o += max_run(&s, a[2].taps, x_end, y + out * channels);
+            if (o == out)
+                break;
+        }
+        w->p[2] = part_of(&a[2], o);
+        w->x = image + w->p[2].first * channels;
+        (p->max ? max_pixel : mean_pixel)(p, w, y + o * channels);
+    }
+}
+
 void EW_K(int8_pool_run)(const struct ew_qpool *p, int64_t begin, int64_t end)
 {
     const struct ew_conv_axis *a = p->shape->axis;
@@ -105,10 +248,6 @@ void EW_K(int8_pool_run)(const struct ew_qpool *p, int64_t begin, int64_t end)
             .step = {plane * a[0].dilation, line * a[1].dilation, channels * a[2].dilation}};
         const uint8_t *image = p->x + row / a[1].out / a[0].out * a[0].in * plane +
                                w.p[0].first * plane + w.p[1].first * line;
-        for (int64_t o = 0; o < a[2].out; o++) {
-            w.p[2] = part_of(&a[2], o);
-            w.x = image + w.p[2].first * channels;
-            (p->max ? max_pixel : mean_pixel)(p, &w, p->y + (row * a[2].out + o) * channels);
-        }
+        pool_row(p, &w, image, p->y + row * a[2].out * channels);
     }
 }
