@@ -212,7 +212,7 @@ INLINE void turn_block(const struct pixel_lanes *p, const float *sums, int64_t n
     UNROLL
     for (int i = 0; i < TRANSPOSE_NARROW; i++)
         r[i] = i < n ? load(sums + i * p->width) : (vec){0};
-    if (!whole || HALF) {
+    if (!whole || HALF != 0) {
         transpose_narrow_out(r, pixels, n, to, p->cout);
         return;
     }
