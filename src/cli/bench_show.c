@@ -42,8 +42,8 @@ static ew_err print_profile(const struct ew_plan *p, const struct ew_single_resu
         ew_table_cell(&t, "%s%s", s.on_host ? "host: " : "", s.kernel);
     }
     EW_TRY(ew_table_print(&t, stdout));
-    printf("peak measured beside it: %.1f GFLOP/s on %d thread%s\n", r->peak_flops * 1e-9,
-           r->threads, r->threads == 1 ? "" : "s");
+    printf("%% of peak: of %.1f GFLOP/s, float32 peak measured here on %d thread%s\n",
+           r->peak_flops * 1e-9, r->threads, r->threads == 1 ? "" : "s");
     return EW_OK;
 }
 
