@@ -14,7 +14,7 @@
 #define RANDOM_INPUTS 4
 
 struct opts {
-    bool layers, all;
+    bool layers, all, gate;
     const char *data, *input;
     struct ew_image_opts images;
     double min_sqnr;
@@ -38,6 +38,8 @@ static const struct ew_field fields[] = {
      .def = "40", .min = -200, .max = 200, .metavar = "DB",
      .help = "values below this differ; int8 gives 20 to 40 dB, a different summation order over "
      "100"},
+    {.name = "gate", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, gate),
+     .help = "for scripts: exit with status 1 if a value differs"},
     {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(struct opts, seed), .def = "1",
      .min = 0, .max = 1e15, .metavar = "N", .help = "seed of the random inputs"},
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads),
@@ -175,6 +177,11 @@ static ew_err run(struct ew_cmd_call *c)
     ew_err e = open_and_run(c, &how, &k);
     if (e == EW_OK)
         e = c->json ? print_json(o, &k) : print_text(o, &k);
+    const struct ew_agreement *first =
+        e == EW_OK && o->gate ? first_different(&k, o->min_sqnr) : NULL;
+    if (first)
+        e = ew_fail(EW_ERR_LIMIT, "%s: %.1f dB is below --min-sqnr, %g dB", first->name,
+                    ew_agreement_db(first), o->min_sqnr);
     ew_compare_close(&k);
     return e;
 }
@@ -191,7 +198,7 @@ const struct ew_cmd ew_cmd_compare = {
              "Instead of the second network it takes the values that another program computed "
              "from the tensor of --input: a file with the output, or a folder with NAME.npy for "
              "each value to compare ('_' for '/'), in ONNX's layout [N, C, H, W].",
-    .examples = "compare net.onnx int8.onnx --data cifar10:100 --min-sqnr 20\n"
+    .examples = "compare net.onnx int8.onnx --data cifar10:100 --min-sqnr 20 --gate\n"
                 "compare old.onnx new.onnx --layers\n"
                 "compare net.onnx saved/ --input x.npy",
     .min_args = 2,

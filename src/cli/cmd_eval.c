@@ -23,6 +23,7 @@ struct opts {
     int split;
     int64_t batch, threads, workers, top;
     int on_bad_sample;
+    double min_accuracy;
     struct ew_anomaly_opts anomaly;
     const char *db;
 };
@@ -59,6 +60,10 @@ static const struct ew_field fields[] = {
      .metavar = "FILE.csv", .help = "write the true class and the top 5 of each image"},
     {.name = "mistakes", .type = EW_FIELD_STR, .offset = offsetof(struct opts, mistakes),
      .metavar = "FILE.png", .help = "draw the most confident mistakes, and list them"},
+    {.name = "min-accuracy", .type = EW_FIELD_FLOAT,
+     .offset = offsetof(struct opts, min_accuracy), .def = "0", .min = 0, .max = 1,
+     .metavar = "SHARE",
+     .help = "for scripts: exit with status 1 if the top-1 accuracy is below this, as 0.85"},
     {.name = "anomaly", .type = EW_FIELD_STR, .offset = offsetof(struct opts, anomaly.classes),
      .metavar = "CLASS,CLASS",
      .help = "autoencoders: classes that count as anomalies; prints ROC curve, AUC and threshold"},
@@ -85,6 +90,7 @@ static ew_err record(struct ew_recording *rec, const struct ew_eval_report *r)
 static ew_err show(const struct ew_cmd_call *c, const struct ew_eval_report *r)
 {
     const struct opts *o = c->opts;
+    const double accuracy = ew_confusion_scores(&r->run->confusion).accuracy;
     if (o->csv)
         EW_TRY(ew_eval_write_csv(r, o->csv));
     if (o->png)
@@ -94,7 +100,12 @@ static ew_err show(const struct ew_cmd_call *c, const struct ew_eval_report *r)
     if (o->mistakes)
         EW_TRY(ew_eval_write_mistakes(r, o->mistakes));
     EW_TRY(c->json ? ew_eval_print_json(r) : ew_eval_print(r));
-    return o->mistakes && !c->json ? ew_eval_print_mistakes(r) : EW_OK;
+    if (o->mistakes && !c->json)
+        EW_TRY(ew_eval_print_mistakes(r));
+    EW_CHECK(accuracy >= o->min_accuracy, EW_ERR_LIMIT,
+             "%s: accuracy %.2f %% is below --min-accuracy, %.2f %%", r->network, 100 * accuracy,
+             100 * o->min_accuracy);
+    return EW_OK;
 }
 
 /* ---- A network that gives back its input ---- */
@@ -117,6 +128,8 @@ static ew_err write_errors(const struct opts *o, const struct ew_eval_report *r,
                            const struct ew_roc *roc)
 {
     EW_CHECK(!o->mistakes, EW_ERR_USAGE, "--mistakes: %s tells no classes apart", r->network);
+    EW_CHECK(o->min_accuracy <= 0, EW_ERR_USAGE, "--min-accuracy: %s tells no classes apart",
+             r->network);
     if (o->csv)
         EW_TRY(ew_anomaly_write_csv(roc, o->csv));
     if (o->png)
@@ -254,6 +267,7 @@ const struct ew_cmd ew_cmd_eval = {
     .examples = "eval runs/lenet5-mnist/best.ckpt --data mnist --png confusion.png\n"
                 "eval squeezenet.onnx --data photos/ --mean imagenet --csv confusion.csv\n"
                 "eval net.ewe --data cifar10 --predictions all.csv --mistakes worst.png\n"
+                "eval int8.onnx --data photos/ --min-accuracy 0.85\n"
                 "eval autoencoder.ckpt --data clips/ --anomaly falling,running --png roc.png",
     .min_args = 1,
     .max_args = 1,

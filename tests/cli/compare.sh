@@ -39,4 +39,11 @@ edgewise compare lenet5-mnist same.onnx --input x.npy 2>&1 || echo "exit $?"
     for byte in '>' '?' '\0'; do head -c 4096 /dev/zero | tr '\0' "$byte"; done
 } >rgb.npy
 edgewise run resnet9-cifar10 --input rgb.npy -o scores.npy >/dev/null 2>&1
-edgewise compare resnet9-cifar10 scores.npy --input rgb.npy | tail -n 1
+edgewise compare resnet9-cifar10 scores.npy --input rgb.npy --gate | tail -n 1
+# A gate for scripts: the same words, and status 1 where something differs.
+edgewise export lenet5 --seed 1 -o one.onnx >/dev/null 2>&1
+edgewise export lenet5 --seed 2 -o two.onnx >/dev/null 2>&1
+edgewise compare one.onnx one.onnx --gate | tail -n 1
+edgewise compare one.onnx two.onnx | tail -n 1 | cut -d , -f 1
+edgewise compare one.onnx two.onnx --gate 2>&1 >/dev/null | sed 's/ -*[0-9.]* dB is/ N dB is/' || true
+edgewise compare one.onnx two.onnx --gate >/dev/null 2>&1 || echo "exit $?"
