@@ -14,4 +14,13 @@
 #define FORMED INLINE
 #endif
 
+/* ENDING: what such a function does with the last channels, less than a vector of them.  Where
+ * vectors are of 4 hardly a network has such, and testing each lane of each load and store is much
+ * code: one copy serves all forms. */
+#if LANES == 4
+#define ENDING static __attribute__((noinline, noclone))
+#else
+#define ENDING FORMED
+#endif
+
 #endif

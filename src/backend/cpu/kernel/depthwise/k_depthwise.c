@@ -157,7 +157,8 @@ INLINE void span_vector(const struct span *s, const struct form f, int64_t c, in
         sum[p] = s->bias ? load_n(s->bias + c, n) : (vec){0};
     UNROLL
     for (int t = 0; t < taps; t++) {
-        vec w[5];
+        vec w[5] = {
+            {0}}; /* all are set that are read: compilers see that of constant forms alone */
         UNROLL
         for (int u = 0; u < taps; u++)
             w[u] = load(s->w + (t * taps + u) * s->wide + c);
@@ -228,7 +229,7 @@ FORMED int64_t span_fixed(const struct span *span, const struct form f)
 }
 
 /* The last channels, from c on: less than a vector. */
-FORMED void span_rest(const struct span *span, const struct form f, int64_t c)
+ENDING void span_rest(const struct span *span, const struct form f, int64_t c)
 {
     const struct span own = *span;
     const int64_t n = own.channels - c;

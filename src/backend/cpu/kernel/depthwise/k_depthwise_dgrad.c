@@ -170,6 +170,12 @@ INLINE void pair_vector(const struct data_row *r, int64_t q, int64_t c, int64_t 
     }
 }
 
+ENDING void pair_rest(const struct data_row *r, int64_t q, int64_t c, int64_t n, const int taps,
+                      const int count)
+{
+    pair_vector(r, q, c, n, taps, count);
+}
+
 FORMED void pair_span(const struct data_row *r, int64_t q, const int taps, const int count)
 {
     const int64_t channels = r->c->shape.cin;
@@ -178,7 +184,7 @@ FORMED void pair_span(const struct data_row *r, int64_t q, const int taps, const
         pair_vector(r, q, c, LANES, taps, count);
     const int64_t rest = channels - c;
     if (rest > 0 && rest < LANES) /* or compilers make code for whole vectors too */
-        pair_vector(r, q, c, rest, taps, count);
+        pair_rest(r, q, c, rest, taps, count);
 }
 
 #define PAIR_CASE(n)                                                                               \

@@ -7,6 +7,7 @@
  * Nothing is added up between tiles (see small_dense.h).  A tile's filters are multiplied for dx
  * and are still in the first cache when they are updated, from sums that never leave the registers.
  * Larger layers go by k_tap_pairs_grad.c, which fetches ahead. */
+#include "backend/cpu/kernel/common/formed.h"
 #include "backend/cpu/kernel/pointwise/update_piece.h"
 #include "backend/cpu/kernel/unpacked/small_dense.h"
 
@@ -78,8 +79,8 @@ INLINE void data_rows(const struct tile *t, int64_t n, int rows, int vecs)
     }
 }
 
-/* A vector of gradients to where they are wanted. */
-INLINE void finish(const struct tile *t, int64_t at, vec sum, int64_t width)
+/* A vector of gradients, or the first `width` of it, to where they are wanted. */
+INLINE void finish_vec(const struct tile *t, int64_t at, vec sum, int64_t width)
 {
     const struct ew_conv_wgrad *f = &t->g->filter;
     if (!f->update)
@@ -88,6 +89,19 @@ INLINE void finish(const struct tile *t, int64_t at, vec sum, int64_t width)
         adam_vec(&t->update.adam, at, sum, width);
     else
         sgd_vec(&t->update.sgd, at, sum, width);
+}
+
+ENDING void finish_part(const struct tile *t, int64_t at, vec sum, int64_t width)
+{
+    finish_vec(t, at, sum, width);
+}
+
+INLINE void finish(const struct tile *t, int64_t at, vec sum, int64_t width)
+{
+    if (width < LANES)
+        finish_part(t, at, sum, width);
+    else
+        finish_vec(t, at, sum, LANES);
 }
 
 INLINE void filter_rows(const struct tile *t, int64_t o, int rows, int vecs)
