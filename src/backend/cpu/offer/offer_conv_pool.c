@@ -182,10 +182,16 @@ static ew_err prepare_channels_first(const struct ew_call *c)
     return EW_OK;
 }
 
+/* A call that fused groups are looked for with has no gradients at all. */
+static bool makes_filter_gradient(const struct ew_call *c)
+{
+    return c->din && c->din[1];
+}
+
 static int offer_channels_first(const struct ew_kernel_query *query, const struct ew_conv_shape *s,
                                 struct ew_kernel *out)
 {
-    if (query->phase == EW_PHASE_BACKWARD && !query->c->din[1])
+    if (query->phase == EW_PHASE_BACKWARD && !makes_filter_gradient(query->c))
         return 0;
     out[0] = query->phase == EW_PHASE_FORWARD ? ew_winograd_5x5_forward_kernel(query->be, s)
                                               : ew_winograd_5x5_backward_kernel(query->be, s);
@@ -220,7 +226,7 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
         return 0;
     if (is_channels_first(c))
         return offer_channels_first(query, &p.shape, out);
-    if (query->phase == EW_PHASE_BACKWARD && (c->din[0] || !c->din[1]))
+    if (query->phase == EW_PHASE_BACKWARD && (!makes_filter_gradient(c) || c->din[0]))
         return 0;
     if (is_tiled(c))
         return offer_tiled(query, &p.shape, out);
