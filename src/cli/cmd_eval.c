@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "cli/data_cmd.h"
 #include "cli/device_opt.h"
@@ -237,11 +238,22 @@ static ew_err run_on(struct ew_cmd_call *c, struct ew_classifier *k, struct ew_r
     return e;
 }
 
+/* What a long evaluation would end at. */
+static ew_err check_outputs(const struct opts *o)
+{
+    const char *const files[] = {o->csv, o->png, o->predictions, o->mistakes};
+    for (size_t i = 0; i < EW_COUNT(files); i++)
+        if (files[i])
+            EW_TRY(ew_file_out_check(files[i]));
+    return EW_OK;
+}
+
 static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
     struct ew_classifier k;
     EW_CHECK(o->data, EW_ERR_USAGE, "eval: no data set: --data DIR or NAME");
+    EW_TRY(check_outputs(o));
     struct ew_recording rec;
     EW_TRY(ew_cmd_record(c, o->db, &rec));
     ew_err e = ew_classifier_open(c->args[0], &o->images, (int)o->threads, &k);

@@ -286,6 +286,8 @@ static ew_err make_one(struct context *x, const char *id)
     if (!r)
         ew_cmd_hint(x->call, "edgewise reproduce");
     EW_CHECK(r, EW_ERR_NOT_FOUND, "no table or figure '%s'", id);
+    if (x->o->output)
+        EW_TRY(ew_file_out_check(x->o->output)); /* before any work */
     if (r->command)
         return run_command(r);
     const enum ew_reproduce_state s = ew_reproduce_state(r, NULL, &x->here, text);

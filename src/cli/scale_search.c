@@ -54,15 +54,22 @@ static ew_err print(const struct ew_cmd_call *c, const struct ew_scaling *s,
     return EW_OK;
 }
 
-/* The time of this process: what was done before a kill is not in it. */
-static ew_err record(const struct ew_cmd_call *c, const struct ew_scaling *s, double seconds)
+/* Runs it and keeps its time, of this process: what was done before a kill is not in it. */
+static ew_err run_recorded(const struct ew_cmd_call *c, const struct ew_search_job *job,
+                           struct ew_search_result *r)
 {
     const struct ew_scale_opts *o = c->opts;
-    const struct ew_recorded_command command = {
-        .name = c->cmd->name, .network = s->network, .fields = c->cmd->opts, .opts = c->opts};
+    const struct ew_recorded_command command = {.name = c->cmd->name,
+                                                .network = job->net->network,
+                                                .fields = c->cmd->opts,
+                                                .opts = c->opts};
     struct ew_recording rec;
     EW_TRY(ew_recording_begin(&command, o->db, &rec));
-    const ew_err e = ew_recording_metric(&rec, "descent_s", seconds, "s", EW_BETTER_LOWER);
+    const int64_t start = ew_clock_ns();
+    ew_err e = ew_search_run(job, r);
+    const double seconds = (double)(ew_clock_ns() - start) / (double)EW_NS_PER_S;
+    if (e == EW_OK)
+        e = ew_recording_metric(&rec, "descent_s", seconds, "s", EW_BETTER_LOWER);
     return ew_recording_end(&rec, e);
 }
 
@@ -97,11 +104,9 @@ static ew_err search(const struct ew_cmd_call *c, const struct ew_scaling *s,
     struct ew_search_job job = {
         .net = s, .opts = search_opts(o), .folder = o->output, .options = options, .talk = stderr};
     EW_TRY(ew_search_images(&images, &job, &subset));
-    const int64_t start = ew_clock_ns();
-    const ew_err e = ew_search_run(&job, &r);
+    const ew_err e = run_recorded(c, &job, &r);
     free(subset);
     EW_TRY(e);
-    EW_TRY(record(c, s, (double)(ew_clock_ns() - start) / (double)EW_NS_PER_S));
     return print(c, s, &r);
 }
 

@@ -33,6 +33,8 @@ for e in one range; do edgewise eval $e.ewe --data synthetic:100 | grep ^accurac
 edgewise eval one.ewe --data synthetic:100 | grep ^accuracy | cut -d , -f 1 | diff - <(grep ^accuracy text | cut -d , -f 1)
 # More classes than the data set has: said, since it is seldom meant.
 edgewise eval run/best.ckpt --data synthetic:classes=4,train=40,test=20 2>&1 >/dev/null | grep 'classes' || echo "not a word"
+# Refused before the work: nothing is written.
+edgewise eval run/best.ckpt --data synthetic:20 --csv first.csv --png nowhere/m.png || ls first.csv 2>/dev/null || true
 # A network that gives NaN has no answer: not one of the classes, and said.
 nan=$CASES/../fixtures/finds/nan-score.onnx few=synthetic:size=8,train=40,test=20
 edgewise eval "$nan" --data $few --mean 0.5 --std 0.5 --predictions nan.csv --mistakes nan.png | grep -E '^(accuracy|no answer|top 5|mistakes)' | cut -d , -f 1

@@ -22,3 +22,7 @@ grep -c '^[a-n]  ' out.txt
 sed -n '/^The shape/,$p' out.txt | grep train-modes | cut -d ' ' -f 2- | sed -E 's/ +/ /g; s/^ //'
 [ -s reproduce-TRAIN-fig9a.html ]
 edgewise reproduce | grep TRAIN-fig9a | sed -E 's/ +/ /g'
+# A page that cannot be written is refused before any work.
+mkdir fresh
+cd fresh || exit
+edgewise reproduce TRAIN-fig2a --simulate agx-xavier -o nowhere/x.html 2>&1 || ls -A

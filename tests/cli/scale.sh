@@ -50,6 +50,8 @@ try search vgg11_cifar --data synthetic:kind=shapes,train=64 -o none --batch 100
 try search vgg11_cifar --data synthetic:kind=shapes,train=64 -o none --batch 8 --prune-units 2752
 try search vgg11_cifar --data synthetic:kind=shapes,train=64 -o file --batch 8
 try search vgg11_cifar --data synthetic:kind=shapes,train=64 -o nowhere/none --batch 8
+try search vgg11_cifar --data synthetic:kind=shapes,train=64 -o begun --batch 8 --db nowhere/s.db
+[ ! -e begun ] || echo "it began"
 try generate vgg11_cifar --ratio 1 --macs 5
 try generate vgg11_cifar --params 10
 try generate lenet5 --from "$records/vgg_10_eff_c10_14.csv" --ratio 1
