@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices that run networks, and the board's sensors: readings, and the energy of an interval.
- * What a program adds to edgewise.h that chooses where it runs or says what a run has cost. */
+/* Devices that run networks, and the board's sensors: readings, and the energy of an interval. */
 #ifndef EDGEWISE_DEVICE_H
 #define EDGEWISE_DEVICE_H
 
@@ -28,9 +27,8 @@ struct ew_device {
  * EW_ERR_NOT_FOUND beyond the last.  Any thread. */
 EW_API ew_err ew_device_at(int i, struct ew_device *out);
 
-/* Makes a device the one that this process, and those that it starts, runs networks on from then
- * on: it becomes EW_DEVICE of the environment.  Fails where it cannot be opened.  Before any other
- * thread is there. */
+/* Selects the device of this process and of its children by setting EW_DEVICE in the environment.
+ * Fails if the device cannot be opened.  Call it before any other thread is started. */
 EW_API ew_err ew_device_use(const char *id);
 
 /* ---- Sensors --------------------------------------------------------------------------------- */
@@ -82,10 +80,10 @@ struct ew_meter_energy {
 /* 1: the board, or the external meter, tells its power; 0: energy will be absent. */
 EW_API int ew_meter_has_power(const struct ew_meter *m);
 
-/* Takes what was read since the last time: once a minute at least while an interval is open. */
+/* Processes the readings since the last call; call it at least once a minute during an interval. */
 EW_API void ew_meter_poll(struct ew_meter *m);
 
-/* Begins an interval; another call begins anew. */
+/* Starts an interval; a second call starts a new one. */
 EW_API void ew_meter_begin(struct ew_meter *m);
 /* Ends it and gives its energy; waits for the reading after it, a tenth of a second.  EW_ERR_ARG
  * without a beginning. */

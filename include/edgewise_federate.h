@@ -30,7 +30,8 @@ struct ew_federated_opts {
 
 /* A network's images are normalised as it says, else by what is measured of the data; it must end
  * in scores of the data's classes.  It is the server's until the federation is closed, and has its
- * weights after every round; the data set must outlive both.  The caller closes *out. */
+ * weights after every round; the data set must outlive both.  `opts` may be NULL.  The caller
+ * closes *out. */
 EW_API ew_err ew_federated_open(struct ew_graph *net, const struct ew_dataset *data,
                                 const struct ew_federated_opts *opts, struct ew_federated **out);
 EW_API void ew_federated_close(struct ew_federated *f); /* NULL is fine */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures in memory as a network's input: what a program adds to edgewise.h that takes frames from
- * a camera or a decoder instead of files. */
+/* Images in memory as a network's input: frames of a camera or a decoder instead of files. */
 #ifndef EDGEWISE_PIXELS_H
 #define EDGEWISE_PIXELS_H
 
@@ -10,8 +9,8 @@
 extern "C" {
 #endif
 
-/* How pixels lie in memory: bytes of one after the other, or NV12's two planes (Y, then U and V in
- * turns for each 2 x 2 pixels; BT.601, video range). */
+/* Memory layout: interleaved bytes, or NV12's two planes (Y, then interleaved U and V for each 2 x
+ * 2 pixels; BT.601, video range). */
 enum ew_pixel_format {
     EW_PIXEL_RGB,
     EW_PIXEL_BGR,
@@ -33,7 +32,7 @@ struct ew_pixels {
 };
 
 /* Puts a picture from memory into image `index` of the batch of the first input, preprocessed as
- * the engine says.  Fails as ew_context_read_image does, and on sizes that make no sense.  One
+ * the engine says.  Fails as ew_context_read_image does, and on invalid sizes.  One
  * thread at a time for each context; memory is taken only for NV12, and kept. */
 EW_API ew_err ew_context_put_pixels(struct ew_context *c, int64_t index, const struct ew_pixels *p);
 

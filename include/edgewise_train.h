@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training step by step, evaluation, and quantising: what a program adds to edgewise.h and
- * edgewise_data.h that makes networks rather than runs them. */
+/* Training step by step, evaluation, and post-training quantisation. */
 #ifndef EDGEWISE_TRAIN_H
 #define EDGEWISE_TRAIN_H
 
@@ -13,15 +12,15 @@ extern "C" {
 
 /* ---- Networks -------------------------------------------------------------------------------- */
 
-/* Opens whatever names a network: one of the zoo, which gets first weights by the seed, a trained
- * one by its name, FILE.onnx, or a checkpoint that training wrote.  It takes images as [N, H, W, C]
- * and gives scores, without a softmax at the end: what the functions below work on.  The caller
- * frees *out with ew_graph_free. */
+/* Opens a network by name: one of the zoo, with random weights from the seed, a trained one,
+ * FILE.onnx, or a checkpoint that training wrote.  Its input is [N, H, W, C], its output logits
+ * without a final softmax, as the functions below expect.  The caller frees *out with
+ * ew_graph_free. */
 EW_API ew_err ew_network_graph(const char *what, uint64_t seed, struct ew_graph **out);
 
-/* The same for a data set: a network of the zoo is built for the size of its images, where it can
- * be, and its classes; a file's gets another last layer, with first weights, where it has as many
- * classes as another data set.  The caller frees *out with ew_graph_free. */
+/* The same for a data set: a zoo network is built for the size of its images, where possible, and
+ * its number of classes; a file's network gets a new last layer with random weights if its number
+ * of classes differs.  The caller frees *out with ew_graph_free. */
 EW_API ew_err ew_network_for_data(const char *what, const struct ew_dataset *data, uint64_t seed,
                                   struct ew_graph **out);
 
@@ -43,32 +42,32 @@ struct ew_training_opts {
     const char *folder;   /* for checkpoints and rows of each epoch; NULL: nothing is written */
 };
 
-/* Begins to train a classifier of images, with weights or first values, on the training split.  Its
- * graph learns in place and is the training's until it is closed; the data set must outlive it.
- * Images are normalised as the network says, else by what is measured of the data; the graph then
- * says it.  At the end it has the last epoch's weights; with a folder, best.ckpt has the best
- * epoch's.  The caller closes *out. */
+/* Starts training an image classifier on the training split.  The graph, which must have weights,
+ * is updated in place and must not be used otherwise until the training is closed; the data set
+ * must outlive it.  Images are normalised as stored in the network, else by mean and deviation of
+ * the data, which are then stored in the graph.  At the end the graph has the last epoch's weights;
+ * with a folder, best.ckpt has the best epoch's.  `opts` may be NULL.  The caller closes *out. */
 EW_API ew_err ew_training_open(struct ew_graph *net, const struct ew_dataset *data,
                                const struct ew_training_opts *opts, struct ew_training **out);
 EW_API void ew_training_close(struct ew_training *t); /* NULL is fine; also in the middle */
 
-/* Goes on with a run that ended in the middle, from its folder's last checkpoint, bit for bit as if
- * it had not: one of ew_training_open or of `edgewise train`, with the same data.  Of the options
- * epochs and threads may differ from then (0: as they were), and as text workers, prefetch,
+/* Resumes an interrupted run of ew_training_open or `edgewise train` from the last checkpoint in
+ * its folder, with the same data; the result is bit for bit that of an uninterrupted run.  Of the
+ * options epochs and threads may differ from then (0: as they were), and as text workers, prefetch,
  * checkpoint-every and on-bad-sample; EW_ERR_ARG where others are given.  `opts` may be NULL.  The
  * caller closes *out. */
 EW_API ew_err ew_training_resume(const char *folder, const struct ew_dataset *data,
                                  const struct ew_training_opts *opts, struct ew_training **out);
 
-/* The network that learns: the caller's, or after ew_training_resume the training's own, which goes
- * with it. */
+/* The network that is trained: the caller's, or after ew_training_resume the training's own, which
+ * is freed with it. */
 EW_API struct ew_graph *ew_training_graph(struct ew_training *t);
 
 enum ew_training_event {
-    EW_TRAINING_BATCH, /* a batch was learnt */
+    EW_TRAINING_BATCH, /* one update was done */
     EW_TRAINING_EVAL,  /* an evaluation began, or a batch of it was done */
     EW_TRAINING_EPOCH, /* an epoch is over, validated and, with a folder, saved */
-    EW_TRAINING_DONE   /* all epochs are over, and what came of them has been tested */
+    EW_TRAINING_DONE   /* all epochs are over, and the result has been tested */
 };
 
 /* The next step; *event, an enum ew_training_event, says what it was. */
@@ -140,8 +139,8 @@ struct ew_quantization {
 
 /* Quantises a trained classifier to int8; *out, in QDQ form, is for ew_engine_compile or
  * ew_onnx_save.  It borrows weights of `net`, which is left as it is and must outlive it; the
- * caller frees it with ew_graph_free.  `report` may be NULL.  EW_ERR_LIMIT where max_drop cannot be
- * met: *out is NULL then. */
+ * caller frees it with ew_graph_free.  `opts` and `report` may be NULL.  EW_ERR_LIMIT where
+ * max_drop cannot be met: *out is NULL then. */
 EW_API ew_err ew_quantize_graph(const struct ew_graph *net, const struct ew_dataset *data,
                                 const struct ew_quantization_opts *opts,
                                 struct ew_quantization *report, struct ew_graph **out);
