@@ -305,6 +305,8 @@ static void random_limits_fifty_measured(void)
 static void random_limits_follow_up(void)
 {
     const struct tally t = random_limits(45, 5, 50);
+    if (ew_test_quick()) /* shares of a quarter of the sets are too coarse to judge */
+        return;
     EW_EXPECT(t.near >= 0.9 * t.judged);
     EW_EXPECT(t.broken <= 0.08 * t.judged);
     EW_EXPECT(t.untried <= 0.15 * t.judged);
