@@ -269,13 +269,14 @@ static bool is_own(const struct ew_reproduction *r, const struct ew_figure *f)
     return false;
 }
 
-/* Some of our own values are of that part. */
-static bool has_part(const struct ew_figure *f, const char *part)
+/* Of our own runs those of that part; NULL: all. */
+static int runs_of(const struct ew_figure *f, const char *part)
 {
+    int runs = 0;
     for (int i = 0; part && i < f->n_groups; i++)
         if (!f->groups[i].published && strncmp(f->groups[i].x, part, strlen(part)) == 0)
-            return true;
-    return !part;
+            runs += f->groups[i].runs;
+    return part ? runs : f->runs;
 }
 
 enum ew_reproduce_state ew_reproduce_state(const struct ew_reproduction *r,
@@ -288,10 +289,11 @@ enum ew_reproduce_state ew_reproduce_state(const struct ew_reproduction *r,
     for (int i = 0; f && i < f->n; i++) {
         if (!ew_reproduce_has(r, &f->v[i]) || f->v[i].missing || !is_own(r, &f->v[i]))
             continue;
-        if (!has_part(&f->v[i], r->part))
+        const int own = runs_of(&f->v[i], r->part);
+        if (!own)
             continue;
         /* Panels have runs of their own, other pictures show the same ones again. */
-        sum = f->v[i].desc == last ? sum + f->v[i].runs : f->v[i].runs;
+        sum = f->v[i].desc == last ? sum + own : own;
         last = f->v[i].desc;
         runs = sum > runs ? sum : runs;
         const int q = quality_of(&f->v[i]);

@@ -148,5 +148,28 @@ static void what_a_figure_shows(void)
     EW_EXPECT(ew_reproduce_shows(workers, "stall_s:workers=0/workers=1", NULL));
 }
 
-EW_TEST_MAIN(EW_TEST(what_a_figure_shows), EW_TEST(all_that_is_referred_to),
-             EW_TEST(counts_of_the_texts), EW_TEST(entries_lead_somewhere), EW_TEST(states))
+/* NX's tables are a data set each of the same studies: runs of the other one do not count. */
+static void parts_count_their_runs(void)
+{
+    struct ew_group groups[] = {{.x = "cifar10-alexnet", .runs = 1},
+                                {.x = "cifar10-resnet50", .runs = 1},
+                                {.x = "stl10-squeezenet", .runs = 1}};
+    struct ew_series series = {.quality = EW_QUALITY_MEASURED};
+    struct ew_figure figure = {.facet = "", .groups = groups, .n_groups = 3, .runs = 3};
+    const struct ew_figures all = {.v = &figure, .n = 1};
+    const struct ew_reproduce_here here = {0};
+    char text[EW_REPRODUCE_CHARS];
+    figure.series = &series;
+    figure.n_series = 1;
+    figure.desc = ew_figures_report;
+    while (figure.desc->id && strcmp(figure.desc->id, "f1") != 0)
+        figure.desc++;
+    ew_reproduce_state(ew_reproduction_find("NX-table1"), &all, &here, text);
+    EW_EXPECT_STR(text, "measured, 2 runs");
+    ew_reproduce_state(ew_reproduction_find("NX-table2"), &all, &here, text);
+    EW_EXPECT_STR(text, "measured, 1 run");
+}
+
+EW_TEST_MAIN(EW_TEST(parts_count_their_runs), EW_TEST(what_a_figure_shows),
+             EW_TEST(all_that_is_referred_to), EW_TEST(counts_of_the_texts),
+             EW_TEST(entries_lead_somewhere), EW_TEST(states))
