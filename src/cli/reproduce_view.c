@@ -134,26 +134,12 @@ static ew_err shape_row(struct ew_grid *g, const struct ew_study *s, const struc
                         ew_likeness_verdict(x, text));
 }
 
-/* The setting of that name begins so, or, `mostly`, is not there. */
-static bool begins(const char *settings, const char *name, const char *text, bool mostly)
-{
-    const char *at = strstr(settings, name);
-    return at ? strncmp(at + strlen(name), text, strlen(text)) == 0 : mostly;
-}
-
-static bool is_about(const struct ew_reproduction *r, const struct ew_published_row *p)
-{
-    return (!r->part || begins(p->settings, "label=", r->part, false)) &&
-           (!r->network || begins(p->settings, "network=", r->network, true)) &&
-           ew_reproduce_shows(r, p->metric, NULL);
-}
-
 /* Those that the reproduction is about come first; how many they are.  NULL: all. */
 static int pick(struct ew_comparison *list, int n, const struct ew_reproduction *r)
 {
     int m = 0;
     for (int i = 0; i < n; i++)
-        if (!r || is_about(r, list[i].published))
+        if (!r || ew_reproduce_about(r, list[i].published))
             list[m++] = list[i];
     return m;
 }

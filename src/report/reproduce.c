@@ -15,10 +15,11 @@
     {                                                                                              \
         .id = name, .title = text, .study = file, .figures = ids, .needs = need                    \
     }
-/* Of some of its sections alone. */
-#define PART(name, text, file, sections, ids)                                                      \
+/* Of some of SCALE's sections alone: those of the FPGA. */
+#define SCALE_DPU(name, text, sections, ids)                                                       \
     {                                                                                              \
-        .id = name, .title = text, .study = file, .only = sections, .figures = ids                 \
+        .id = name, .title = text, .study = "scale", .only = sections, .figures = ids,             \
+        .board = "ZCU104"                                                                          \
     }
 /* Of one network, which one section trains. */
 #define ONE(name, text, file, section, net, ids)                                                   \
@@ -142,12 +143,12 @@ const struct ew_reproduction ew_reproductions[] = {
     SCALE_IN("float32", "SCALE-fig14", "AGX Xavier float32 by data set",
              "scale-data", EW_NEEDS_GPU),
     NOTHING("SCALE-fig15", "AGX Xavier int8 by data set", NO_TINY),
-    PART("SCALE-fig16", "ZCU104 int8, modelled: latency and power", "scale",
-         "dpu,dpu-neuralscale", "dpu-latency dpu-watt dpu-line"),
-    PART("SCALE-fig17", "ZCU104 int8, modelled: accuracy against them", "scale",
-         "train,neuralscale,dpu-eval,dpu-neuralscale-eval", "dpu-accuracy"),
-    PART("SCALE-fig18", "ZCU104 int8, modelled, by data set", "scale",
-         "dpu,dpu-neuralscale,dpu-tiny,dpu-tiny-neuralscale", "dpu-latency dpu-watt"),
+    SCALE_DPU("SCALE-fig16", "ZCU104 int8, modelled: latency and power",
+              "dpu,dpu-neuralscale", "dpu-latency dpu-watt dpu-line"),
+    SCALE_DPU("SCALE-fig17", "ZCU104 int8, modelled: accuracy against them",
+              "train,neuralscale,dpu-eval,dpu-neuralscale-eval", "dpu-accuracy"),
+    SCALE_DPU("SCALE-fig18", "ZCU104 int8, modelled, by data set",
+              "dpu,dpu-neuralscale,dpu-tiny,dpu-tiny-neuralscale", "dpu-latency dpu-watt"),
     STUDY("SCALE-fig19", "Cortex-A72: quantising against scaling", "scale",
           "scale-gain scale-gain-memory", 0),
     STUDY("SCALE-fig20", "AGX Xavier: quantising against scaling", "scale",
@@ -225,6 +226,21 @@ bool ew_reproduce_shows(const struct ew_reproduction *r, const char *metric, con
         if (ew_words_have(r->figures, d->id) && desc_shows(d, metric, key))
             return true;
     return false;
+}
+
+/* The setting of that name begins so, or, `mostly`, is not there. */
+static bool begins(const char *settings, const char *name, const char *text, bool mostly)
+{
+    const char *at = strstr(settings, name);
+    return at ? strncmp(at + strlen(name), text, strlen(text)) == 0 : mostly;
+}
+
+bool ew_reproduce_about(const struct ew_reproduction *r, const struct ew_published_row *p)
+{
+    return (!r->part || begins(p->settings, "label=", r->part, false)) &&
+           (!r->board || (p->board && strcmp(p->board, r->board) == 0)) &&
+           (!r->network || begins(p->settings, "network=", r->network, true)) &&
+           ew_reproduce_shows(r, p->metric, NULL);
 }
 
 /* Nothing was run. */

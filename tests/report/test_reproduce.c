@@ -146,6 +146,18 @@ static void what_a_figure_shows(void)
     EW_EXPECT(!ew_reproduce_shows(storage, "energy_j", NULL));
     const struct ew_reproduction *workers = ew_reproduction_find("TRAIN-fig2a");
     EW_EXPECT(ew_reproduce_shows(workers, "stall_s:workers=0/workers=1", NULL));
+    /* The Cortex-A72's latency is no part of the FPGA's figure. */
+    const struct ew_reproduction *dpu = ew_reproduction_find("SCALE-fig17");
+    struct ew_published_row p = {
+        .metric = "median_ms", .settings = "dtype=float32", .board = "ARM Cortex-A72"};
+    EW_EXPECT(!ew_reproduce_about(dpu, &p));
+    p.board = "ZCU104";
+    EW_EXPECT(ew_reproduce_about(dpu, &p));
+    const struct ew_reproduction *lenet = ew_reproduction_find("TRAIN-fig4a");
+    p = (struct ew_published_row){.metric = "batch_compute_ms",
+                                  .settings = "network=mobilenet_v3_large batch=16"};
+    EW_EXPECT(!ew_reproduce_about(lenet, &p));
+    EW_EXPECT(ew_reproduce_about(ew_reproduction_find("TRAIN-fig4b"), &p));
 }
 
 /* NX's tables are a data set each of the same studies: runs of the other one do not count. */
