@@ -48,12 +48,13 @@ static const struct ew_field fields[] = {
     EW_FIELD_END};
 /* clang-format on */
 
-static const struct ew_agreement *first_different(const struct ew_compared *k, double least)
+/* -1: all agree. */
+static int first_different(const struct ew_compared *k, double least)
 {
     for (int i = 0; i < k->n; i++)
         if (ew_agreement_db(&k->v[i]) < least)
-            return &k->v[i];
-    return NULL;
+            return i;
+    return -1;
 }
 
 /* ---- Showing ---- */
@@ -82,24 +83,24 @@ static ew_err print_values(const struct opts *o, const struct ew_compared *k)
 
 static ew_err print_text(const struct opts *o, const struct ew_compared *k)
 {
-    const struct ew_agreement *first = first_different(k, o->min_sqnr);
+    const int first = first_different(k, o->min_sqnr);
     EW_TRY(print_values(o, k));
     printf("\n%lld input%s, %d value%s compared", (long long)k->inputs, k->inputs == 1 ? "" : "s",
            k->n, k->n == 1 ? "" : "s");
     if (k->same_top >= 0)
         printf("; the largest score is the same one in %lld", (long long)k->same_top);
     printf("\n");
-    if (!first)
+    if (first < 0)
         printf("they agree: no value below %g dB\n", o->min_sqnr);
     else
-        printf("the first that differs: %s (%s), %.1f dB\n", first->name, first->op,
-               ew_agreement_db(first));
+        printf("the first that differs: %s (%s), %.1f dB\n", k->v[first].name, k->v[first].op,
+               ew_agreement_db(&k->v[first]));
     return EW_OK;
 }
 
 static ew_err print_json(const struct opts *o, const struct ew_compared *k)
 {
-    const struct ew_agreement *first = first_different(k, o->min_sqnr);
+    const int first = first_different(k, o->min_sqnr);
     struct ew_json j;
     ew_json_init(&j, stdout);
     ew_json_object(&j, NULL);
@@ -108,7 +109,7 @@ static ew_err print_json(const struct opts *o, const struct ew_compared *k)
         ew_json_int(&j, "same_top", k->same_top);
     else
         ew_json_null(&j, "same_top");
-    ew_json_str(&j, "first_different", first ? first->name : NULL);
+    ew_json_str(&j, "first_different", first < 0 ? NULL : k->v[first].name);
     ew_json_array(&j, "values");
     for (int i = 0; i < k->n; i++) {
         ew_json_object(&j, NULL);
@@ -177,11 +178,10 @@ static ew_err run(struct ew_cmd_call *c)
     ew_err e = open_and_run(c, &how, &k);
     if (e == EW_OK)
         e = c->json ? print_json(o, &k) : print_text(o, &k);
-    const struct ew_agreement *first =
-        e == EW_OK && o->gate ? first_different(&k, o->min_sqnr) : NULL;
-    if (first)
-        e = ew_fail(EW_ERR_LIMIT, "%s: %.1f dB is below --min-sqnr, %g dB", first->name,
-                    ew_agreement_db(first), o->min_sqnr);
+    const int first = e == EW_OK && o->gate ? first_different(&k, o->min_sqnr) : -1;
+    if (first >= 0)
+        e = ew_fail(EW_ERR_LIMIT, "%s: %.1f dB is below --min-sqnr, %g dB", k.v[first].name,
+                    ew_agreement_db(&k.v[first]), o->min_sqnr);
     ew_compare_close(&k);
     return e;
 }
