@@ -214,7 +214,7 @@ ew_err ew_reproduce_compare(struct ew_store *s, const struct ew_reproduce_whose 
 static const struct {
     const char *network;
     int64_t side, classes, batch;
-    const char *of, *fits; /* boards that it fitted there */
+    const char *of, *on; /* boards that it was trained on there */
 } trained[] = {
     {"lenet5", 28, 10, 16, "TRAIN", "agx-xavier xavier-nx jetson-nano"},
     {"mobilenet_v3_large", 224, 203, 16, "TRAIN", "agx-xavier xavier-nx"},
@@ -241,7 +241,7 @@ static ew_err plan_row(size_t row, struct needed *out)
 }
 
 static ew_err fit_cell(struct ew_grid *g, const struct ew_profile *p, const struct needed *bytes,
-                       bool there)
+                       const char *there)
 {
     const double room = (double)p->ram_gb * (1 << 30), left = room - (double)bytes->own;
     int n = 0;
@@ -249,14 +249,21 @@ static ew_err fit_cell(struct ew_grid *g, const struct ew_profile *p, const stru
         n++;
     if (left > 0)
         return ew_grid_cell(g, "fits, %.0f %% left, to batch %d%s%s", 100 * left / room,
-                            1 << (n - 1), n > MOST_DOUBLED ? " or more" : "",
-                            there ? "" : "; there it did not");
-    const char *known = there ? "; there it fits" : "";
+                            1 << (n - 1), n > MOST_DOUBLED ? " or more" : "", there);
     if (!n)
         return ew_grid_cell(g, "%.1f x its memory, not one image fits%s", (double)bytes->own / room,
-                            known);
+                            there);
     return ew_grid_cell(g, "%.1f x its memory, batch %d fits%s", (double)bytes->own / room,
-                        1 << (n - 1), known);
+                        1 << (n - 1), there);
+}
+
+/* What the text says: TRAIN names the boards that it trained on, and not why others are left out;
+ * NX ran out of memory. */
+static const char *said_of(size_t row, const char *board)
+{
+    if (strcmp(trained[row].of, "NX") == 0)
+        return strcmp(board, "xavier-nx") == 0 ? "; there it did not" : "";
+    return strstr(trained[row].on, board) ? "" : "; there it was not trained";
 }
 
 ew_err ew_reproduce_fits(struct ew_grid *g)
@@ -285,8 +292,7 @@ ew_err ew_reproduce_fits(struct ew_grid *g)
             err = ew_grid_cell(g, "%s", ew_text_bytes(bytes.own, text));
         for (size_t b = 0; err == EW_OK && b < EW_COUNT(boards); b++) {
             const struct ew_profile *p = ew_profile_find(list, n, boards[b]);
-            const bool said = strcmp(trained[i].of, "TRAIN") == 0 || b == 1;
-            err = fit_cell(g, p, &bytes, !said || strstr(trained[i].fits, boards[b]));
+            err = fit_cell(g, p, &bytes, said_of(i, boards[b]));
         }
     }
     ew_arena_fini(&a);
