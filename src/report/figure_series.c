@@ -30,6 +30,8 @@ static const char *remark(const struct ew_group *g)
 static bool has_mixed_quality(const struct ew_figure *f)
 {
     const struct ew_group *first = NULL;
+    if (f->desc->published_fit) /* a published line stands beside */
+        return true;
     for (int i = 0; i < f->n_groups; i++) {
         const struct ew_group *g = &f->groups[i];
         if (!ew_group_is_drawn(f, g))
