@@ -23,7 +23,7 @@
 #define EW_BACKEND_CPU_KERNEL_INT8_INT8_GEMM_H
 
 #include "backend/cpu/kernel/gemm/implicit_gemm.h"
-#include "backend/cpu/kernel/int8/int8_vec.h"
+#include "backend/cpu/kernel/int8/int8_bytes.h"
 
 /* Rows that the micro-kernel holds in registers, SIDE vectors each. */
 #if defined(EW_ISA_IS_avx512)
@@ -158,5 +158,39 @@ INLINE vbytes plain_bytes(v16 q, const struct qplain *p)
 {
     return bytes_of(min16(max16(add16(q, p->zero), p->lo), p->hi)) ^ p->flip;
 }
+
+#if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_avx2)
+/* The same of two vectors at once: the last saturation is that to bytes.  Constants that are made
+ * before the first store: stores of bytes might change what they are made of. */
+struct plain_end {
+    v16 zero;
+    vbig lo, hi, flip;
+};
+
+INLINE struct plain_end plain_end_of(const struct ew_qend *e)
+{
+    return (struct plain_end){.zero = splat16(e->y.zero),
+                              .lo = (uint8_t)e->lo - (vbig){0},
+                              .hi = (uint8_t)e->hi - (vbig){0},
+                              .flip = e->y.flip - (vbig){0}};
+}
+
+INLINE vbig plain_end_bytes(v16 a, v16 b, const struct plain_end *e)
+{
+    const vbig q = pack_bytes(add16(a, e->zero), add16(b, e->zero));
+    return min_bytes(max_bytes(q, e->lo), e->hi) ^ e->flip;
+}
+#endif
+
+#if defined(EW_ISA_IS_avx2)
+/* Two rows of WIDE sums in two vectors each. */
+INLINE void store_two_rows(uint8_t *y, uint8_t *next, v16 a, v16 b, const struct plain_end *e)
+{
+    const __m256i parts = (__m256i)plain_end_bytes(a, b, e);
+    const __m256i rows = _mm256_permute4x64_epi64(parts, 0xd8);
+    _mm_storeu_si128((void *)y, _mm256_castsi256_si128(rows));
+    _mm_storeu_si128((void *)next, _mm256_extracti128_si256(rows, 1));
+}
+#endif
 
 #endif

@@ -131,25 +131,26 @@ INLINE void interleave(const struct span *s, int g, int column, vint out[PARTS])
 }
 
 /* The end is plain: the catalogue sees to that. */
-INLINE void finish_pixel(const struct span *s, const vint sum[PARTS], int pixel)
+INLINE void finish_pixels(const struct span *s, vint sum[PIXELS][PARTS], const int pixels)
 {
     const float *ratio = (const float *)(const void *)s->words;
-    const struct ew_qend *e = s->end;
-    const v16 zero = splat16(e->y.zero);
-    const v16 low = add16(
-        narrow2(requantize(sum[0], load(ratio)), requantize(sum[1], load(ratio + LANES))), zero);
-    const v16 high = add16(narrow2(requantize(sum[2], load(ratio + 2 * LANES)),
-                                   requantize(sum[3], load(ratio + 3 * LANES))),
-                           zero);
-    bytes q = V(packus_epi16)((bytes)low, (bytes)high);
-    q = V(max_epu8)(q, V(set1_epi8)((char)e->lo));
-    q = V(min_epu8)(q, V(set1_epi8)((char)e->hi));
-    q = q ^ V(set1_epi8)((char)e->y.flip);
+    const struct plain_end e = plain_end_of(s->end);
+    const int64_t y_step = s->y_step, n = s->n;
+    uint8_t *y = s->y;
+    UNROLL
+    for (int p = 0; p < pixels; p++, y += y_step) {
+        const vint *at = sum[p];
+        const v16 low =
+            narrow2(requantize(at[0], load(ratio)), requantize(at[1], load(ratio + LANES)));
+        const v16 high = narrow2(requantize(at[2], load(ratio + 2 * LANES)),
+                                 requantize(at[3], load(ratio + 3 * LANES)));
+        vbig q = plain_end_bytes(low, high, &e);
 #if defined(EW_ISA_IS_avx512vnni)
-    if (e->table)
-        q = lookup64(q, e->table);
+        if (s->end->table)
+            q = (vbig)lookup64((bytes)q, s->end->table);
 #endif
-    store_big(s->y + pixel * s->y_step, (vbig)q, s->n);
+        store_big(y, q, n);
+    }
 }
 #else
 INLINE v16 load_line(const struct span *s, int line, int column)
@@ -168,13 +169,22 @@ INLINE void interleave(const struct span *s, int g, int column, vint out[PARTS])
     out[1] = (vint)_mm256_unpackhi_epi16(a, b);
 }
 
-/* As above. */
-INLINE void finish_pixel(const struct span *s, const vint sum[PARTS], int pixel)
+/* As above, two at a time. */
+INLINE void finish_pixels(const struct span *s, vint sum[PIXELS][PARTS], const int pixels)
 {
-    const float *ratio = (const float *)(const void *)s->words;
-    const struct qplain p = plain_of(s->end);
-    const v16 q = narrow2(requantize(sum[0], load(ratio)), requantize(sum[1], load(ratio + LANES)));
-    store_bytes(s->y + pixel * s->y_step, plain_bytes(q, &p), BLOCK);
+    const float *ratios = (const float *)(const void *)s->words;
+    const vec ratio[PARTS] = {load(ratios), load(ratios + LANES)};
+    const struct plain_end e = plain_end_of(s->end);
+    const int64_t y_step = s->y_step;
+    uint8_t *y = s->y;
+    UNROLL
+    for (int p = 0; p < pixels; p += 2, y += 2 * y_step) {
+        const bool two = p + 1 < pixels;
+        const vint *a = sum[p], *b = sum[two ? p + 1 : p];
+        store_two_rows(y, two ? y + y_step : y,
+                       narrow2(requantize(a[0], ratio[0]), requantize(a[1], ratio[1])),
+                       narrow2(requantize(b[0], ratio[0]), requantize(b[1], ratio[1])), &e);
+    }
 }
 #endif
 
@@ -229,9 +239,7 @@ INLINE void span_fixed(const struct span *s, const struct form f)
         for (int column = 0; column < reach; column++)
             add_column(s, sum, g, column, f);
     }
-    UNROLL
-    for (int p = 0; p < f.pixels; p++)
-        finish_pixel(s, sum[p], p);
+    finish_pixels(s, sum, f.pixels);
 #if defined(EW_ISA_IS_avx2)
     if (s->end->table)
         look_up_pixels(s, f.pixels);

@@ -158,23 +158,11 @@ INLINE void begin(const struct qmicro *m, struct qsums *s, const int rows, const
     }
 }
 
-/* What the end of plain blocks does not read again for each of them. */
 #if defined(EW_ISA_IS_avx2)
-struct plain_end {
-    v16 zero;
-    __m256i lo, hi, flip;
-};
+typedef struct plain_end block_end;
+#define block_end_of plain_end_of
 
-INLINE struct plain_end plain_end_of(const struct ew_qend *e)
-{
-    return (struct plain_end){.zero = splat16(e->y.zero),
-                              .lo = _mm256_set1_epi8((char)e->lo),
-                              .hi = _mm256_set1_epi8((char)e->hi),
-                              .flip = _mm256_set1_epi8((char)e->y.flip)};
-}
-
-/* Whole rows, two at a time, as finish_plain does one: sums do not leave registers, and the last
- * saturation is that to bytes. */
+/* Whole rows, two at a time, as finish_plain does one: sums do not leave registers. */
 INLINE void finish_whole(const struct qmicro *m, const struct plain_end *e, const struct qsums *s,
                          const int rows)
 {
@@ -183,31 +171,21 @@ INLINE void finish_whole(const struct qmicro *m, const struct plain_end *e, cons
     uint8_t *y = m->y;
     UNROLL
     for (int r = 0; r < rows; r += 2, y += 2 * y_step) {
-        const vint *a = s->v[r], *b = s->v[r + 1 < rows ? r + 1 : r];
-        const v16 q = narrow2(requantize(a[0], ratio[0]), requantize(a[1], ratio[1]));
-        const v16 p = narrow2(requantize(b[0], ratio[0]), requantize(b[1], ratio[1]));
-        const __m256i parts =
-            _mm256_packus_epi16((__m256i)add16(q, e->zero), (__m256i)add16(p, e->zero));
-        const __m256i two = _mm256_min_epu8(_mm256_max_epu8(parts, e->lo), e->hi);
-        const __m256i bytes = _mm256_permute4x64_epi64(_mm256_xor_si256(two, e->flip), 0xd8);
-        _mm_storeu_si128((void *)y, _mm256_castsi256_si128(bytes));
-        if (r + 1 < rows)
-            _mm_storeu_si128((void *)(y + y_step), _mm256_extracti128_si256(bytes, 1));
+        const bool two = r + 1 < rows;
+        const vint *a = s->v[r], *b = s->v[two ? r + 1 : r];
+        store_two_rows(y, two ? y + y_step : y,
+                       narrow2(requantize(a[0], ratio[0]), requantize(a[1], ratio[1])),
+                       narrow2(requantize(b[0], ratio[0]), requantize(b[1], ratio[1])), e);
     }
 }
 #else
-struct plain_end {
-    struct qplain p;
-};
-
-INLINE struct plain_end plain_end_of(const struct ew_qend *e)
-{
-    return (struct plain_end){.p = plain_of(e)};
-}
+typedef struct qplain block_end;
+#define block_end_of plain_of
 #endif
 
-INLINE void finish(const struct qmicro *m, const struct plain_end *e, struct qsums *s,
-                   const int rows, const int vectors)
+/* `e` is made once for all blocks of a panel. */
+INLINE void finish(const struct qmicro *m, const block_end *e, struct qsums *s, const int rows,
+                   const int vectors)
 {
 #if defined(EW_ISA_IS_avx2)
     if (m->plain && vectors == 2 && m->width == WIDE) {
@@ -216,7 +194,7 @@ INLINE void finish(const struct qmicro *m, const struct plain_end *e, struct qsu
     }
     const struct qplain p = plain_of(m->end);
 #else
-    const struct qplain p = e->p;
+    const struct qplain p = *e;
 #endif
     struct qsums out; /* a copy: the sums themselves must not be addressed */
     UNROLL
@@ -305,8 +283,7 @@ INLINE void sum_up(const struct qmicro *m, struct qsums *s, const struct form f)
     }
 }
 
-INLINE void run_block(const struct qmicro *m, const struct plain_end *e, const int rows,
-                      const int vectors)
+INLINE void run_block(const struct qmicro *m, const block_end *e, const int rows, const int vectors)
 {
     struct qsums s;
     begin(m, &s, rows, vectors);
@@ -330,7 +307,7 @@ INLINE void next_block(struct qmicro *m)
 
 FORMED void run_rows(struct qmicro *m, const int rows, const int vectors)
 {
-    const struct plain_end e = plain_end_of(m->end);
+    const block_end e = block_end_of(m->end);
     int64_t left = m->width;
     for (;;) {
         m->width = min_i64(left, WIDE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Moving bytes: rows, shuffles of channels, transposes. */
-#include "backend/cpu/kernel/int8/int8_vec.h"
+#include "backend/cpu/kernel/int8/int8_bytes.h"
 
 /* Libc's memcpy is a call, and most rows are a few vectors. */
 INLINE void copy_bytes(uint8_t *restrict to, const uint8_t *restrict from, int64_t n)
