@@ -65,7 +65,7 @@ static size_t state_bytes(const struct tables *t)
 static void fill_axis(const struct ew_call *c, const struct ew_resize_axis *axis,
                       struct ew_resample_axis *to, char **room)
 {
-    struct ew_resize_tap *taps = (struct ew_resize_tap *)*room; /* of one output at a time */
+    struct ew_resize_tap *taps = (void *)*room; /* of one output at a time */
     *room += ew_align_up((size_t)to->taps * sizeof(*taps));
     int32_t *at = (void *)*room;
     *room += table_bytes(to, sizeof(*at));

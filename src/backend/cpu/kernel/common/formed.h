@@ -17,8 +17,10 @@
 /* ENDING: what such a function does with the last channels, less than a vector of them.  Where
  * vectors are of 4 hardly a network has such, and testing each lane of each load and store is much
  * code: one copy serves all forms. */
-#if LANES == 4
+#if LANES == 4 && __has_attribute(noclone)
 #define ENDING static __attribute__((noinline, noclone))
+#elif LANES == 4 /* clang makes no clones, and does not know the attribute */
+#define ENDING static __attribute__((noinline))
 #else
 #define ENDING FORMED
 #endif
