@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every 8-bit convolution kernel that takes a shape gives the bits of the plain sum: extreme bytes
- * and weights, zero points, clamps and tables; every instruction set, guarded buffers. */
+ * and weights, zero points, and all that becomes of sums; every instruction set, guarded arrays. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -26,6 +26,9 @@ static const struct ew_conv_shape shapes[] = {
     {12, 1, 33, 48, {A1, A1, A1}},
     {13, 1, 32, 24, {A1, A1, A1}},
     {1, 1, 16, 16, {A1, {2, 2, 3, 1, 1, 1}, {2, 2, 3, 1, 1, 1}}},      /* few pixels */
+    {5, 1, 9, 84, {A1, A1, A1}},                                       /* blocks of outputs */
+    {1, 1, 24, 116, {A1, {3, 3, 1, 1, 1, 0}, {7, 7, 1, 1, 1, 0}}},
+    {1, 1, 5, 72, {A1, {4, 4, 3, 1, 1, 1}, {9, 9, 3, 1, 1, 1}}},
 };
 /* clang-format on */
 
@@ -57,12 +60,58 @@ static int32_t sum_at(const struct job *j, int64_t at)
     return sum;
 }
 
+static float float_at(const struct job *j, int64_t at)
+{
+    return (float)sum_at(j, at) * j->weights.ratio[at % j->shape->cout];
+}
+
 static uint8_t byte_at(const struct job *j, int64_t at)
 {
     const struct ew_qend *e = &j->conv.end;
-    const float t = (float)sum_at(j, at) * j->weights.ratio[at % j->shape->cout];
+    float t = float_at(j, at);
+    if (e->add) {
+        const float lo = (float)-e->mid.zero, hi = (float)(255 - e->mid.zero);
+        const float b = (float)((e->add[at] ^ e->of_add.flip) - e->of_add.zero);
+        t = rintf(fminf(fmaxf(t, lo), hi)) * e->mid_ratio + b * e->add_ratio;
+    }
     const float q = fminf(fmaxf(rintf(t) + (float)e->y.zero, (float)e->lo), (float)e->hi);
-    return e->table ? e->table[(int)q] : (uint8_t)q;
+    const uint8_t byte = (uint8_t)q ^ e->y.flip;
+    return e->table ? e->table[byte] : byte;
+}
+
+/* ---- What becomes of sums ---- */
+
+enum end {
+    PLAIN,
+    TABLE,
+    SIGNED,
+    RESIDUAL,
+    SUM_AND_TABLE,
+    LARGE_RESIDUAL,
+    LARGE_RATIOS,
+    FLOATS,
+    ENDS
+};
+static const char *const end_names[] = {
+    "plain",          "table",        "signed", "residual", "residual and table",
+    "large residual", "large ratios", "floats"};
+
+static struct ew_qend end_of(enum end end, const uint8_t *table, const uint8_t *add)
+{
+    struct ew_qend e = {
+        .ratios_below_1 = end != LARGE_RATIOS, .y = {.zero = 100}, .lo = 3, .hi = 250};
+    if (end == TABLE || end == SUM_AND_TABLE)
+        e.table = table;
+    if (end == RESIDUAL || end == SUM_AND_TABLE || end == LARGE_RESIDUAL) {
+        e.add = add;
+        e.mid.zero = 60;
+        e.of_add = (struct ew_qbyte){.zero = 90, .flip = end == RESIDUAL ? 0x80 : 0};
+        e.mid_ratio = end == LARGE_RESIDUAL ? 3e7f : 0.8f;
+        e.add_ratio = 0.6f;
+    }
+    e.y.flip = end == SIGNED || end == RESIDUAL ? 0x80 : 0;
+    e.to_float = end == FLOATS;
+    return e;
 }
 
 /* ---- The kernels, with all of packing ---- */
@@ -91,7 +140,22 @@ static bool gemm_fits(const struct ew_conv_shape *s)
     return true;
 }
 
-static void check(kernels *k, const struct ew_conv_shape *s, enum test_pattern p, bool table,
+static void expect(const struct job *j, int64_t n)
+{
+    const uint8_t *y = j->conv.y;
+    const float *f = j->conv.y;
+    for (int64_t i = 0; i < n; i++) {
+        const bool floats = j->conv.end.to_float;
+        const double is = floats ? (double)f[i] : y[i];
+        const double wanted = floats ? (double)float_at(j, i) : byte_at(j, i);
+        if (is < wanted || is > wanted) {
+            EW_FAIL("[%lld] is %g, not %g", (long long)i, is, wanted);
+            return;
+        }
+    }
+}
+
+static void check(kernels *k, const struct ew_conv_shape *s, enum test_pattern p, enum end end,
                   int method)
 {
     const struct {
@@ -108,14 +172,17 @@ static void check(kernels *k, const struct ew_conv_shape *s, enum test_pattern p
                    {"depthwise columns", k->int8_depthwise_column_fits,
                     k->int8_depthwise_column_pack_size, k->int8_depthwise_column_scratch,
                     run_depthwise_column}};
-    if (!methods[method].fits(s))
+    const bool columns = methods[method].run == run_depthwise_column; /* whose ends are plain */
+    if (!methods[method].fits(s) || (columns && end > SIGNED))
         return;
-    ew_test_begin("%s: %s, %d in %d groups, pattern %d%s", k->isa, methods[method].name, s->cin,
-                  s->groups, p, table ? ", table" : "");
+    ew_test_begin("%s: %s, %d to %d in %d groups, pattern %d, %s", k->isa, methods[method].name,
+                  s->cin, s->cout, s->groups, p, end_names[end]);
     const int64_t n_x = ref_conv_in_count(s), n_w = ref_conv_filter_count(s);
     const int64_t n_y = ref_conv_out_count(s);
     uint8_t *x = ew_guard_end((size_t)n_x, 1), *w = ew_guard_end((size_t)n_w, 1);
-    uint8_t *y = ew_guard_end((size_t)n_y, 1), *bytes = ew_guard_end(256, 1);
+    const size_t size = end == FLOATS ? sizeof(float) : 1;
+    uint8_t *bytes = ew_guard_end(256, 1), *add = ew_guard_end((size_t)n_y, 1);
+    void *y = ew_guard_end((size_t)n_y * size, size);
     int32_t *bias = ew_guard_end((size_t)s->cout * sizeof(*bias), sizeof(*bias));
     float *ratio = test_array(s->cout, 1);
     void *packed = test_scratch(methods[method].pack_size(s));
@@ -123,29 +190,23 @@ static void check(kernels *k, const struct ew_conv_shape *s, enum test_pattern p
     test_bytes(p, x, n_x, w, n_w);
     for (int64_t o = 0; o < s->cout; o++) {
         bias[o] = (int32_t)(o * 1000 - 7000);
-        ratio[o] = (1.1f + ratio[o]) * 0.002f;
+        ratio[o] = (1.1f + ratio[o]) * (end == LARGE_RATIOS ? 3e4f : 0.002f);
     }
     for (int i = 0; i < 256; i++)
         bytes[i] = (uint8_t)(i * 37 + 11);
+    for (int64_t i = 0; i < n_y; i++)
+        add[i] = (uint8_t)(i * 53 + 7);
     struct job j = {.shape = s,
                     .conv = {.shape = s,
                              .x = x,
                              .of_x = {.zero = 117},
                              .packed = packed,
                              .y = y,
-                             .end = {.ratios_below_1 = true,
-                                     .y = {.zero = 100},
-                                     .lo = 3,
-                                     .hi = 250,
-                                     .table = table ? bytes : NULL}},
+                             .end = end_of(end, bytes, add)},
                     .weights = {.w = w, .of_x = {.zero = 117}, .bias = bias, .ratio = ratio}};
     methods[method].run(k, &j, packed, scratch);
-    for (int64_t i = 0; i < n_y; i++)
-        if (y[i] != byte_at(&j, i)) {
-            EW_FAIL("[%lld] is %d, not %d", (long long)i, y[i], byte_at(&j, i));
-            break;
-        }
-    void *const all[] = {x, w, y, bytes, bias, ratio, packed, scratch};
+    expect(&j, n_y);
+    void *const all[] = {x, w, y, bytes, add, bias, ratio, packed, scratch};
     for (size_t i = 0; i < EW_COUNT(all); i++)
         ew_guard_free(all[i]);
     ew_test_end();
@@ -158,9 +219,9 @@ int main(int argc, char **argv)
     for (int i = 0; ew_isa_at(i); i++)
         for (size_t s = 0; s < EW_COUNT(shapes); s++)
             for (int p = 0; p < PATTERNS; p++)
-                for (int method = 0; method < 4; method++) {
-                    check(ew_isa_at(i), &shapes[s], (enum test_pattern)p, false, method);
-                    check(ew_isa_at(i), &shapes[s], (enum test_pattern)p, true, method);
-                }
+                for (int method = 0; method < 4; method++)
+                    for (int end = 0; end < ENDS; end++)
+                        check(ew_isa_at(i), &shapes[s], (enum test_pattern)p, (enum end)end,
+                              method);
     return ew_test_status();
 }
