@@ -134,9 +134,6 @@ static void costly_layers_stay_float(void)
     ew_quant_result_fini(&r);
 }
 
-/* No drop at all: layers stay float32 until the accuracy is the float network's or better. */
-/* Where nothing is quantised the network is the one that it was: biases corrected for int8, that
- * was not there, had changed its accuracy. */
 /* Scores that are NaN are the worst, not "nothing differs". */
 static void nan_is_no_agreement(void)
 {
@@ -152,6 +149,8 @@ static void nan_is_no_agreement(void)
     ew_quant_probe_fini(&p);
 }
 
+/* Where nothing is quantised the network is the one that it was: biases corrected for int8, that
+ * was not there, had changed its accuracy. */
 static void nothing_quantised_is_nothing_changed(void)
 {
     struct ew_quant_result r;
@@ -190,6 +189,7 @@ static void float_layers_keep_their_biases(void)
     ew_quant_result_fini(&r);
 }
 
+/* No drop at all: layers stay float32 until the accuracy is the float network's or better. */
 static void drops_are_met(void)
 {
     struct ew_quant_result r;
