@@ -1,7 +1,7 @@
 # ew_isa_objects(NAME FOLDER NAMES): compiles all C files of FOLDER's folders once per instruction set of the
 # target machine, as object libraries NAME_<isa>, and appends their names to the list NAMES.  Each
 # pass sees EW_ISA=<isa>, the suffix of its symbols, and EW_ISA_<ISA>; all of the program sees
-# EW_ISA_LIST as an X-macro list.  Nothing is probed: which one runs is decided at run time.
+# EW_ISA_LIST as an X-macro list.  Nothing is probed but the assembler: which one runs is decided at run time.
 #
 # Float kernels may contract a*b+c into one rounding (they state a tolerance); nothing else may:
 # integer kernels, int8/, round as their references do.
@@ -21,6 +21,12 @@ set(EW_ISA_FLOAT_neondot neon)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   set(EW_ISAS avx512vnni avx512 avx2vnni avx2 plain)
+  include(CheckCSourceCompiles)
+  check_c_source_compiles(
+    "int main(void) { __asm__(\"%{vex%} vpdpbusd %%ymm0, %%ymm0, %%ymm0\" ::: \"cc\"); return 0; }" EW_HAS_AVX_VNNI)
+  if(NOT EW_HAS_AVX_VNNI) # assemblers before 2021
+    list(REMOVE_ITEM EW_ISAS avx2vnni)
+  endif()
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   set(EW_ISAS neondot neon) # every such machine has NEON
 else()
@@ -28,15 +34,10 @@ else()
 endif()
 
 # AVX-VNNI is AVX-512's product of bytes in an encoding of its own, which processors with AVX-512 before 2024 lack.
-# With AVX-512's encoding the same kernels run on those: so that tests there cover them.
-include(CheckCSourceCompiles)
-check_c_source_compiles(
-  "int main(void) { __asm__(\"%{vex%} vpdpbusd %%ymm0, %%ymm0, %%ymm0\" ::: \"cc\"); return 0; }" EW_HAS_AVX_VNNI)
-if(NOT EW_HAS_AVX_VNNI) # assemblers before 2021
-  list(REMOVE_ITEM EW_ISAS avx2vnni)
-endif()
-option(EW_VNNI_EVEX "encode avx2vnni's products as AVX-512 does, to test them on machines that have that" OFF)
-if(EW_VNNI_EVEX)
+# With AVX-512's encoding the same kernels run on those: so that tests there cover them.  Plain C is what machines
+# without AVX2 run; beside others the same sources have -O3 in those, and tests need no more than -O1.
+option(EW_TEST_KERNELS "kernels for tests alone: avx2vnni encoded as AVX-512 does, plain C at -O1 beside AVX2" OFF)
+if(EW_TEST_KERNELS)
   list(APPEND EW_ISA_FLAGS_avx2vnni -DEW_VNNI_EVEX=1)
 endif()
 
@@ -68,9 +69,8 @@ function(ew_isa_objects name folder names)
       set(float ${EW_ISA_FLOAT_${isa}})
       set(files ${integer} ${folder}/common/k_table.c)
     endif()
-    # Beside others, plain C is there for the tests of a dev build; the same sources have -O3 in those.
     set(optimise ${EW_ISA_OPTIMISE})
-    if(isa STREQUAL "plain" AND CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND "avx2" IN_LIST EW_ISAS)
+    if(EW_TEST_KERNELS AND isa STREQUAL "plain" AND "avx2" IN_LIST EW_ISAS)
       set(optimise -O1)
     endif()
     add_library(${name}_${isa} OBJECT ${files})
