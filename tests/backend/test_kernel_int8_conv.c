@@ -106,7 +106,7 @@ static struct ew_qend end_of(enum end end, const uint8_t *table, const uint8_t *
         e.add = add;
         e.mid.zero = 60;
         e.of_add = (struct ew_qbyte){.zero = 90, .flip = end == RESIDUAL ? 0x80 : 0};
-        e.mid_ratio = end == LARGE_RESIDUAL ? 3e7f : 0.8f;
+        e.mid_ratio = end == LARGE_RESIDUAL ? -3e8f : 0.8f; /* scales may be below 0 */
         e.add_ratio = 0.6f;
     }
     e.y.flip = end == SIGNED || end == RESIDUAL ? 0x80 : 0;

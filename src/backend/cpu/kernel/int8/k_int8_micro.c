@@ -105,7 +105,8 @@ INLINE void finish_rows(const struct qmicro *m, const vint *sums, int rows, cons
  * clamped before they are rounded, since integers saturate on the way to bytes. */
 INLINE bool is_residual(const struct ew_qend *e)
 {
-    return e->add && !e->table && !e->to_float && e->mid_ratio < 1e6f && e->add_ratio < 1e6f;
+    const bool fit = fabsf(e->mid_ratio) < 1e6f && fabsf(e->add_ratio) < 1e6f;
+    return fit && e->add && !e->table && !e->to_float;
 }
 
 /* finish_rows of two vectors with a residual; what stores to y might change is read before. */
