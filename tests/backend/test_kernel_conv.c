@@ -401,13 +401,32 @@ static void winograd_pack_twice(const struct ew_kernels *k, const struct ew_conv
     ew_guard_free(again);
 }
 
+/* The case's shape, and whether the way takes it. */
+static bool takes(const struct way *way, size_t i, struct ew_conv_shape *s)
+{
+    *s = cases[i].s;
+    s->late_transform = way->late;
+    return (!way->fits || way->fits(s)) && !(way->late && s->axis[1].stride > 1);
+}
+
+/* From end to end of one case: all of them, or one where the way takes enough cases for all. */
+static size_t end_step(const struct way *way)
+{
+    struct ew_conv_shape s;
+    size_t n = 0;
+    for (size_t i = 0; i < CASES; i++)
+        n += takes(way, i, &s);
+    return ew_test_quick() && n >= EW_COUNT(ends) ? EW_COUNT(ends) : 1;
+}
+
 static void walk_forward(const struct ew_kernels *k, const struct way *way)
 {
+    const size_t step = end_step(way);
+    size_t turn = 0;
     for (size_t i = 0; i < CASES; i++) {
-        struct ew_conv_shape shape = cases[i].s;
+        struct ew_conv_shape shape;
         const struct ew_conv_shape *s = &shape;
-        shape.late_transform = way->late;
-        if ((way->fits && !way->fits(s)) || (way->late && s->axis[1].stride > 1))
+        if (!takes(way, i, &shape))
             continue;
         ew_test_begin("%s %s: %s", way->name, k->isa, cases[i].name);
         struct conv_data d = {0};
@@ -426,8 +445,7 @@ static void walk_forward(const struct ew_kernels *k, const struct way *way)
             k->pixel_lanes_pack(s, d.w, d.packed);
         else
             pack_twice(k->conv_pack, s, k->conv_pack_tiles(s), k->conv_pack_size(s), d.w, d.packed);
-        const size_t step = ew_test_quick() ? EW_COUNT(ends) : 1; /* all, or one in each case */
-        for (size_t e = i % step; e < EW_COUNT(ends); e += step)
+        for (size_t e = turn++ % step; e < EW_COUNT(ends); e += step)
             forward(way, s, &d, (int)e);
         ew_guard_free(d.packed);
         ew_guard_free(d.scratch);
