@@ -101,9 +101,13 @@ void ew_clients_remove(struct ew_client *one)
         one->fd = -1;
 }
 
-void ew_clients_expire(struct ew_clients *c, int64_t now_ns)
+void ew_clients_expire(struct ew_clients *c, int64_t now_ns, int64_t own_ns)
 {
-    for (int i = 0; i < EW_CLIENTS_ROOM; i++)
-        if (is_here(&c->list[i]) && now_ns - c->list[i].since_ns > c->request_ns)
-            tell(&c->list[i]);
+    for (int i = 0; i < EW_CLIENTS_ROOM; i++) {
+        struct ew_client *one = &c->list[i];
+        const int64_t since = one->since_ns + own_ns;
+        one->since_ns = since < now_ns ? since : now_ns;
+        if (is_here(one) && now_ns - one->since_ns > c->request_ns)
+            tell(one);
+    }
 }

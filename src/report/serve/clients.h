@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who is connected, and who has to go so that others can come.
  *
- * A time-out of silence alone lets a client that sends a byte now and then stay for ever, and a
+ * A time-out of silence lets a client that sends a byte now and then stay for ever, and a
  * plain limit of connections lets it keep others out.  Here a request as a whole has a time, and
  * where an address, or the server, has too many connections the one that has waited longest without
  * completing a request makes room for the new one. */
@@ -20,7 +20,8 @@ struct ew_client {
     int fd; /* -1: free */
     bool told;
     unsigned char address[16];
-    int64_t since_ns; /* when it came, or completed its last request */
+    int64_t
+        since_ns; /* when it came, or completed its last request; later by what the server took */
 };
 
 struct ew_clients {
@@ -35,7 +36,8 @@ struct ew_client *ew_clients_add(struct ew_clients *c, int fd, const struct sock
                                  int64_t now_ns);
 void ew_clients_remove(struct ew_client *one); /* NULL is fine */
 
-/* Tells those to go whose request takes too long. */
-void ew_clients_expire(struct ew_clients *c, int64_t now_ns);
+/* Tells those to go whose request takes too long.  What the server itself took since the last time,
+ * own_ns, counts for nobody. */
+void ew_clients_expire(struct ew_clients *c, int64_t now_ns, int64_t own_ns);
 
 #endif

@@ -20,8 +20,7 @@
 #if EW_HAVE_SERVE
 #include <microhttpd.h>
 
-#define TIMEOUT_S          10    /* of silence */
-#define REQUEST_S          30    /* of a request as a whole, its answer included */
+#define REQUEST_S          30    /* of a request as a whole, without what we take for its answer */
 #define REQUEST_BYTES      16384 /* head of a request, and what is kept to answer it */
 #define MOST_ANSWERS       16
 #define TOKEN_COOKIE       "edgewise"
@@ -168,11 +167,12 @@ static enum MHD_Result refuse(const struct ew_serve *s, struct MHD_Connection *c
 static void make(struct ew_serve *s, const struct ew_answer *a, struct kept *k)
 {
     free(k->text);
-    *k = (struct kept){.made_ns = ew_clock_ns(), .status = MHD_HTTP_OK};
+    *k = (struct kept){.status = MHD_HTTP_OK};
     FILE *f = open_memstream(&k->text, &k->size);
     ew_err e = f ? a->make(s->db, f) : ew_fail(EW_ERR_MEMORY, "no memory for an answer");
     if (f && !ew_memstream_close(f, &k->text) && e == EW_OK)
         e = ew_fail(EW_ERR_MEMORY, "no memory for an answer");
+    k->made_ns = ew_clock_ns(); /* its end: whoever asked meanwhile gets the same */
     if (e == EW_OK)
         return;
     free(k->text);
@@ -296,18 +296,20 @@ static ew_err check_token(const struct ew_serve_opts *o, bool loopback)
     return EW_OK;
 }
 
+/* The library's own time-out would count what we take for an answer, and close unanswered whoever
+ * waits for it: clients.h has one that does not. */
 static ew_err start(struct ew_serve *s, const union address *at)
 {
     EW_TRY(open_library());
     const unsigned flags =
         MHD_USE_EPOLL | MHD_NO_FLAG | (at->any.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
     errno = 0;
-    s->daemon = mhd.start_daemon(
-        flags, 0, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR, &at->any,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)EW_CLIENTS_ROOM, MHD_OPTION_NOTIFY_CONNECTION,
-        on_connection, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)REQUEST_BYTES, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
+    s->daemon = mhd.start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR,
+                                 &at->any, MHD_OPTION_CONNECTION_LIMIT, (unsigned)EW_CLIENTS_ROOM,
+                                 MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+                                 MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+                                 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
+                                 MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
     EW_CHECK(s->daemon, EW_ERR_IO, "cannot listen: %s", errno ? strerror(errno) : "port in use?");
     const union MHD_DaemonInfo *port = mhd.get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
     s->port = port ? port->port : 0;
@@ -343,8 +345,10 @@ int ew_serve_port(const struct ew_serve *s)
 
 ew_err ew_serve_step(struct ew_serve *s, int wait_ms)
 {
+    const int64_t from = ew_clock_ns();
     EW_CHECK(mhd.run_wait(s->daemon, wait_ms) == MHD_YES, EW_ERR_IO, "the server has stopped");
-    ew_clients_expire(&s->clients, ew_clock_ns());
+    const int64_t now = ew_clock_ns(), own = now - from - wait_ms * INT64_C(1000000);
+    ew_clients_expire(&s->clients, now, own > 0 ? own : 0);
     return EW_OK;
 }
 

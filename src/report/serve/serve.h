@@ -15,7 +15,7 @@ struct ew_serve_opts {
     const char *bind;  /* an address; NULL: 127.0.0.1 */
     const char *token; /* NULL: none, which only a loopback address may do */
     int port;          /* 0: any free one */
-    int request_s;     /* seconds that a request may take as a whole; 0: 30 */
+    int request_s;     /* seconds that a client may take for a request; 0: 30 */
 };
 
 #define EW_SERVE_TOKEN_LEAST 16 /* characters */
