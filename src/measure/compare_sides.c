@@ -21,6 +21,8 @@ double ew_agreement_db(const struct ew_agreement *a)
 {
     if (!(a->noise > 0))
         return isnan(a->noise) ? -NOTHING_DB : NOTHING_DB;
+    if (isinf(a->noise)) /* so may be the signal */
+        return -NOTHING_DB;
     return a->signal > 0 ? fmin(10 * log10(a->signal / a->noise), NOTHING_DB) : -NOTHING_DB;
 }
 
