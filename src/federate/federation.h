@@ -104,7 +104,8 @@ struct ew_federation_opts {
     {.name = "samples", .type = EW_FIELD_INT, .offset = offsetof(owner, part.samples), .def = "0", .min = 0,\
      .max = 1e15, .metavar = "N", .help = "partition only the first N samples; 0: all"},           \
     {.name = "eval-samples", .type = EW_FIELD_INT, .offset = offsetof(owner, part.eval_samples), .def = "0", .min = 0,\
-     .max = 1e15, .metavar = "N", .help = "test on N evenly spaced samples; 0: all"},              \
+     .max = 1e15, .metavar = "N",                                                                  \
+     .help = "test on N samples, one of each Nth of the split; 0: all"},                           \
     {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(owner, part.seed), .def = "1", .min = 0, .max = 1e15,\
      .metavar = "N", .help = "random seed of weights, partition, selection and order"},            \
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(owner, part.threads), .def = "0", .min = 0,\

@@ -92,7 +92,7 @@ struct ew_train_opts {
      .help = "train on a random subset of N samples; 0: all"},                                     \
     {.name = "eval-samples", .type = EW_FIELD_INT, .offset = offsetof(owner, part.eval_samples),   \
      .def = "0", .min = 0, .max = 1e15, .metavar = "N",                                            \
-     .help = "validate and test on N evenly spaced samples; 0: all"},                              \
+     .help = "validate and test on N samples, one of each Nth of the split; 0: all"},              \
     {.name = "eval-every", .type = EW_FIELD_INT, .offset = offsetof(owner, part.eval_every),       \
      .def = "1", .min = 1, .max = 1000000, .metavar = "N",                                         \
      .help = "validate, and consider for best.ckpt, every Nth epoch and the last"},                \
