@@ -40,6 +40,7 @@ struct seat {
     enum seat_state state;
     int task;
     int64_t retry_ns, tries;
+    int64_t begun_ns; /* its job */
 };
 
 struct ew_fleet_run {
@@ -174,12 +175,17 @@ static ew_err put_back(struct ew_fleet_run *f, int i, const char *why)
     return ew_store_run_end(f->store, t->run, EW_RUN_INTERRUPTED, reason, NAN);
 }
 
+static bool is_busy(const struct seat *s)
+{
+    return s->state == WORKING || s->state == EXPORTING || s->state == FETCHING;
+}
+
 static ew_err lose(struct ew_fleet_run *f, int i, const char *why, struct ew_fleet_report *out)
 {
     struct seat *s = &f->seats[i];
     const struct ew_fleet_machine *m = machine(f, i);
     snprintf(out->reason, sizeof(out->reason), "%s", why);
-    const bool busy = s->state == WORKING || s->state == EXPORTING || s->state == FETCHING;
+    const bool busy = is_busy(s);
     ew_link_close(&s->link);
     s->state = s->tries >= m->retries ? GIVEN_UP : DOWN;
     const double wait_s = fmin(MOST_WAIT_S, FIRST_WAIT_S * exp2((double)s->tries++));
@@ -339,6 +345,20 @@ static ew_err take_event(struct ew_fleet_run *f, int i, enum ew_link_event e,
     return EW_OK;
 }
 
+/* One that is alive and does not end would hold the study up for ever. */
+static ew_err check_job_time(struct ew_fleet_run *f, int i, struct ew_fleet_report *out, bool *told)
+{
+    const struct seat *s = &f->seats[i];
+    const double most_s = machine(f, i)->job_timeout_s;
+    char why[64];
+    if (!is_busy(s) || most_s <= 0 ||
+        (double)(ew_clock_ns() - s->begun_ns) <= most_s * (double)EW_NS_PER_S)
+        return EW_OK;
+    snprintf(why, sizeof(why), "took more than %.0f s for its job", most_s);
+    *told = true;
+    return lose(f, i, why, out);
+}
+
 /* What fails here is the store, which is ours; what fails there is an event. */
 static ew_err hear_all(struct ew_fleet_run *f, struct ew_fleet_report *out, bool *told)
 {
@@ -346,6 +366,8 @@ static ew_err hear_all(struct ew_fleet_run *f, struct ew_fleet_report *out, bool
         enum ew_link_event e;
         while (!*told && (e = ew_link_next(&f->seats[i].link)) != EW_LINK_NOTHING)
             EW_TRY(take_event(f, i, e, out, told));
+        if (!*told)
+            EW_TRY(check_job_time(f, i, out, told));
     }
     return EW_OK;
 }
@@ -405,6 +427,7 @@ static ew_err give_jobs(struct ew_fleet_run *f, struct ew_fleet_report *out, boo
         EW_TRY(put_study(f, t->job->label));
         t->state = RUNNING;
         s->task = k;
+        s->begun_ns = ew_clock_ns();
         s->state = WORKING;
         out->event = EW_FLEET_BEGUN;
         out->machine = machine(f, i)->name;

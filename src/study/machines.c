@@ -20,7 +20,7 @@ struct keys {
     const char *launcher, *program, *folder, *device;
     int when_lost;
     int64_t least_disk, retries;
-    double timeout;
+    double timeout, job_timeout;
 };
 
 /* clang-format off */
@@ -37,6 +37,8 @@ static const struct ew_field fields[] = {
      .max = 1e6, .def = "5"},
     {.name = "timeout", .type = EW_FIELD_FLOAT, .offset = offsetof(struct keys, timeout), .min = 3,
      .max = 86400, .def = "60"},
+    {.name = "job-timeout", .type = EW_FIELD_FLOAT, .offset = offsetof(struct keys, job_timeout),
+     .min = 0, .max = 1e9, .def = "0"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -74,6 +76,7 @@ static ew_err add_machine(struct ew_arena *a, const char *path, const struct key
     m->least_disk_bytes = k->least_disk;
     m->retries = k->retries;
     m->timeout_s = k->timeout;
+    m->job_timeout_s = k->job_timeout;
     return EW_OK;
 }
 

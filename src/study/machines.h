@@ -24,7 +24,8 @@ struct ew_fleet_machine {
     const char *device; /* the identity that it must have; NULL: any */
     int when_lost;      /* enum ew_when_lost: who gets the job that it had */
     int64_t least_disk_bytes, retries;
-    double timeout_s; /* without a word from it: it is gone */
+    double timeout_s;     /* without a word from it: it is gone */
+    double job_timeout_s; /* that one job may take; 0: any time */
 };
 
 struct ew_machines {

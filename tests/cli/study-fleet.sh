@@ -83,6 +83,11 @@ printf '[a]\nlauncher = sh -c "echo Welcome; cat"\nretries = 0\n' >talks.ini
 edgewise study f.study --on talks.ini --quick --db w.db 2>&1 >/dev/null | head -n 1
 printf '[a]\nlauncher = no-such-launcher\nretries = 0\n' >none.ini
 edgewise study f.study --on none.ini --quick --db w.db 2>&1 >/dev/null | head -n 1
+# One that is alive and never done with its job.
+sed 's/iters = .*/iters = 100000/' f.study >long.study
+printf '[a]\nlauncher = ./launch a\nfolder = a.work\nretries = 0\njob-timeout = 1\n' >slow.ini
+edgewise study long.study --on slow.ini --quick --db w.db 2>&1 >/dev/null | grep 'given up'
+edgewise results --db w.db --where "study = 'long'" --csv --columns status,reason | tail -n 1 | grep -o 'interrupted\|took .* job'
 printf '[a]\nprogram = edgewise;reboot\n' >shell.ini
 edgewise study f.study --on shell.ini --quick 2>&1 || echo "exit $?"
 

@@ -26,11 +26,12 @@ static void file_is_read(void)
     EW_EXPECT_OK(
         read_text(&a,
                   "[pi4]\nlauncher = ssh -o \"Port 22\" pi4\nprogram = bin/edgewise # there\n"
-                  "folder = work\nwhen-lost = wait\n[here]\ntimeout = 5\n",
+                  "folder = work\nwhen-lost = wait\njob-timeout = 90\n[here]\ntimeout = 5\n",
                   &m));
     EW_EXPECT(m.n == 2);
     EW_EXPECT_STR(m.list[0].name, "pi4");
     EW_EXPECT(m.list[0].when_lost == EW_LOST_WAIT && m.list[1].when_lost == EW_LOST_OTHER);
+    EW_EXPECT(m.list[0].job_timeout_s > 89 && m.list[1].job_timeout_s <= 0);
     EW_EXPECT_OK(ew_machine_command(&m.list[0], "/self", &a, &argv));
     static const char *const want[] = {"ssh",          "-o",    "Port 22",       "pi4",
                                        "bin/edgewise", "agent", "--folder=work", "--unit=pi4"};
