@@ -26,8 +26,6 @@ def known():
 
 def held_library():
     """ONNX Runtime's library for AVX2: it has no switch, see hold_avx2.py."""
-    if "avx512f" not in sides.cpu()[1]:
-        return sides.library()
     copy = sides.OUT / "libonnxruntime-avx2.so"
     if not copy.exists() or copy.stat().st_mtime < sides.library().stat().st_mtime:
         script = [sys.executable, sides.HERE / "hold_avx2.py", sides.library(), copy]
@@ -37,8 +35,8 @@ def held_library():
 
 def both(path, shape, isa):
     """The two programs held to `isa`.  VNNI is part of what `avx512` stands for: neither side is held
-    below the best of its kind."""
-    held = isa == "avx2"
+    below the best of its kind, which on a CPU without AVX-512 may be AVX-VNNI."""
+    held = isa == "avx2" and "avx512f" in sides.cpu()[1]
     env = {"EW_ISA": "avx2"} if held else {}
     library = held_library() if held else sides.library()
     dims = ",".join(str(d) for d in shape)
