@@ -52,8 +52,8 @@ static void put_list(FILE *f, const struct ew_kernel_list *l)
     put_ops(f, l);
     fprintf(f, ", %s\n\nNeeds: %s.%s\n\n", l->phase == EW_PHASE_FORWARD ? "forward" : "backward",
             l->needs,
-            l->most == 1 ? "\nThe first that fits is offered."
-                         : "\n`--tune` measures all that fit.");
+            l->most == 1 ? "\nThe first whose conditions hold is used."
+                         : "\n`--tune` measures all whose conditions hold.");
     fputs("| | kernel | cases | estimate | fuses | technique | test |\n"
           "| --- | --- | --- | --- | --- | --- | --- |\n",
           f);
@@ -80,19 +80,22 @@ static void put_others(FILE *f)
 
 static void put_page(FILE *f)
 {
-    fputs(
-        "# CPU kernels\n\n"
-        "Made of the catalogue (`src/backend/cpu/catalogue/`), and checked against it by "
-        "`tests/backend/test_catalogue.c`;\n"
-        "`EW_TEST_DUMP=docs/kernels.md build/dev/tests/test_catalogue` writes it anew.\n\n"
-        "Of an operator's kernels the first whose conditions all hold runs a step.\n"
-        "An estimate decides where a condition compares it; it is in cycles of one core, and only "
-        "the order counts.\n"
-        "Where there is none (-), `--why` shows the roofline.\n"
-        "What no kernel takes runs the operator's reference.\n"
-        "`edgewise bench NET --why STEP` goes through the list for one step of a network, with "
-        "`--tune` with times.\n",
-        f);
+    fputs("# CPU kernels\n\n"
+          "The kernels of each operator, in the order in which they are considered.\n"
+          "`edgewise bench NET --why STEP` shows this list for one step of a network, with the "
+          "reason why each kernel was or was not chosen; `--tune` adds measured times.\n\n"
+          "A step runs the first kernel whose conditions all hold, or the operator's reference if "
+          "there is none.\n"
+          "*cases* are the conditions of a kernel.\n"
+          "*estimate* is the cost model that conditions may compare, in cycles of one core; it is "
+          "meant for ranking kernels, not for predicting times.\n"
+          "Where it is -, `--why` shows the roofline instead.\n"
+          "*fuses* lists neighbouring operations that the kernel can include, *technique* links to "
+          "a description of the algorithm.\n\n"
+          "This page is generated from the catalogue (`src/backend/cpu/catalogue/`), and "
+          "`tests/backend/test_catalogue.c` checks that it is up to date.\n"
+          "`EW_TEST_DUMP=docs/kernels.md build/dev/tests/test_catalogue` regenerates it.\n",
+          f);
     for (int i = 0; ew_catalogue_at(i); i++)
         if (ew_catalogue_at(i)->resolve)
             put_list(f, ew_catalogue_at(i));
