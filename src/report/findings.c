@@ -131,7 +131,17 @@ static const char *machine_name(const struct ew_run_data *d)
     return m->board ? m->board : m->cpu ? m->cpu : "not named";
 }
 
-/* "Jetson Nano, Xavier NX": what the runs were on, or a model of what, each once. */
+/* What it ran on, or a model of what. */
+static const char *scope_name(const struct scope *s, const struct ew_run_data *d,
+                              struct ew_arena *a)
+{
+    if (d->run.quality == EW_QUALITY_MODELLED)
+        return "AMD's DPU"; /* whichever machine computed it */
+    const char *model = s->models ? ew_run_board(d, a) : NULL;
+    return model ? model : machine_name(d);
+}
+
+/* "Jetson Nano, Xavier NX": each once. */
 static void machine_names(const struct scope *s, struct ew_arena *a, char *out, size_t size)
 {
     const char *seen[NAMES];
@@ -140,8 +150,7 @@ static void machine_names(const struct scope *s, struct ew_arena *a, char *out, 
     out[0] = '\0';
     for (int i = 0; i < s->r->n_runs && n < NAMES; i++) {
         const struct ew_run_data *d = &s->r->runs[i];
-        const char *model = s->models ? ew_run_board(d, a) : NULL;
-        const char *name = model ? model : machine_name(d);
+        const char *name = scope_name(s, d, a);
         bool known = !takes(s, d);
         for (int k = 0; k < n && !known; k++)
             known = strcmp(seen[k], name) == 0;

@@ -89,6 +89,19 @@ static void models_alone(void)
     ew_results_fini(&r);
 }
 
+/* The model of an FPGA's accelerator is not one of the board that computed it. */
+static void accelerator_alone(void)
+{
+    struct ew_results r;
+    ew_results_init(&r);
+    put(&r, "lenet5", "{\"device\":\"dpu\"}", 4, 0);
+    r.runs[0].run.quality = EW_QUALITY_MODELLED;
+    r.runs[0].machine.profile = "jetson-nano";
+    EW_EXPECT(ew_findings(&r, text) >= 2);
+    EW_EXPECT_STR(text[1], "They are of a model of AMD's DPU: nothing ran there.");
+    ew_results_fini(&r);
+}
+
 /* All devices are named, and which of them a sentence is about. */
 static void two_devices(void)
 {
@@ -177,5 +190,5 @@ static void a_full_store(void)
 }
 
 EW_TEST_MAIN(EW_TEST(two_configurations), EW_TEST(models_do_not_count), EW_TEST(models_alone),
-             EW_TEST(two_devices), EW_TEST(nothing_done), EW_TEST(little_data), EW_TEST(benches),
-             EW_TEST(a_full_store))
+             EW_TEST(accelerator_alone), EW_TEST(two_devices), EW_TEST(nothing_done),
+             EW_TEST(little_data), EW_TEST(benches), EW_TEST(a_full_store))
