@@ -91,7 +91,6 @@ static ew_err record(struct ew_recording *rec, const struct ew_eval_report *r)
 static ew_err show(const struct ew_cmd_call *c, const struct ew_eval_report *r)
 {
     const struct opts *o = c->opts;
-    const double accuracy = ew_confusion_scores(&r->run->confusion).accuracy;
     if (o->csv)
         EW_TRY(ew_eval_write_csv(r, o->csv));
     if (o->png)
@@ -101,12 +100,18 @@ static ew_err show(const struct ew_cmd_call *c, const struct ew_eval_report *r)
     if (o->mistakes)
         EW_TRY(ew_eval_write_mistakes(r, o->mistakes));
     EW_TRY(c->json ? ew_eval_print_json(r) : ew_eval_print(r));
-    if (o->mistakes && !c->json)
-        EW_TRY(ew_eval_print_mistakes(r));
-    EW_CHECK(accuracy >= o->min_accuracy, EW_ERR_LIMIT,
-             "%s: accuracy %.2f %% is below --min-accuracy, %.2f %%", r->network, 100 * accuracy,
-             100 * o->min_accuracy);
-    return EW_OK;
+    return o->mistakes && !c->json ? ew_eval_print_mistakes(r) : EW_OK;
+}
+
+/* What was measured is a run that is done, whatever the gate says of it. */
+static ew_err gate(const struct opts *o, const struct ew_eval_report *r, struct ew_recording *rec)
+{
+    const double accuracy = ew_confusion_scores(&r->run->confusion).accuracy;
+    if (accuracy >= o->min_accuracy)
+        return EW_OK;
+    EW_TRY(ew_recording_end(rec, EW_OK));
+    return ew_fail(EW_ERR_LIMIT, "%s: accuracy %.2f %% is below --min-accuracy, %.2f %%",
+                   r->network, 100 * accuracy, 100 * o->min_accuracy);
 }
 
 /* ---- A network that gives back its input ---- */
@@ -188,8 +193,8 @@ static ew_err evaluate(struct ew_cmd_call *c, const struct ew_eval_target *t,
                                      .top_classes = o->top};
     if (e == EW_OK && run.errors)
         e = show_errors(c, &r, rec);
-    else if (e == EW_OK && (e = record(rec, &r)) == EW_OK)
-        e = show(c, &r);
+    else if (e == EW_OK && (e = record(rec, &r)) == EW_OK && (e = show(c, &r)) == EW_OK)
+        e = gate(o, &r, rec);
     ew_eval_run_fini(&run);
     return e;
 }

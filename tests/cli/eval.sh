@@ -45,4 +45,5 @@ edgewise compare "$nan" "$nan" | grep 'largest score'
 # A gate for scripts.
 edgewise eval lenet5-mnist --data synthetic:train=10,test=40 --min-accuracy 0 >/dev/null 2>&1 && echo passed
 edgewise eval lenet5-mnist --data synthetic:train=10,test=40 --min-accuracy 1 2>&1 >/dev/null | sed 's/accuracy [0-9.]* %/accuracy N %/' || true
-edgewise eval lenet5-mnist --data synthetic:train=10,test=40 --min-accuracy 1 >/dev/null 2>&1 || echo "exit $?"
+edgewise eval lenet5-mnist --data synthetic:train=10,test=40 --min-accuracy 1 --db gate.db >/dev/null 2>&1 || echo "exit $?"
+edgewise results --db gate.db --columns status # measured all the same
