@@ -51,6 +51,16 @@ _FORMATS = {"rgb": (0, 3), "bgr": (1, 3), "rgba": (2, 4), "bgra": (3, 4), "grey"
 Image = Any
 
 
+def _pixels(image: Any) -> memoryview:
+    """The pixels of an array; PIL's images have no buffer, but tell their bytes and shape."""
+    told = getattr(image, "__array_interface__", {})
+    if not isinstance(told.get("data"), bytes):
+        return memoryview(image)
+    if told["typestr"] != "|u1":
+        raise ValueError(f"pixels are uint8, not {told['typestr']}: convert the image to RGB or L")
+    return memoryview(told["data"]).cast("B", told["shape"])
+
+
 @dataclass(frozen=True)
 class Port:
     """An input or output: its shape at the present batch, row-major."""
@@ -325,13 +335,13 @@ class Network:
         if isinstance(image, (str, bytes, os.PathLike)):
             check(lib.ew_context_read_image(self._open(), index, os.fsencode(image)))
             return
-        view = memoryview(image)
+        view = _pixels(image)
         if view.ndim == 2 or (view.ndim == 3 and view.shape[2] == 1):
             order = "grey"
         if order not in _FORMATS:
             raise ValueError(f"order is one of {', '.join(_FORMATS)}, not {order}")
         code, channels = _FORMATS[order]
-        if view.itemsize != 1 or view.ndim not in (2, 3) or (view.ndim == 3 and view.shape[2] != channels):
+        if view.format != "B" or view.ndim not in (2, 3) or (view.ndim == 3 and view.shape[2] != channels):
             raise ValueError(f"pixels are uint8 of [H, W, {channels}] or [H, W], not {view.format} of {view.shape}")
         data = view.tobytes()  # row-major, whatever the strides were
         pixels = Pixels(size=c.sizeof(Pixels), format=code, width=view.shape[1], height=view.shape[0],
@@ -341,8 +351,8 @@ class Network:
     def run_images(self, *images: Image, order: str = "rgb") -> List[Any]:
         """Runs images, preprocessed as the network says, and returns all outputs.
 
-        An image is a PNG or JPEG file, or an array of uint8, [H, W, 3] or [H, W], as cameras, PIL and
-        OpenCV give them; ``order`` is that of an array's channels: rgb, bgr (OpenCV), rgba, bgra.
+        An image is a PNG or JPEG file, an image of PIL in RGB or L, or an array of uint8, [H, W, 3] or
+        [H, W], as cameras and OpenCV give them; ``order`` is that of an array's channels: rgb, bgr (OpenCV), rgba, bgra.
         There are as many as the batch; where that may vary it becomes their number.
         """
         if len(images) != self._batch and self.batches[1] > self.batches[0]:

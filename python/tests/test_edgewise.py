@@ -21,6 +21,13 @@ def write_png(path, side, value):
                 + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
+class LikePil:
+    """What PIL's images tell of themselves: they have no buffer."""
+
+    def __init__(self, data, shape, typestr):
+        self.__array_interface__ = {"version": 3, "shape": shape, "typestr": typestr, "data": data}
+
+
 class Networks(unittest.TestCase):
     def test_zoo(self):
         self.assertIn("lenet5", edgewise.models())
@@ -78,6 +85,11 @@ class Networks(unittest.TestCase):
         with edgewise.open("resnet9-cifar10", threads=1) as net:
             self.assertEqual(net.classify(rgb), net.classify(bgr, order="bgr"))
             self.assertNotEqual(net.classify(rgb), net.classify(bgr))
+            self.assertEqual(net.classify(rgb), net.classify(LikePil(rgb.tobytes(), (side, side, 3), "|u1")))
+            with self.assertRaisesRegex(ValueError, "pixels are uint8"):
+                net.classify(LikePil(bytes(side * side), (side, side), "|b1"))
+            with self.assertRaisesRegex(ValueError, "pixels are uint8"):
+                net.classify(memoryview(bytes(side * side)).cast("b", (side, side)))
             with self.assertRaisesRegex(ValueError, "pixels are uint8"):
                 net.classify(rgb, order="rgba")
             with self.assertRaisesRegex(ValueError, "order is one of"):
