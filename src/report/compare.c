@@ -302,7 +302,7 @@ ew_err ew_compare_grid(const struct ew_results *r, const char *const side[2], st
 
 /* B by A of one measure over the jobs that both have it of. */
 struct ratios {
-    int jobs, repeated; /* repeated: more than one run on either side */
+    int jobs, repeated; /* repeated: more than one run on each side */
     double mean;        /* geometric */
     double least, most;
     const char *least_job, *most_job;
@@ -328,6 +328,7 @@ static ew_err divide(const struct ew_results *r, const char *const side[2], cons
     for (int i = 0; e == EW_OK && i < r->n_runs; i++) {
         if (!is_first_of_job(r, i))
             continue;
+        ew_arena_reset(&a); /* of the job before */
         for (int k = 0; e == EW_OK && k < 2; k++)
             e = collect(r, &r->runs[i], side[k], m, &a, &s[k]);
         if (e != EW_OK || !(s[0].mean > 0) || !(s[1].mean > 0))
