@@ -86,6 +86,9 @@ static ew_err heading(const struct ew_csv *csv, struct columns *t)
     if (at[EW_MEASURED_TIME] >= 0 && t->by[EW_MEASURED_TIME] <= 0)
         EW_WARN("%s: column '%s' has no unit: taken as seconds", csv->name,
                 csv->cells[at[EW_MEASURED_TIME]]);
+    if (at[EW_MEASURED_MEM] >= 0 && t->by[EW_MEASURED_MEM] <= 0)
+        EW_WARN("%s: column '%s' has no unit: taken as the memory's clock", csv->name,
+                csv->cells[at[EW_MEASURED_MEM]]);
     return time_is_known(csv, t);
 }
 

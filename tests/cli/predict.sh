@@ -22,3 +22,6 @@ edgewise predict --from sim.csv --modes 8/1200/900/2133 | head -1
 edgewise predict --simulate zcu104 --workload resnet18 2>&1 || echo "exit $?"
 edgewise predict --simulate agx-xavier --workload resnet18 --compare | cut -c 1-38 | sed 's, *$,,' | head -6
 edgewise predict --simulate agx-xavier --workload vgg11 2>&1 || echo "exit $?"
+# Columns without a unit that could be something else.
+printf 'cores,cpu,memory,time\n4,1000,512,3\n' >bare.csv
+edgewise predict --from bare.csv 2>&1 | grep 'no unit' || true
