@@ -182,6 +182,17 @@ static int create_temp(const char *name)
     return -1;
 }
 
+/* Up to the first number that was never taken. */
+static void sweep_from(const char *path, int first)
+{
+    for (int i = first; i < MOST_TEMPS; i++) {
+        EW_CLEANUP(ew_free_ptr) char *name = temp_name(path, i);
+        if (!name || access(name, F_OK) != 0)
+            return;
+        remove_leftover(name);
+    }
+}
+
 static int open_temp(const char *path, char **temp)
 {
     for (int i = 0; i < MOST_TEMPS; i++) {
@@ -191,8 +202,10 @@ static int open_temp(const char *path, char **temp)
             return -1;
         }
         const int fd = create_temp(*temp);
-        if (fd >= 0)
+        if (fd >= 0) {
+            sweep_from(path, i + 1); /* of writers that were killed beside others */
             return fd;
+        }
         const int reason = errno;
         free(*temp);
         *temp = NULL;
@@ -205,12 +218,8 @@ static int open_temp(const char *path, char **temp)
 
 void ew_file_sweep(const char *path)
 {
-    for (int i = 0; i < MOST_TEMPS; i++) {
-        EW_CLEANUP(ew_free_ptr) char *name = temp_name(path, i);
-        if (!name || access(name, F_OK) != 0)
-            return;
-        remove_leftover(name);
-    }
+    sweep_from(path, 0);
+    sweep_from(path, 1); /* its neighbour may have ended well */
 }
 
 ew_err ew_file_out_open(const char *path, struct ew_file_out *o)

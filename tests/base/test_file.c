@@ -145,6 +145,14 @@ static void leftovers_go(void)
     ew_file_sweep(ew_test_path("made"));
     EW_EXPECT(access(ew_test_path("made.edgewise-0.tmp"), F_OK) != 0);
     expect_content(ew_test_path("made"), "again");
+    /* Of two writers the second was killed, the first ended well. */
+    EW_EXPECT_INT(rmdir(ew_test_path("made.edgewise-1.tmp")), 0);
+    const char *second = ew_test_file("made.edgewise-1.tmp", "half", 4);
+    EW_EXPECT_OK(ew_file_write(path, "again", 5));
+    EW_EXPECT(access(second, F_OK) != 0);
+    ew_test_file("made.edgewise-1.tmp", "half", 4);
+    ew_file_sweep(path);
+    EW_EXPECT(access(second, F_OK) != 0);
 }
 
 /* Two at a time: each its own file, and the last one to end counts. */
