@@ -189,9 +189,12 @@ ew_err ew_spawn_wait(struct ew_spawned *p, int *status, struct rusage *use)
     struct rusage unused;
     close_all(p->fd, STREAMS);
     *status = 0;
-    while (wait4(p->pid, status, 0, use ? use : &unused) < 0)
-        EW_CHECK(errno == EINTR, EW_ERR_IO, "waiting for a program: %s", strerror(errno));
-    p->pid = 0;
+    pid_t ended;
+    while ((ended = wait4(p->pid, status, 0, use ? use : &unused)) < 0 && errno == EINTR)
+        continue;
+    p->pid = 0; /* gone in any case: this number may be another's */
+    EW_CHECK(ended >= 0, EW_ERR_IO,
+             "how a program ended is unknown: this process ignores SIGCHLD, or waits elsewhere");
     return EW_OK;
 }
 
@@ -242,10 +245,13 @@ void ew_signals_hold(sigset_t *before)
     sigprocmask(SIG_BLOCK, &set, before);
 }
 
+/* Also where nothing is left to wait for: somebody else has, or SIGCHLD is ignored. */
 static bool has_ended(pid_t pid)
 {
     siginfo_t info = {.si_pid = 0};
-    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+        return errno == ECHILD;
+    return info.si_pid == pid;
 }
 
 bool ew_spawn_tend(const struct ew_spawned *p, int64_t pause_ns)
@@ -290,10 +296,13 @@ ew_err ew_spawn_function(void (*f)(void *arg, void *out), void *arg, void *out, 
     const bool came = pid > 0 && read(ends[0], out, size) == (ssize_t)size;
     close(ends[0]);
     EW_CHECK(pid > 0, EW_ERR_IO, "no process: %s", strerror(no_fork));
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+    pid_t ended;
+    while ((ended = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
         continue;
     char text[EW_STATUS_CHARS];
     ew_status_text(status, text);
-    EW_CHECK(came && ew_status_well(status), EW_ERR_IO, "a process of our own failed: %s", text);
+    /* A host that ignores SIGCHLD leaves no status: then the answer alone tells. */
+    EW_CHECK(came && (ended < 0 || ew_status_well(status)), EW_ERR_IO,
+             "a process of our own failed: %s", text);
     return EW_OK;
 }

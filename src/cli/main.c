@@ -164,6 +164,8 @@ int main(int argc, char **argv)
     ew_printable_begin();
     /* A file over the shell's limit is an error of write that names it, not a sudden end. */
     signal(SIGXFSZ, SIG_IGN);
+    /* Where whoever starts us ignores the ends of processes, the system forgets how ours ended. */
+    signal(SIGCHLD, SIG_DFL);
     const char *verb = argc > 1 ? argv[1] : "";
     if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0)
         verb = "help";

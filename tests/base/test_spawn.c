@@ -203,5 +203,33 @@ static void signals(void)
     EW_EXPECT(!sigismember(&now, SIGTERM));
 }
 
+static void twice(void *arg, void *out)
+{
+    *(int *)out = 2 * *(const int *)arg;
+}
+
+/* A host that ignores SIGCHLD: the system forgets how our processes ended. */
+static void no_status(void)
+{
+    int status, in = 6, out = 0;
+    struct ew_spawned p;
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction before;
+    sigaction(SIGCHLD, &ignore, &before);
+    EW_EXPECT_OK(ew_spawn_function(twice, &in, &out, sizeof(out)));
+    EW_EXPECT_INT(out, 12);
+    EW_EXPECT_ERR(ew_spawn_run((const char *const[]){"true", NULL}, NULL, &status), EW_ERR_IO,
+                  "this process ignores SIGCHLD");
+    if (EW_EXPECT_OK(ew_spawn((const char *const[]){"true", NULL}, NULL, &p))) {
+        sigset_t held;
+        ew_signals_hold(&held);
+        while (ew_spawn_tend(&p, 1000000))
+            continue;
+        ew_signals_release(&held);
+    }
+    sigaction(SIGCHLD, &before, NULL);
+}
+
 EW_TEST_MAIN(EW_TEST(words), EW_TEST(environment), EW_TEST(streams), EW_TEST(failures),
-             EW_TEST(groups), EW_TEST(ends_with_us), EW_TEST(functions), EW_TEST(signals))
+             EW_TEST(groups), EW_TEST(ends_with_us), EW_TEST(functions), EW_TEST(signals),
+             EW_TEST(no_status))
