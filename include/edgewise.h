@@ -11,7 +11,8 @@
  * result in the last parameter; after a failure ew_error_message() has one line that says what and
  * where.  The library never prints, exits or aborts on what a file, a user or a device can cause.
  * NULL for a pointer that must be there is EW_ERR_ARG with the parameter's name; functions that
- * return no ew_err then return NULL, "", 0, -1 or nan and do nothing.
+ * return no ew_err then return NULL, "", 0, -1 or nan and do nothing.  Numbers in texts and files
+ * have points, whatever locale the program has set.
  *
  *   struct ew_engine *engine = NULL;
  *   struct ew_context *context = NULL;

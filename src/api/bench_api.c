@@ -2,6 +2,7 @@
 /* Times for programs (edgewise_bench.h), over bench/. */
 #include <math.h>
 
+#include "base/num.h"
 #include "bench/bench_load.h"
 #include "edgewise_bench.h"
 #include "engine/engine.h"
@@ -49,6 +50,7 @@ static ew_err check_out(const struct ew_timing *out)
 EW_API ew_err ew_context_bench(struct ew_context *c, const struct ew_timing_opts *opts,
                                struct ew_timing *out)
 {
+    EW_C_LOCALE;
     EW_NEED(c);
     EW_NEED(out);
     struct ew_timing_opts o;
@@ -72,6 +74,7 @@ EW_API ew_err ew_contexts_compare(struct ew_context *const *contexts, int n,
                                   const struct ew_timing_opts *opts, struct ew_timing *out,
                                   double *speedup)
 {
+    EW_C_LOCALE;
     EW_NEED(contexts);
     EW_NEED(out);
     struct ew_bench_side sides[MOST_CONTEXTS] = {{0}};

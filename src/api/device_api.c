@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "base/num.h"
 #include "edgewise_device.h"
 
 EW_API ew_err ew_device_at(int i, struct ew_device *out)
 {
+    EW_C_LOCALE;
     EW_NEED(out);
     struct ew_device_found found;
     EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
@@ -28,6 +30,7 @@ EW_API ew_err ew_device_at(int i, struct ew_device *out)
 
 EW_API ew_err ew_device_use(const char *id)
 {
+    EW_C_LOCALE;
     EW_NEED(id);
     struct ew_device_found found;
     EW_TRY(ew_backend_probe(id, &found));

@@ -15,6 +15,16 @@ static locale_t c_locale(void)
     return newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
+locale_t ew_locale_enter(void)
+{
+    return uselocale(c_locale());
+}
+
+void ew_locale_leave(const locale_t *before)
+{
+    uselocale(*before);
+}
+
 bool ew_num_int(const char *text, int64_t *out)
 {
     const char *digits = text + (*text == '-' || *text == '+');
@@ -84,14 +94,13 @@ int ew_num_text(double x, char out[EW_NUM_CHARS])
     int n = billionths_text(x, out);
     if (n)
         return n;
-    const locale_t before = uselocale(c_locale());
+    EW_C_LOCALE;
     for (int digits = 15; digits <= 17; digits++) {
         n = snprintf(out, EW_NUM_CHARS, "%.*g", digits, x);
         double back = 0;
         if (!isfinite(x) || (ew_num_float(out, &back) && memcmp(&back, &x, sizeof(x)) == 0))
             break;
     }
-    uselocale(before);
     return n;
 }
 

@@ -29,6 +29,7 @@
 #include "base/clock.h"
 #include "base/flush.h"
 #include "base/mem.h"
+#include "base/num.h"
 
 #define MAX_THREADS 1024
 #define SPIN_NS     300000 /* longer than a small layer, shorter than anybody notices */
@@ -163,6 +164,7 @@ static void leave(struct ew_pool *p)
 
 static void *thread_main(void *arg)
 {
+    (void)ew_locale_enter();
     const struct worker *w = arg;
     struct ew_pool *p = w->pool;
     ew_flush_begin(); /* for good: the thread does nothing else */

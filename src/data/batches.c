@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "data/loader.h"
 #include "edgewise_data.h"
 
@@ -10,6 +11,7 @@
 
 EW_API ew_err ew_dataset_facts(const struct ew_dataset *d, struct ew_dataset_facts *out)
 {
+    EW_C_LOCALE;
     EW_NEED(d);
     EW_NEED(out);
     const struct ew_dataset_info *i = ew_dataset_info(d);
@@ -47,6 +49,7 @@ static struct ew_preprocess preprocess(const struct ew_batches_opts *o)
 EW_API ew_err ew_batches_open(const struct ew_dataset *d, const struct ew_batches_opts *opts,
                               struct ew_batches **out)
 {
+    EW_C_LOCALE;
     EW_NEED(d);
     EW_NEED(out);
     const struct ew_batches_opts none = {.size = sizeof(none)}, *o = opts ? opts : &none;

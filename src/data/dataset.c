@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/num.h"
 #include "data/image_decoder.h"
 #include "data/reader.h"
 #include "edgewise_data.h"
@@ -135,6 +136,7 @@ static ew_err open_any(struct ew_dataset *d, const char *what)
 
 EW_API ew_err ew_dataset_open(const char *what, struct ew_dataset **out)
 {
+    EW_C_LOCALE;
     EW_NEED(what);
     EW_NEED(out);
     struct ew_dataset *d = calloc(1, sizeof(*d));

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "data/fill.h"
 #include "data/streams.h"
 
@@ -60,6 +61,7 @@ static bool may_take(const struct ew_loader *l)
 
 static void *work(void *arg)
 {
+    (void)ew_locale_enter();
     struct worker *w = arg;
     struct ew_loader *l = w->loader;
     pthread_mutex_lock(&l->lock);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/num.h"
 #include "device/board.h"
 #include "device/energy.h"
 #include "device/sampler.h"
@@ -28,6 +29,7 @@ static struct ew_sample_value value_of(const struct ew_meter *m, int channel)
 
 EW_API void ew_meter_poll(struct ew_meter *m)
 {
+    EW_C_LOCALE;
     if (!m)
         return;
     const struct ew_power_total *t = &m->board->total;
@@ -57,6 +59,7 @@ EW_API int ew_meter_has_power(const struct ew_meter *m)
 
 EW_API ew_err ew_meter_open(const struct ew_meter_opts *opts, struct ew_meter **out)
 {
+    EW_C_LOCALE;
     EW_NEED(out);
     const struct ew_meter_opts none = {.size = sizeof(none)};
     *out = NULL;
@@ -92,6 +95,7 @@ EW_API int ew_meter_channels(const struct ew_meter *m)
 
 EW_API ew_err ew_meter_read(struct ew_meter *m, int i, struct ew_meter_channel *out)
 {
+    EW_C_LOCALE;
     EW_NEED(m);
     EW_NEED(out);
     EW_CHECK(i >= 0 && i < m->board->n_channels, EW_ERR_ARG, "there is no channel %d of %d", i,
@@ -110,6 +114,7 @@ EW_API ew_err ew_meter_read(struct ew_meter *m, int i, struct ew_meter_channel *
 
 EW_API void ew_meter_begin(struct ew_meter *m)
 {
+    EW_C_LOCALE;
     if (!m)
         return;
     const int power = m->board->total.power;
@@ -122,6 +127,7 @@ EW_API void ew_meter_begin(struct ew_meter *m)
 /* The reading after the end is waited for, so that the end is interpolated. */
 EW_API ew_err ew_meter_end(struct ew_meter *m, struct ew_meter_energy *out)
 {
+    EW_C_LOCALE;
     EW_NEED(m);
     EW_NEED(out);
     EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,

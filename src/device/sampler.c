@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/num.h"
 
 #define DEFAULT_FRAMES 64
 
@@ -84,6 +85,7 @@ static bool wait_until(struct ew_sampler *s, int64_t deadline)
 
 static void *run(void *arg)
 {
+    (void)ew_locale_enter();
     struct ew_sampler *s = arg;
     int64_t deadline = s->start_ns;
     do {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/order_stats.h"
 #include "engine/engine.h"
 #include "format/image_input.h"
@@ -88,6 +89,7 @@ static ew_err start(struct ew_context *c, int threads)
 
 EW_API ew_err ew_context_new(const struct ew_engine *e, int threads, struct ew_context **out)
 {
+    EW_C_LOCALE;
     EW_NEED(e);
     EW_NEED(out);
     struct ew_context *c = calloc(1, sizeof(*c));
@@ -172,6 +174,7 @@ static ew_err open_images(struct ew_context *c)
 
 EW_API ew_err ew_context_read_image(struct ew_context *c, int64_t index, const char *path)
 {
+    EW_C_LOCALE;
     EW_NEED(c);
     EW_NEED(path);
     EW_TRY(open_images(c));
@@ -217,6 +220,7 @@ EW_API ew_err ew_context_wait(struct ew_context *c)
 EW_API ew_err ew_context_profile(struct ew_context *c, int runs, struct ew_step_time *steps,
                                  int max, int *n)
 {
+    EW_C_LOCALE;
     EW_NEED(c);
     EW_NEED(n);
     EW_CHECK(steps || max <= 0, EW_ERR_ARG, "%s: steps is NULL", __func__);

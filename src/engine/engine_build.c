@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backend/tune.h"
+#include "base/num.h"
 #include "compress/pass.h"
 #include "engine/engine.h"
 #include "format/image_card.h"
@@ -340,6 +341,7 @@ static ew_err build(struct build *b, const struct ew_graph *g, const char *path)
 EW_API ew_err ew_engine_compile(struct ew_graph *g, const struct ew_compile_opts *opts,
                                 const char *path)
 {
+    EW_C_LOCALE;
     EW_NEED(g);
     EW_NEED(path);
     const struct ew_compile_opts none = {.size = sizeof(none)};

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "engine/engine.h"
 
 const char *ew_engine_arch(void)
@@ -174,6 +175,7 @@ ew_err ew_engine_take(struct ew_engine_file *file, const char *what, struct ew_e
 
 EW_API ew_err ew_engine_load(const char *path, struct ew_engine **out)
 {
+    EW_C_LOCALE;
     EW_NEED(path);
     EW_NEED(out);
     struct ew_engine_file file;
@@ -196,6 +198,7 @@ EW_API void ew_engine_free(struct ew_engine *e)
 
 EW_API ew_err ew_engine_info(const struct ew_engine *e, struct ew_engine_info *out)
 {
+    EW_C_LOCALE;
     EW_NEED(e);
     EW_NEED(out);
     EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
@@ -239,6 +242,7 @@ static ew_err describe(const struct ew_graph *g, int value, struct ew_port *out)
 
 EW_API ew_err ew_engine_input(const struct ew_engine *e, int i, struct ew_port *out)
 {
+    EW_C_LOCALE;
     EW_NEED(e);
     EW_NEED(out);
     const struct ew_graph *g = e->file.graph;
@@ -249,6 +253,7 @@ EW_API ew_err ew_engine_input(const struct ew_engine *e, int i, struct ew_port *
 
 EW_API ew_err ew_engine_output(const struct ew_engine *e, int i, struct ew_port *out)
 {
+    EW_C_LOCALE;
     EW_NEED(e);
     EW_NEED(out);
     const struct ew_graph *g = e->file.graph;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "graph/onnx.h"
 #include "graph/ops.h"
 
@@ -477,6 +478,7 @@ static ew_err export_graph(struct export *x, const struct ew_graph *g)
 EW_API ew_err ew_onnx_save(const struct ew_graph *g, const char *path,
                            const struct ew_onnx_save_opts *opts)
 {
+    EW_C_LOCALE;
     EW_NEED(g);
     EW_NEED(path);
     struct export x = {.batch = opts ? opts->batch : 0};

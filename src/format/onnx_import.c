@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/num.h"
 #include "format/onnx_lift.h"
 #include "graph/ops.h"
 
@@ -328,6 +329,7 @@ static ew_err map_file(const char *path, void **out, size_t *size)
 
 EW_API ew_err ew_onnx_load(const char *path, const struct ew_onnx_opts *opts, struct ew_graph **out)
 {
+    EW_C_LOCALE;
     EW_NEED(path);
     EW_NEED(out);
     void *map;

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/num.h"
+
 #define EW_MODEL(name) extern const struct ew_family ew_family_##name;
 #include "model_list.h"
 #undef EW_MODEL
@@ -167,6 +169,7 @@ static ew_err build(const char *name, const struct ew_model_opts *given, struct 
 EW_API ew_err ew_model_build(const char *name, const struct ew_model_opts *opts,
                              struct ew_graph **out)
 {
+    EW_C_LOCALE;
     EW_NEED(name);
     EW_NEED(out);
     struct ew_builder b;
@@ -178,6 +181,7 @@ EW_API ew_err ew_model_build(const char *name, const struct ew_model_opts *opts,
 EW_API ew_err ew_model_filters(const char *name, const struct ew_model_opts *opts, int32_t *filters,
                                int max, int *n)
 {
+    EW_C_LOCALE;
     EW_NEED(name);
     EW_NEED(n);
     EW_CHECK(filters || max <= 0, EW_ERR_ARG, "%s: filters is NULL", __func__);
@@ -193,6 +197,7 @@ EW_API ew_err ew_model_filters(const char *name, const struct ew_model_opts *opt
 
 EW_API ew_err ew_model_init(const char *name, uint64_t seed, struct ew_graph *g)
 {
+    EW_C_LOCALE;
     EW_NEED(name);
     EW_NEED(g);
     const struct ew_family *family;

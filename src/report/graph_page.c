@@ -3,13 +3,13 @@
  * that colours, zooms and lists them (share/report/graph.js). */
 #include "report/graph_page.h"
 
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "record/record.h"
 #include "report/graph_boxes.h"
 #include "report/html.h"
@@ -188,17 +188,12 @@ static ew_err write_page(const struct ew_graph *g, const struct ew_drawing *d,
 
 ew_err ew_graph_page(const struct ew_graph *g, const struct ew_graph_times *times, FILE *out)
 {
+    EW_C_LOCALE;
     struct ew_drawing d;
-    /* Numbers have points, whatever the user's language has. */
-    const locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-    EW_CHECK(c, EW_ERR_MEMORY, "no memory for the page of %s", g->name);
-    const locale_t before = uselocale(c);
     ew_err e = ew_drawing_make(g, &d);
     if (e == EW_OK)
         e = write_page(g, &d, times, out);
     ew_drawing_fini(&d);
-    uselocale(before);
-    freelocale(c);
     return e;
 }
 

@@ -2,11 +2,11 @@
 /* The page: frame, figures with their tables, what is missing. */
 #include "report/page.h"
 
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "base/num.h"
 #include "data/blob.h"
 #include "report/compare.h"
 #include "report/figure_grid.h"
@@ -437,10 +437,7 @@ static ew_err write_page(const struct ew_results *r, const struct ew_figures *f,
 ew_err ew_page_write(const struct ew_results *r, const struct ew_figures *f,
                      const struct ew_page_opts *o, FILE *out)
 {
-    /* Coordinates have points, whatever the user's language has. */
-    const locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-    EW_CHECK(c, EW_ERR_MEMORY, "no memory for the page");
-    const locale_t before = uselocale(c);
+    EW_C_LOCALE;
     struct packed p = {NULL, 0};
     size_t library = 0;
     ew_err e = EW_OK;
@@ -449,7 +446,5 @@ ew_err ew_page_write(const struct ew_results *r, const struct ew_figures *f,
     if (e == EW_OK || e == EW_ERR_UNSUPPORTED)
         e = write_page(r, f, o, &p, out);
     free(p.bytes);
-    uselocale(before);
-    freelocale(c);
     return e;
 }

@@ -2,6 +2,7 @@
 /* Evaluation and quantising for programs (edgewise_train.h), over measure/ and quant/. */
 #include <math.h>
 
+#include "base/num.h"
 #include "edgewise_train.h"
 #include "engine/engine.h"
 #include "measure/eval_run.h"
@@ -85,6 +86,7 @@ static ew_err evaluate_copy(struct ew_graph *g, const struct ew_dataset *data,
 EW_API ew_err ew_evaluate_graph(const struct ew_graph *net, const struct ew_dataset *data,
                                 const struct ew_evaluate_opts *opts, struct ew_evaluation *out)
 {
+    EW_C_LOCALE;
     EW_NEED(net);
     EW_NEED(data);
     EW_NEED(out);
@@ -100,6 +102,7 @@ EW_API ew_err ew_evaluate_graph(const struct ew_graph *net, const struct ew_data
 EW_API ew_err ew_evaluate_context(struct ew_context *c, const struct ew_dataset *data,
                                   const struct ew_evaluate_opts *opts, struct ew_evaluation *out)
 {
+    EW_C_LOCALE;
     EW_NEED(c);
     EW_NEED(data);
     EW_NEED(out);
@@ -172,6 +175,7 @@ EW_API ew_err ew_quantize_graph(const struct ew_graph *net, const struct ew_data
                                 const struct ew_quantization_opts *opts,
                                 struct ew_quantization *report, struct ew_graph **out)
 {
+    EW_C_LOCALE;
     EW_NEED(net);
     EW_NEED(data);
     EW_NEED(out);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "api/train/api_options.h"
+#include "base/num.h"
 #include "edgewise_federate.h"
 #include "federate/federation.h"
 #include "format/image_card.h"
@@ -65,6 +66,7 @@ static ew_err open_federation(struct ew_federated *f, struct ew_graph *net,
 EW_API ew_err ew_federated_open(struct ew_graph *net, const struct ew_dataset *data,
                                 const struct ew_federated_opts *opts, struct ew_federated **out)
 {
+    EW_C_LOCALE;
     EW_NEED(net);
     EW_NEED(data);
     EW_NEED(out);
@@ -85,6 +87,7 @@ EW_API ew_err ew_federated_open(struct ew_graph *net, const struct ew_dataset *d
 
 EW_API void ew_federated_close(struct ew_federated *f)
 {
+    EW_C_LOCALE;
     if (!f)
         return;
     ew_federation_close(f->federation);
@@ -94,6 +97,7 @@ EW_API void ew_federated_close(struct ew_federated *f)
 
 EW_API ew_err ew_federated_round(struct ew_federated *f, struct ew_federated_round *out)
 {
+    EW_C_LOCALE;
     EW_NEED(f);
     EW_NEED(out);
     struct ew_federation_row r;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/num.h"
 #include "edgewise_results.h"
 #include "store/store.h"
 
@@ -14,6 +15,7 @@ struct ew_result_list {
 EW_API ew_err ew_result_list_open(const char *db, const char *where, const char *order,
                                   struct ew_result_list **out)
 {
+    EW_C_LOCALE;
     EW_NEED(db);
     EW_NEED(out);
     struct ew_result_list *l = calloc(1, sizeof(*l));
@@ -43,6 +45,7 @@ EW_API ew_err ew_result_list_close(struct ew_result_list *l)
 
 EW_API int ew_result_list_next(struct ew_result_list *l)
 {
+    EW_C_LOCALE;
     if (!l)
         return 0;
     return ew_rows_next(l->rows);

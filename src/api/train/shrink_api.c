@@ -2,6 +2,7 @@
 /* Pruning and widths for programs (edgewise_shrink.h), over prune/ and scale/. */
 #include <string.h>
 
+#include "base/num.h"
 #include "edgewise_shrink.h"
 #include "measure/classifier.h"
 #include "prune/prune_run.h"
@@ -72,6 +73,7 @@ static ew_err open_images(struct ew_graph *net, const struct ew_dataset *data,
 EW_API ew_err ew_prune_graph(struct ew_graph *net, const struct ew_dataset *data,
                              const struct ew_pruning_opts *opts, struct ew_pruning *report)
 {
+    EW_C_LOCALE;
     EW_NEED(net);
     EW_NEED(opts);
     struct ew_prune_run_job job = {.net = net};
@@ -100,6 +102,7 @@ EW_API ew_err ew_prune_graph(struct ew_graph *net, const struct ew_dataset *data
 EW_API ew_err ew_scale_filters(const char *network, const struct ew_model_opts *base,
                                const struct ew_width_opts *opts, int32_t *filters, int max, int *n)
 {
+    EW_C_LOCALE;
     EW_NEED(network);
     EW_NEED(opts);
     EW_NEED(n);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/train/api_options.h"
+#include "base/num.h"
 #include "edgewise_train.h"
 #include "format/checkpoint.h"
 #include "network/train_network.h"
@@ -14,6 +15,7 @@
 
 EW_API ew_err ew_network_graph(const char *what, uint64_t seed, struct ew_graph **out)
 {
+    EW_C_LOCALE;
     EW_NEED(what);
     EW_NEED(out);
     const struct ew_network_how how = {.seed = seed};
@@ -38,6 +40,7 @@ EW_API ew_err ew_network_graph(const char *what, uint64_t seed, struct ew_graph 
 EW_API ew_err ew_network_for_data(const char *what, const struct ew_dataset *data, uint64_t seed,
                                   struct ew_graph **out)
 {
+    EW_C_LOCALE;
     EW_NEED(what);
     EW_NEED(data);
     EW_NEED(out);
@@ -177,6 +180,7 @@ static ew_err opened(ew_err e, struct ew_training **out)
 EW_API ew_err ew_training_open(struct ew_graph *net, const struct ew_dataset *data,
                                const struct ew_training_opts *opts, struct ew_training **out)
 {
+    EW_C_LOCALE;
     EW_NEED(net);
     EW_NEED(data);
     EW_NEED(out);
@@ -214,6 +218,7 @@ static ew_err resume(struct ew_training *t, const struct ew_dataset *data,
 EW_API ew_err ew_training_resume(const char *folder, const struct ew_dataset *data,
                                  const struct ew_training_opts *opts, struct ew_training **out)
 {
+    EW_C_LOCALE;
     EW_NEED(folder);
     EW_NEED(data);
     EW_NEED(out);
@@ -235,6 +240,7 @@ EW_API struct ew_graph *ew_training_graph(struct ew_training *t)
 
 EW_API void ew_training_close(struct ew_training *t)
 {
+    EW_C_LOCALE;
     if (!t)
         return;
     ew_trainer_close(t->trainer);
@@ -247,6 +253,7 @@ EW_API void ew_training_close(struct ew_training *t)
 
 EW_API ew_err ew_training_step(struct ew_training *t, int *event)
 {
+    EW_C_LOCALE;
     EW_NEED(t);
     EW_NEED(event);
     static const int events[] = {[EW_TRAIN_BATCH] = EW_TRAINING_BATCH,
@@ -289,6 +296,7 @@ EW_API ew_err ew_training_state(const struct ew_training *t, struct ew_training_
 
 EW_API ew_err ew_training_save(struct ew_training *t)
 {
+    EW_C_LOCALE;
     EW_NEED(t);
     EW_CHECK(t->folder, EW_ERR_ARG, "training has no folder to save to");
     ew_trainer_save(t->trainer);
