@@ -60,9 +60,7 @@ static void keep_own(struct ew_results *r, const struct ew_reproduction *only)
         const char *dtype = only->dtype ? ew_run_property(d, "dtype", &r->arena) : NULL;
         const bool own = (!d->run.study || ew_words_have(only->study, d->run.study)) &&
                          (!dtype || strcmp(dtype, only->dtype) == 0);
-        const bool network =
-            !only->network || (d->job.network && strcmp(d->job.network, only->network) == 0);
-        if (own && network && (!only->part || strncmp(label, only->part, strlen(only->part)) == 0))
+        if (own && (!only->part || strncmp(label, only->part, strlen(only->part)) == 0))
             r->runs[n++] = *d;
     }
     r->n_runs = n;

@@ -22,7 +22,6 @@ struct ew_reproduction {
     const char *only; /* of it; NULL: all */
     const char *figures; /* of the report, by their ids, space-separated */
     const char *part;    /* only what begins so along their x: "stl10"; NULL: all */
-    const char *network; /* only panels of this one; NULL: all */
     const char *board;   /* published values of this one alone; NULL: of all */
     const char *dtype;   /* only what ran so: "int8"; NULL: all */
     int needs;           /* enum ew_reproduce_needs, or'ed */
@@ -64,7 +63,7 @@ bool ew_reproduce_has(const struct ew_reproduction *r, const struct ew_figure *f
 /* Whether a published value of that metric, and how it goes with the setting `key` (NULL: any), is
  * what its figures show. */
 bool ew_reproduce_shows(const struct ew_reproduction *r, const char *metric, const char *key);
-/* Whether it is of its part, network and board, too. */
+/* Whether it is of its part and board, too. */
 bool ew_reproduce_about(const struct ew_reproduction *r, const struct ew_published_row *p);
 
 #endif

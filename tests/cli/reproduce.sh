@@ -16,9 +16,9 @@ for study in nx-scratch nx-transfer; do
     edgewise study $study --quick --dry-run --only stl10-alexnet,stl10-shufflenet,stl10-squeezenet,stl10-resnet50,stl10-mobilenet 2>/dev/null |
         grep -oE '(stl10|cifar10)-[a-z]+' | sort -u
 done
-# Figure 4 has a part for each network, also reduced.
+# Figure 4's parts are what is waited, what is computed and the whole epoch, of each network.
 for part in a b c; do
-    edgewise reproduce TRAIN-fig4$part --simulate agx-xavier --still --db four.db 2>/dev/null | grep '^Where'
+    edgewise reproduce TRAIN-fig4$part --simulate agx-xavier --still --db four.db 2>/dev/null | grep -E '^[A-Z][a-z, ]*: (lenet5|mobilenet|resnet)'
 done
 # On a model of the board: the modes' figure with what was published, and what their shapes have in common.
 edgewise reproduce TRAIN-fig9a --simulate agx-xavier --only lenet --still >out.txt 2>log.txt
