@@ -9,8 +9,9 @@
 
 #include "report/figure.h"
 
-#define STALLED 0.1 /* of an epoch: from here on loading is worth a word */
-#define NAMES   4   /* devices that are named */
+#define STALLED 0.1  /* of an epoch: from here on loading is worth a word */
+#define ALIKE   1.02 /* times an epoch's time: repetitions vary by that much */
+#define NAMES   4    /* devices that are named */
 
 /* What sentences are about: measurements; where nothing was measured, what models say. */
 struct scope {
@@ -220,37 +221,73 @@ static void differences(const struct ew_run_data *a, const struct ew_run_data *b
     }
 }
 
-/* The network that was trained in most ways: its fastest run and its slowest.
- */
-static bool extremes(const struct scope *in, const struct ew_run_data **fast,
-                     const struct ew_run_data **slow)
+/* Runs that differ in what a study varies alone: of one device, network, data set and section. */
+static bool is_beside(const struct scope *in, const struct ew_run_data *a,
+                      const struct ew_run_data *b)
+{
+    return takes(in, b) && isfinite(epoch_s(b)) && a->run.quality == b->run.quality &&
+           same_text(a->machine.unit, b->machine.unit) &&
+           same_text(a->job.network, b->job.network) && same_text(a->run.study, b->run.study) &&
+           (!a->run.label || same_text(a->run.label, b->run.label)) &&
+           same_text(a->job.dataset, b->job.dataset);
+}
+
+/* The configurations of one network that were trained. */
+struct contest {
+    const struct ew_run_data *fast, *slow; /* NULL: there was none */
+    int n;                                 /* runs of others than the first, and that */
+};
+
+/* Of the network that was trained in most ways. */
+static struct contest extremes(const struct scope *in)
 {
     const struct ew_results *r = in->r;
-    int most = 1;
-    *fast = *slow = NULL;
+    struct contest best = {.n = 1};
     for (int i = 0; i < r->n_runs; i++) {
-        const struct ew_run_data *a = &r->runs[i], *f = a, *s = a;
-        int n = 0;
-        for (int k = 0; k < r->n_runs && isfinite(epoch_s(a)); k++) {
+        const struct ew_run_data *a = &r->runs[i];
+        struct contest c = {a, a, 0};
+        for (int k = 0; k < r->n_runs && takes(in, a) && isfinite(epoch_s(a)); k++) {
             const struct ew_run_data *b = &r->runs[k];
-            if (!takes(in, b) || !isfinite(epoch_s(b)) || a->run.quality != b->run.quality ||
-                !same_text(a->machine.unit, b->machine.unit) ||
-                !same_text(a->job.network, b->job.network) ||
-                !same_text(a->run.study, b->run.study) ||
-                (a->run.label && !same_text(a->run.label, b->run.label)) ||
-                !same_text(a->job.dataset, b->job.dataset))
+            if (!is_beside(in, a, b))
                 continue;
-            n += b == a || !same_text(a->job.options, b->job.options);
-            f = epoch_s(b) < epoch_s(f) ? b : f;
-            s = epoch_s(b) > epoch_s(s) ? b : s;
+            c.n += b == a || !same_text(a->job.options, b->job.options);
+            c.fast = epoch_s(b) < epoch_s(c.fast) ? b : c.fast;
+            c.slow = epoch_s(b) > epoch_s(c.slow) ? b : c.slow;
         }
-        if (n > most && takes(in, a) && !same_text(f->job.options, s->job.options)) {
-            most = n;
-            *fast = f;
-            *slow = s;
-        }
+        if (c.n > best.n && !same_text(c.fast->job.options, c.slow->job.options))
+            best = c;
     }
-    return *fast && *fast != *slow;
+    return best;
+}
+
+/* How many configurations were beside the run's, it included: repetitions count once. */
+static int count_beside(const struct scope *in, const struct ew_run_data *a)
+{
+    const struct ew_results *r = in->r;
+    int n = 0;
+    for (int i = 0; i < r->n_runs; i++) {
+        bool seen = !is_beside(in, a, &r->runs[i]);
+        for (int k = 0; k < i && !seen; k++)
+            seen = is_beside(in, a, &r->runs[k]) &&
+                   same_text(r->runs[i].job.options, r->runs[k].job.options);
+        n += !seen;
+    }
+    return n;
+}
+
+/* Of those as fast as the fastest, within ALIKE, the one that takes least energy; NULL: none takes
+ * less. */
+static const struct ew_run_data *thriftier(const struct scope *in, const struct ew_run_data *fast)
+{
+    const size_t energy = offsetof(struct ew_epoch_row, energy_j);
+    const struct ew_run_data *best = NULL;
+    for (int i = 0; i < in->r->n_runs; i++) {
+        const struct ew_run_data *d = &in->r->runs[i];
+        if (is_beside(in, fast, d) && epoch_s(d) < ALIKE * epoch_s(fast) &&
+            later(d, energy) * ALIKE < later(best ? best : fast, energy))
+            best = d;
+    }
+    return best;
 }
 
 /* Three digits, and all of those before the point. */
@@ -260,21 +297,23 @@ static const char *digits(double v, char buf[EW_VALUE_CHARS])
     return buf;
 }
 
-static bool say_best(const struct scope *s, const struct ew_run_data *fast,
-                     const struct ew_run_data *slow, char *out)
+static bool say_best(const struct scope *s, const struct contest *c, char *out)
 {
     struct ew_arena a;
     char what[104], epoch[EW_VALUE_CHARS], gain[EW_VALUE_CHARS];
     const bool several = s->devices > 1;
     ew_arena_init(&a);
-    differences(fast, slow, &a, what, sizeof(what));
+    differences(c->fast, c->slow, &a, what, sizeof(what));
     if (*what)
         snprintf(out, EW_FINDING_CHARS,
-                 "%s%.40s%s%.60s trains fastest with %.100s: %.12s s an epoch, %.12s times faster "
-                 "than the slowest configuration.",
-                 several ? "On " : "", several ? machine_name(fast) : "", several ? " " : "",
-                 network_of(fast, &a), what, digits(epoch_s(fast), epoch),
-                 digits(epoch_s(slow) / epoch_s(fast), gain));
+                 "%s%.40s%sf %d configurations of %.60s%s%.40s the fastest is %.100s: %.12s s an "
+                 "epoch, %.12s times faster than the slowest.",
+                 several ? "On " : "", several ? machine_name(c->fast) : "", several ? ": o" : "O",
+                 count_beside(s, c->fast), network_of(c->fast, &a),
+                 c->fast->run.study ? " in study " : "",
+                 c->fast->run.study ? c->fast->run.study : "", what,
+                 digits(epoch_s(c->fast), epoch),
+                 digits(epoch_s(c->slow) / epoch_s(c->fast), gain));
     ew_arena_fini(&a);
     return *what;
 }
@@ -327,10 +366,12 @@ static double stall_share(const struct ew_run_data *d)
     return later(d, offsetof(struct ew_epoch_row, stall_s)) / epoch_s(d);
 }
 
-static void say_time(const struct ew_run_data *d, char *out)
+static void say_time(const struct scope *s, const struct ew_run_data *d, char *out)
 {
-    const double energy = later(d, offsetof(struct ew_epoch_row, energy_j));
-    char joule[EW_VALUE_CHARS], watt[EW_VALUE_CHARS];
+    const size_t member = offsetof(struct ew_epoch_row, energy_j);
+    const double energy = later(d, member);
+    const struct ew_run_data *less = thriftier(s, d);
+    char joule[EW_VALUE_CHARS], watt[EW_VALUE_CHARS], what[104] = "";
     int n = snprintf(out, EW_FINDING_CHARS,
                      "Of that epoch %.0f %% is computing and %.0f %% waiting for data",
                      100 * later(d, offsetof(struct ew_epoch_row, compute_s)) / epoch_s(d),
@@ -338,6 +379,16 @@ static void say_time(const struct ew_run_data *d, char *out)
     if (isfinite(energy))
         n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n, "; it takes %s J at %s W",
                       digits(energy, joule), digits(energy / epoch_s(d), watt));
+    if (less) {
+        struct ew_arena a;
+        ew_arena_init(&a);
+        differences(less, d, &a, what, sizeof(what));
+        ew_arena_fini(&a);
+    }
+    if (*what)
+        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
+                      ", while %.100s is as fast within 2 %% and takes %.0f %% less", what,
+                      100 * (1 - later(less, member) / energy));
     snprintf(out + n, EW_FINDING_CHARS - (size_t)n, ".");
 }
 
@@ -423,7 +474,6 @@ static int say_failed(const struct ew_results *r, char *out)
 
 int ew_findings(const struct ew_results *r, char text[EW_FINDINGS][EW_FINDING_CHARS])
 {
-    const struct ew_run_data *fast, *slow;
     struct scope s = {.r = r, .models = true};
     int n = 0, done = 0;
     for (int i = 0; i < r->n_runs; i++) {
@@ -435,13 +485,14 @@ int ew_findings(const struct ew_results *r, char text[EW_FINDINGS][EW_FINDING_CH
     s.devices = count_devices(&s);
     say_what(r, done, text[n++]);
     say_where(&s, text[n++]);
-    const bool trained = extremes(&s, &fast, &slow);
-    if (trained && say_best(&s, fast, slow, text[n]))
+    const struct contest best = extremes(&s);
+    const struct ew_run_data *fast = best.fast ? best.fast : last_trained(&s);
+    if (best.fast && say_best(&s, &best, text[n]))
         n++;
-    if (!trained && (fast = last_trained(&s)) != NULL)
+    if (!best.fast && fast)
         say_one(fast, text[n++]);
     if (fast)
-        say_time(fast, text[n++]);
+        say_time(&s, fast, text[n++]);
     if (!fast)
         n += say_bench(&s, text[n]);
     n += say_advice(&s, fast, text[n]);
