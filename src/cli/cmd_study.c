@@ -23,6 +23,10 @@
 #define PROGRAM_CHARS 512
 #define ADVISED       50 /* modes, at most */
 #define SWEEPS        64 /* that --until ends, at most */
+/* What runs the jobs: this program, even if its path has another, or none, by then, so that all of
+ * a study is done by the version that the store names.  A child is a copy of us until it becomes
+ * this file. */
+#define SELF "/proc/self/exe"
 
 struct opts {
     const char *db, *only, *scratch, *simulate, *on, *job, *until;
@@ -253,6 +257,20 @@ static ew_err advise(struct context *x, const char **out, int *n)
     return EW_OK;
 }
 
+/* What the file says of runs on this machine does not hold for a model of another. */
+static ew_err tell_simulated(struct context *x)
+{
+    const struct ew_profile *list, *p;
+    int n;
+    EW_TRY(ew_profiles_load(&x->arena, &list, &n));
+    EW_TRY(ew_profile_named(list, n, x->opts->simulate, &p));
+    x->study.differs = ew_arena_printf(
+        &x->arena, "nothing ran: times, power and energy are of a model of %s%s%s", p->name,
+        p->model.source ? "; its constants: " : "", p->model.source ? p->model.source : "");
+    EW_CHECK(x->study.differs, EW_ERR_MEMORY, "no memory for a study");
+    return EW_OK;
+}
+
 static ew_err parse(struct context *x)
 {
     struct ew_study_command commands[8];
@@ -269,6 +287,8 @@ static ew_err parse(struct context *x)
                                     .repeat = x->opts->repeat,
                                     .only = x->opts->only};
     EW_TRY(ew_study_parse(&x->arena, x->name, x->text, &o, &x->study));
+    if (x->opts->simulate)
+        EW_TRY(tell_simulated(x));
     return x->opts->job ? ew_study_pick(&x->study, x->opts->job) : EW_OK;
 }
 
@@ -427,9 +447,9 @@ static ew_err finish(struct context *x, struct ew_runner *r)
 }
 
 /* Data sets and the like that the study makes for itself, once. */
-static ew_err set_up(struct context *x, const char *program)
+static ew_err set_up(struct context *x)
 {
-    const struct ew_runner_maker by = {program, x->opts->db};
+    const struct ew_runner_maker by = {SELF, x->opts->db};
     for (;;) {
         const char *what;
         EW_TRY(ew_runner_setup(&x->study, NULL, &x->arena, &what));
@@ -442,8 +462,8 @@ static ew_err set_up(struct context *x, const char *program)
 
 static ew_err find_self(char program[PROGRAM_CHARS])
 {
-    const ssize_t n = readlink("/proc/self/exe", program, PROGRAM_CHARS - 1);
-    EW_CHECK(n > 0, EW_ERR_IO, "/proc/self/exe: %s", strerror(errno));
+    const ssize_t n = readlink(SELF, program, PROGRAM_CHARS - 1);
+    EW_CHECK(n > 0, EW_ERR_IO, SELF ": %s", strerror(errno));
     program[n] = '\0';
     return EW_OK;
 }
@@ -483,10 +503,8 @@ static ew_err run_fleet(struct context *x)
 
 static ew_err run_study(struct context *x)
 {
-    char program[PROGRAM_CHARS];
     const struct opts *o = x->opts;
-    EW_TRY(find_self(program));
-    const struct ew_runner_opts ro = {.program = program,
+    const struct ew_runner_opts ro = {.program = SELF,
                                       .db = o->db,
                                       .scratch = o->scratch,
                                       .outside = o->outside,
@@ -497,7 +515,7 @@ static ew_err run_study(struct context *x)
                                       .least_disk_bytes = 64 << 20};
     struct ew_runner *r;
     catch_stop(x);
-    EW_TRY(set_up(x, program));
+    EW_TRY(set_up(x));
     EW_TRY(ew_runner_open(&x->study, &ro, &r));
     ew_err err = follow(x, r);
     if (err == EW_OK)

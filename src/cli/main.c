@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -158,6 +159,7 @@ static void hold_streams(void)
 
 int main(int argc, char **argv)
 {
+    prctl(PR_SET_NAME, "edgewise"); /* also where it was started as /proc/self/exe */
     hold_streams();
     const struct ew_log_sink sink = {.write = write_log, .level = wanted_level()};
     ew_log_set(&sink);

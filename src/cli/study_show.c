@@ -200,9 +200,15 @@ static ew_err print_comparison(const struct ew_study *study, const struct ew_com
 
 static void print_differences(const struct ew_study *study, const struct ew_machine_row *m)
 {
-    printf("here: %s%s, %s, %lld of %lld cores on\n", m->board ? m->board : "unknown board",
-           m->virtual_machine ? " (virtual machine)" : "", m->cpu ? m->cpu : "unknown CPU",
-           (long long)m->cores_online, (long long)m->cores);
+    char model[EW_STUDY_VALUE] = "";
+    if (study->n_jobs)
+        ew_study_value(&study->jobs[0], "simulate", model);
+    if (*model)
+        printf("here: a model of %.*s\n", (int)strcspn(model, ":"), model);
+    else
+        printf("here: %s%s, %s, %lld of %lld cores on\n", m->board ? m->board : "unknown board",
+               m->virtual_machine ? " (virtual machine)" : "", m->cpu ? m->cpu : "unknown CPU",
+               (long long)m->cores_online, (long long)m->cores);
     if (study->quick)
         printf("differs: this was --quick, a reduced size\n");
     for (const char *p = study->differs; p && *p;) {

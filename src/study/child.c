@@ -50,6 +50,12 @@ static double seconds(struct timeval t)
     return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
 }
 
+void ew_child_end(struct ew_child *c, bool gently)
+{
+    c->late = true;
+    ew_spawn_signal(&c->process, gently ? SIGTERM : SIGKILL);
+}
+
 ew_err ew_child_finish(struct ew_child *c)
 {
     struct rusage u;

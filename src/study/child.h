@@ -15,6 +15,7 @@
 struct ew_child {
     int status;               /* as waitpid has it */
     double wall_s, cpu_s;     /* cpu_s: of the process and its own children */
+    bool late;                /* it was ended by ew_child_end */
     char said[EW_CHILD_TEXT]; /* the last line that it wrote to standard error */
     /* Inside. */
     struct ew_spawned process;
@@ -30,6 +31,9 @@ ew_err ew_child_start(const char *const *argv, const char *uid, bool gently, str
 /* Hears it for up to timeout_ms; false: it has closed its standard error, as it does when it ends.
  */
 bool ew_child_listen(struct ew_child *c, int timeout_ms);
+
+/* Ends it: at once or, `gently`, asking it, so that it can put back what it has set. */
+void ew_child_end(struct ew_child *c, bool gently);
 
 /* Waits for its end and fills in the rest. */
 ew_err ew_child_finish(struct ew_child *c);

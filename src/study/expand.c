@@ -32,7 +32,7 @@ struct section {
 /* Settings that are not options of a command; those of the machine's power come first. */
 static const char *const power_keys[] = {"power-mode", "dvfs",    "cores", "cpu-mhz",
                                          "gpu-mhz",    "mem-mhz", "fan"};
-static const char *const own_keys[] = {"command", "network", "cool-down",
+static const char *const own_keys[] = {"command", "network", "cool-down", "job-timeout",
                                        "quick",   "seconds", "keep"};
 
 static bool listed(const char *const *list, size_t n, const char *name)
@@ -298,11 +298,21 @@ static ew_err resolve(struct section *s, const struct ew_study_command *c, void 
     return ew_job_describe(s->arena, &command, &j->row);
 }
 
+/* A key that is a number of seconds; where the section has none *out stays. */
+static ew_err take_seconds(struct section *s, const char *name, double most, double *out)
+{
+    const char *text = value_of(s, name);
+    EW_CHECK(!text || (ew_num_float(text, out) && *out >= 0 && *out <= most), EW_ERR_FORMAT,
+             "%s: [%s]: %s '%s' is not a number of seconds up to %g", s->file->name, s->label, name,
+             text, most);
+    return EW_OK;
+}
+
 static ew_err make_job(struct section *s, struct ew_study_job *j)
 {
     for (int i = 0; i < s->n; i++)
         EW_TRY(fill_in(s, &s->keys[i]));
-    const char *command = value_of(s, "command"), *cool = value_of(s, "cool-down");
+    const char *command = value_of(s, "command");
     EW_CHECK(command, EW_ERR_FORMAT, "%s: [%s] has no command", s->file->name, s->label);
     const struct ew_study_command *c = find_command(s->opts, command);
     EW_CHECK(c, EW_ERR_FORMAT, "%s: [%s]: studies have no command '%s'", s->file->name, s->label,
@@ -311,10 +321,11 @@ static ew_err make_job(struct section *s, struct ew_study_job *j)
                                .command = c->name,
                                .network = value_of(s, "network"),
                                .keep = value_of(s, "keep"),
+                               .timeout_s = -1,
                                .samples = c->samples,
                                .power = power_of(s)};
-    EW_CHECK(!cool || (ew_num_float(cool, &j->cool_down_s) && j->cool_down_s >= 0), EW_ERR_FORMAT,
-             "%s: [%s]: cool-down '%s' is not a number of seconds", s->file->name, s->label, cool);
+    EW_TRY(take_seconds(s, "cool-down", EW_STUDY_MAX_S, &j->cool_down_s));
+    EW_TRY(take_seconds(s, "job-timeout", EW_STUDY_MAX_S, &j->timeout_s));
     void *opts = ew_arena_alloc(s->arena, c->opts_size + 1);
     EW_CHECK(opts, EW_ERR_MEMORY, "no memory for a study");
     j->fields = c->opts;

@@ -23,6 +23,7 @@
 #define REASON_CHARS 600
 #define FOLDER_CHARS 512
 #define LISTEN_MS    500
+#define GRACE_NS     (10 * EW_NS_PER_S) /* a job that is asked to end has so long */
 #define PUT_NS       (2 * EW_NS_PER_S) /* samples go to the store so often, for those who look on */
 #define SHORT_S      0.2 /* the system counts CPU time in steps of 10 ms: too coarse below this */
 
@@ -278,7 +279,10 @@ static ew_err command_line(struct ew_runner *r, const struct ew_study_job *j,
 static void failure_text(const struct ew_child *c, char *out, size_t size)
 {
     const char *said = strncmp(c->said, "edgewise: ", 10) == 0 ? c->said + 10 : c->said;
-    if (WIFSIGNALED(c->status))
+    if (c->late)
+        snprintf(out, size, "took longer than its job-timeout and was ended after %.3g s",
+                 c->wall_s);
+    else if (WIFSIGNALED(c->status))
         snprintf(out, size, "ended by signal %d%s", WTERMSIG(c->status),
                  WTERMSIG(c->status) == 9 ? ", perhaps by the kernel, out of memory" : "");
     else if (*said)
@@ -318,7 +322,7 @@ static ew_err forget_noise(struct ew_runner *r, int64_t run)
 
 static ew_err finish(struct ew_runner *r, const struct ew_child *c, struct ew_runner_report *out)
 {
-    const bool well = WIFEXITED(c->status) && WEXITSTATUS(c->status) == 0;
+    const bool well = !c->late && WIFEXITED(c->status) && WEXITSTATUS(c->status) == 0;
     struct ew_run_row row;
     ew_record_clear(EW_RECORD_RUN, &row);
     row.wall_s = c->wall_s;
@@ -353,13 +357,36 @@ static ew_err check_memory(const struct ew_runner *r, const struct ew_study_job 
     return EW_OK;
 }
 
+/* Seconds that the job may take; 0: any time. */
+static double timeout_of(const struct ew_runner *r, const struct ew_study_job *j)
+{
+    return j->timeout_s >= 0 ? j->timeout_s : r->study->timeout_s;
+}
+
+/* Ends a child whose time is over: asks it first, since it may have clocks to put back.  False: it
+ * was killed, and who else holds its standard error is not waited for. */
+static bool limit_child(struct ew_child *child, double timeout_s, int64_t now)
+{
+    const int64_t over = now - child->start_ns - (int64_t)(timeout_s * (double)EW_NS_PER_S);
+    if (timeout_s <= 0 || over < 0)
+        return true;
+    if (!child->late)
+        ew_child_end(child, true);
+    if (over < GRACE_NS)
+        return true;
+    ew_child_end(child, false);
+    return false;
+}
+
 /* Listens until the child has ended. */
-static ew_err follow_child(struct ew_run_watch *w, struct ew_child *child)
+static ew_err follow_child(struct ew_run_watch *w, struct ew_child *child, double timeout_s)
 {
     ew_err err = EW_OK;
     int64_t put_ns = ew_clock_ns();
     while (ew_child_listen(child, LISTEN_MS)) {
         const int64_t now = ew_clock_ns();
+        if (!limit_child(child, timeout_s, now))
+            break;
         if (err == EW_OK && now - put_ns >= PUT_NS) {
             err = ew_run_watch_put(w);
             put_ns = now;
@@ -379,7 +406,7 @@ static ew_err watch_child(struct ew_runner *r, const struct ew_study_job *j, con
     const bool gently = argv[1] != j->argv[0]; /* under a power mode, which has to be put back */
     ew_err err = ew_child_start(argv, uid, gently, child);
     if (err == EW_OK)
-        err = follow_child(&w, child);
+        err = follow_child(&w, child, timeout_of(r, j));
     const ew_err ended = ew_run_watch_end(&w);
     ew_watch_free(w.watch);
     return err == EW_OK ? ended : err;
@@ -465,9 +492,11 @@ static void guess_left(struct ew_runner *r)
     const double pace = r->expected_s > 0 ? r->spent_s / r->expected_s : 1;
     for (int64_t i = r->counts.at; i < r->study->n_jobs; i++) {
         const struct ew_estimate *e = &r->estimates[i];
-        const double cool = fmax(r->study->cool_down_s, r->study->jobs[i].cool_down_s);
+        const struct ew_study_job *j = &r->study->jobs[i];
+        const bool asked = is_simulated(j); /* a model: nothing cools down or is looked at */
+        const double cool = asked ? 0 : fmax(r->study->cool_down_s, j->cool_down_s);
         const double known = e->seconds * (e->measured ? 1 : pace);
-        left += (isfinite(known) ? known : mean) + cool + r->opts.look_s;
+        left += (isfinite(known) ? known : mean) + cool + (asked ? 0 : r->opts.look_s);
     }
     r->counts.left_s = left;
 }

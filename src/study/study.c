@@ -20,7 +20,7 @@ struct head {
     const char *title, *about, *differs, *show, *sort, *block, *setup, *repeat;
     int order;
     int64_t seed;
-    double cool_down;
+    double cool_down, job_timeout;
 };
 
 #define HEAD_TEXT(member)                                                                          \
@@ -53,6 +53,11 @@ static const struct ew_field head_fields[] = {
      .offset = offsetof(struct head, cool_down),
      .min = 0,
      .max = 86400},
+    {.name = "job-timeout",
+     .type = EW_FIELD_FLOAT,
+     .offset = offsetof(struct head, job_timeout),
+     .min = 0,
+     .max = EW_STUDY_MAX_S},
     EW_FIELD_END,
 };
 
@@ -192,6 +197,7 @@ ew_err ew_study_parse(struct ew_arena *a, const char *name, char *text,
                              .setup = h.setup,
                              .seed = h.seed,
                              .cool_down_s = h.cool_down,
+                             .timeout_s = h.job_timeout,
                              .random = h.order == 1 && o->n_advised == 0, /* they have an order */
                              .quick = o->quick};
     EW_TRY(read_repeat(a, name, h.repeat, out));

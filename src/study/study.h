@@ -20,6 +20,8 @@ struct ew_study_command {
     bool samples; /* it reads the board's sensors itself while it runs */
 };
 
+#define EW_STUDY_MAX_S 1e8 /* of job-timeout: three years */
+
 /* Settings of the machine that a job may ask for, beside its command's options. */
 struct ew_study_power {
     const char *mode; /* NULL: as it is */
@@ -43,7 +45,8 @@ struct ew_study_job {
     bool samples;     /* its command does, so that the study need not */
     const char *keep; /* where what the job writes stays; NULL: it is removed */
     double cool_down_s;
-    int64_t block; /* jobs of a block stay together */
+    double timeout_s; /* that it may take; 0: any time; < 0: as the study says */
+    int64_t block;    /* jobs of a block stay together */
 };
 
 struct ew_study {
@@ -52,6 +55,7 @@ struct ew_study {
     const char *setup; /* lines "PATH | words": what the jobs need, and who makes it; NULL: none */
     int64_t seed, repeat;
     double cool_down_s;
+    double timeout_s; /* of jobs that name none of their own; 0: none */
     bool random, quick;
     bool partial;              /* `only` left jobs out */
     bool per_device;           /* every machine of a fleet does every job */

@@ -122,6 +122,38 @@ static void jobs_are_run_once(void)
     ew_arena_fini(&a);
 }
 
+/* A job that hangs held up its study for ever. */
+static void jobs_have_a_limit(void)
+{
+    struct ew_arena a;
+    struct ew_study s;
+    struct ew_runner_counts c;
+    char db[256], log[256];
+    ew_arena_init(&a);
+    snprintf(db, sizeof(db), "%s", ew_test_path("late.db"));
+    snprintf(log, sizeof(log), "%s", ew_test_path("late.log"));
+    const struct ew_runner_opts o = options(
+        make_program("late.sh", "case \"$*\" in *workers=1*) exec sleep 600;; esac", log), db);
+    EW_EXPECT_OK(kit_parse(&a,
+                           "[study]\norder = file\njob-timeout = 3600\n[defaults]\ncommand = work\n"
+                           "[a]\nnetwork = n\nworkers = 1\njob-timeout = 0.2\n"
+                           "[b]\nnetwork = n\nworkers = 2\n",
+                           false, NULL, &s));
+    s.repeat = 1;
+    EW_EXPECT_OK(run_all(&s, &o, &c));
+    EW_EXPECT_INT(c.failed, 1);
+    EW_EXPECT_INT(c.done, 1);
+    EW_EXPECT_INT(count(db, "SELECT count(*) FROM run WHERE status = 'failed' AND reason LIKE "
+                            "'took longer than its job-timeout and was ended after %'"),
+                  1);
+    EW_EXPECT_INT(count(db, "SELECT count(*) FROM job WHERE options LIKE '%timeout%'"), 0);
+    EW_EXPECT_ERR(kit_parse(&a, HEAD "[a]\nnetwork = n\njob-timeout = soon\n", false, NULL, &s),
+                  EW_ERR_FORMAT, "job-timeout 'soon' is not a number of seconds");
+    EW_EXPECT_ERR(kit_parse(&a, HEAD "[a]\nnetwork = n\ncool-down = -1\n", false, NULL, &s),
+                  EW_ERR_FORMAT, "cool-down '-1' is not a number of seconds");
+    ew_arena_fini(&a);
+}
+
 static void failures_are_recorded(void)
 {
     struct ew_arena a;
@@ -313,4 +345,5 @@ static void a_full_disk_stops_the_study(void)
 EW_TEST_MAIN(EW_TEST(jobs_are_run_once), EW_TEST(runs_are_sampled_once),
              EW_TEST(failures_are_recorded), EW_TEST(one_process_at_a_time),
              EW_TEST(children_know_their_run), EW_TEST(noisy_runs_are_marked_and_repeated),
-             EW_TEST(kills_lose_nothing), EW_TEST(a_full_disk_stops_the_study))
+             EW_TEST(jobs_have_a_limit), EW_TEST(kills_lose_nothing),
+             EW_TEST(a_full_disk_stops_the_study))
