@@ -96,9 +96,10 @@ const edgewise = (() => {
     for (const s of f.series) {
       const colour = s.front ? c.soft : c.series[s.colour % 8];
       out.push({
-        type: 'line', name: s.name, yAxisIndex: s.right ? 1 : 0, symbol: 'circle', symbolSize: s.right ? 5 : 7,
+        type: 'line', name: s.name, yAxisIndex: s.right ? 1 : 0, symbolSize: s.right ? 5 : 7,
+        symbol: s.quality === 'published' ? 'emptyCircle' : 'circle',
         showSymbol: s.points.length <= 60, showAllSymbol: true, itemStyle: {color: colour},
-        lineStyle: {color: colour, width: 2, type: s.right ? 'dashed' : stroke(s)},
+        lineStyle: {color: colour, width: 2, type: s.right && s.quality !== 'published' ? 'dashed' : stroke(s)},
         data: s.points.map((p) => datum(s, p, [p.x, p.y])),
       });
       out.push(...whiskers(f, s, c, 0, 0));
@@ -262,6 +263,7 @@ const edgewise = (() => {
     while (several && b < first.length - a && long.every((n) => n.at(-1 - b) === first.at(-1 - b))) b++;
     return (name) => {
       if (name.length <= most) return name;
+      if (!several) return `${name.slice(0, most - 14)}…${name.slice(-13)}`;
       const from = Math.max(8, a - 4), own = name.slice(from, Math.max(from, name.length - b)).slice(0, 16);
       return `${name.slice(0, 8)}${from > 8 ? '…' : ''}${own}…${name.slice(own.length - 24)}`;
     };

@@ -160,6 +160,8 @@ struct ew_figure {
     struct ew_band *bands;
     int n_bands;
     const char *models; /* boards whose models gave simulated values: "agx-xavier"; NULL: none */
+    const char *fitted; /* where the constants of that model come from, where published values are
+                           beside; NULL: not said */
     const char *also;   /* options that change along with x; NULL or "": none */
     const char *cite;   /* where published values come from; NULL: there are none */
     const char *wrong;  /* which of them cannot be as printed, and why; NULL: none is known */

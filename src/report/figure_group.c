@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/profile.h"
 #include "report/figure_key.h"
 #include "report/figure_obs.h"
 #include "report/figure_stat.h"
@@ -160,6 +161,20 @@ static ew_err name_models(struct ew_arena *a, struct ew_figure *f, const struct 
     return EW_OK;
 }
 
+/* A model that was fitted to what stands beside it proves little: where its constants come from.
+ */
+static ew_err name_source(struct ew_arena *a, struct ew_figure *f)
+{
+    const struct ew_profile *list, *p;
+    int n;
+    if (!f->models || !f->cite)
+        return EW_OK;
+    EW_TRY(ew_profiles_load(a, &list, &n));
+    p = ew_profile_find(list, n, f->models);
+    f->fitted = p ? p->model.source : NULL;
+    return EW_OK;
+}
+
 static void count_all(struct ew_figure *f, const struct ew_obs *v, int n)
 {
     struct ew_group all = {0};
@@ -192,6 +207,7 @@ static ew_err group_facet(struct ew_figures *out, const struct ew_figure_desc *d
         i = end;
     }
     EW_TRY(ew_figure_publish(&out->arena, f, l, r));
+    EW_TRY(name_source(&out->arena, f));
     if (d->ratios[0].top)
         EW_TRY(ew_figure_ratios(&out->arena, f));
     ew_figure_name_here(f);

@@ -121,7 +121,12 @@ void ew_figure_note(const struct ew_figure *f, bool quality, FILE *out)
     if (simulated) {
         fputs(" Simulated: by a model of ", out);
         ew_text_plain(f->models ? f->models : "a board", out);
-        fputs(", not measured on one.", out);
+        fputs(", not measured on one", out);
+        if (f->fitted) {
+            fputs("; its constants: ", out);
+            ew_text_plain(f->fitted, out);
+        }
+        putc('.', out);
     }
     if (emulated)
         fputs(" Emulated: real work under an artificial limit.", out);
