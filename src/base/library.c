@@ -3,6 +3,7 @@
 #include "base/library.h"
 
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,22 +62,40 @@ ew_err ew_library_open(const char *file, const struct ew_symbol *symbols, void *
 
 /* ---- Modules of our own ---------------------------------------------------------------------- */
 
+/* The file that holds this code, as the system has mapped it.  dladdr() has only the word by which
+ * a program was called: in PATH "edgewise", which would be a stranger's file of that name in the
+ * present folder, and modules beside that are code. */
+static bool own_file(char *out, size_t size)
+{
+    ew_err (*self)(const char *, const char *, void **) = ew_module_open;
+    uintptr_t address;
+    memcpy(&address, &self, sizeof(address));
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[4096 + 256];
+    bool found = false;
+    while (maps && !found && fgets(line, sizeof(line), maps)) {
+        char *end;
+        const uintmax_t from = strtoumax(line, &end, 16);
+        const uintmax_t to = *end == '-' ? strtoumax(end + 1, &end, 16) : 0;
+        const char *path = strchr(line, '/');
+        line[strcspn(line, "\n")] = 0;
+        found =
+            from <= address && address < to && path && snprintf(out, size, "%s", path) < (int)size;
+    }
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
 void ew_library_own_folder(char *out, size_t size)
 {
-    Dl_info info;
-    ew_err (*self)(const char *, const char *, void **) = ew_module_open;
-    void *address;
-    memcpy(&address, &self, sizeof(address));
+    char file[4096];
     out[0] = 0;
-    char real[4096];
-    /* Of a program that was found in PATH only its name is known here. */
-    if ((!dladdr(address, &info) || !realpath(info.dli_fname, real)) &&
-        !realpath("/proc/self/exe", real))
+    if (!own_file(file, sizeof(file)))
         return;
-    char *slash = strrchr(real, '/');
-    if (slash)
-        *slash = 0;
-    snprintf(out, size, "%s", real);
+    *strrchr(file, '/') = 0;
+    if (strlen(file) < size)
+        snprintf(out, size, "%s", file);
 }
 
 /* What dlopen said means that there is no such file, rather than one that it could not use. */
