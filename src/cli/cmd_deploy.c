@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* edgewise deploy: the program and a network to a board, compiled and measured there. */
 #include <elf.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +134,15 @@ static ew_err send_all(struct ew_cmd_call *c, const struct ew_remote *r, struct 
     snprintf(d->network, sizeof(d->network), "%.250s", base);
     if (!ew_network_is_file(net)) /* of the zoo: known there too */
         return EW_OK;
+    EW_CHECK(strcmp(base, "edgewise") != 0, EW_ERR_USAGE,
+             "%s: the program there is called edgewise: give the network another name", net);
     return ew_remote_send(r, net, base, false, &d->network_bytes);
+}
+
+/* A file may have a name that begins like an option. */
+static const char *before(const char *name)
+{
+    return name[0] == '-' ? "./" : "";
 }
 
 static ew_err compile_there(struct ew_cmd_call *c, const struct ew_remote *r, struct deployed *d)
@@ -150,17 +159,23 @@ static ew_err compile_there(struct ew_cmd_call *c, const struct ew_remote *r, st
     EW_TRY(ew_remote_quote(r->folder, folder, sizeof(folder)));
     EW_TRY(ew_remote_quote(d->network, net, sizeof(net)));
     EW_TRY(ew_remote_quote(d->engine, engine, sizeof(engine)));
-    snprintf(command, sizeof(command), "cd %s && ./edgewise compile %s -o %s %s", folder, net,
-             engine, o->compile);
+    const char *here = before(d->network);
+    const size_t length =
+        (size_t)snprintf(command, sizeof(command), "cd %s && ./edgewise compile %s%s -o %s%s %s",
+                         folder, here, net, here, engine, o->compile);
+    EW_CHECK(length < sizeof(command), EW_ERR_LIMIT, "--compile: too long");
     char said[2048];
     return ew_remote_run(r, command, said, sizeof(said));
 }
 
 static ew_err bring_home(const struct opts *o, const struct ew_remote *r, struct deployed *d)
 {
-    char file[] = "/tmp/edgewise-deploy-XXXXXX";
+    const char *folder = getenv("TMPDIR");
+    char file[512];
+    snprintf(file, sizeof(file), "%.480s/edgewise-deploy-XXXXXX",
+             folder && *folder ? folder : "/tmp");
     const int fd = mkstemp(file);
-    EW_CHECK(fd >= 0, EW_ERR_IO, "no temporary file");
+    EW_CHECK(fd >= 0, EW_ERR_IO, "%s: %s", file, strerror(errno));
     close(fd);
     struct ew_store *here = NULL, *there = NULL;
     ew_err e = ew_remote_fetch(r, "deploy.db", file);
@@ -181,8 +196,8 @@ static ew_err bench_there(const struct opts *o, const struct ew_remote *r, struc
     char command[1024], folder[256], engine[300], said[4096];
     EW_TRY(ew_remote_quote(r->folder, folder, sizeof(folder)));
     EW_TRY(ew_remote_quote(d->engine, engine, sizeof(engine)));
-    snprintf(command, sizeof(command), "cd %s && ./edgewise bench %s --db deploy.db", folder,
-             engine);
+    snprintf(command, sizeof(command), "cd %s && ./edgewise bench %s%s --db deploy.db", folder,
+             before(d->engine), engine);
     EW_TRY(ew_remote_run(r, command, said, sizeof(said)));
     const char *time = strstr(said, "median ");
     snprintf(d->median, sizeof(d->median), "%.*s", time ? (int)strcspn(time, ",") : 0,

@@ -17,7 +17,9 @@
 #include "base/sha256.h"
 #include "base/spawn.h"
 
-#define COMMAND 2048
+#define COMMAND      2048
+#define NOT_THE_FILE 9                  /* our shell lines end with it where a sum differs */
+#define FETCH_BYTES  ((int64_t)4 << 30) /* of a file that a board sends */
 
 ew_err ew_remote_quote(const char *text, char *out, size_t size)
 {
@@ -50,7 +52,9 @@ static const char *program(const struct ew_remote *r)
 static ew_err start(const struct ew_remote *r, const char *command, bool in, bool out,
                     struct ew_spawned *c)
 {
-    const char *argv[] = {program(r), "-o", "BatchMode=yes", "--", r->host, command, NULL};
+    /* A board that loses power answers nothing more: without the second ssh would wait for ever. */
+    const char *argv[] = {program(r), "-o",    "BatchMode=yes", "-o", "ServerAliveInterval=20",
+                          "--",       r->host, command,         NULL};
     const struct ew_spawn_opts o = {
         .stream = {in ? EW_STREAM_PIPE : EW_STREAM_NULL, out ? EW_STREAM_PIPE : EW_STREAM_ERR}};
     return ew_spawn(argv, &o, c);
@@ -60,6 +64,8 @@ static ew_err finish(const struct ew_remote *r, struct ew_spawned *c, const char
 {
     int status;
     EW_TRY(ew_spawn_wait(c, &status, NULL));
+    EW_CHECK(!(WIFEXITED(status) && WEXITSTATUS(status) == NOT_THE_FILE), EW_ERR_FORMAT,
+             "%s: what arrived there is not the file that was sent", r->host);
     EW_CHECK(!(WIFEXITED(status) && WEXITSTATUS(status) == 255), EW_ERR_IO,
              "%s: cannot be reached by ssh", r->host);
     EW_CHECK(ew_status_well(status), EW_ERR_IO, "%s: %s failed there", r->host, what);
@@ -140,6 +146,21 @@ static ew_err send_rest(const struct ew_remote *r, const char *path, const char 
     return e;
 }
 
+/* Everything from byte `at` on.  What is not the file then is removed there, or each later call
+ * would go on from it.  `file` is quoted. */
+static ew_err send_part(const struct ew_remote *r, const char *path, const char *file,
+                        const char *sum, bool is_program, int64_t at)
+{
+    char command[COMMAND];
+    snprintf(command, sizeof(command),
+             "f=%s; p=\"$f.%.8s\"; cat %s\"$p\" || exit 1; "
+             "[ \"$(sha256sum \"$p\" | cut -d ' ' -f 1)\" = %s ] || { rm -f \"$p\"; exit %d; }; "
+             "%smv \"$p\" \"$f\"",
+             file, sum, at ? ">>" : ">", sum, NOT_THE_FILE,
+             is_program ? "chmod +x \"$p\" && " : "");
+    return send_rest(r, path, command, at);
+}
+
 ew_err ew_remote_send(const struct ew_remote *r, const char *path, const char *name,
                       bool is_program, int64_t *sent)
 {
@@ -162,14 +183,30 @@ ew_err ew_remote_send(const struct ew_remote *r, const char *path, const char *n
         return EW_OK;
     int64_t at = atoll(said);
     at = at < 0 || at > (int64_t)st.st_size ? 0 : at;
-    snprintf(
-        command, sizeof(command),
-        "f=%s; cat %s\"$f.%.8s\" && [ \"$(sha256sum \"$f.%.8s\" | cut -d ' ' -f 1)\" = %s ] && "
-        "%smv \"$f.%.8s\" \"$f\"",
-        file, at ? ">>" : ">", sum, sum, sum, is_program ? "chmod +x \"$f\".* && " : "", sum);
-    EW_TRY(send_rest(r, path, command, at));
+    ew_err e = send_part(r, path, file, sum, is_program, at);
+    if (e == EW_ERR_FORMAT && at > 0) { /* the part that was there was another's */
+        at = 0;
+        e = send_part(r, path, file, sum, is_program, at);
+    }
     if (sent)
         *sent = (int64_t)st.st_size - at;
+    return e;
+}
+
+/* All that comes, into `to`. */
+static ew_err take(int from, const char *path, FILE *to)
+{
+    char block[65536];
+    ssize_t n;
+    int64_t all = 0;
+    while ((n = read(from, block, sizeof(block))) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        EW_CHECK(n > 0 && fwrite(block, 1, (size_t)n, to) == (size_t)n, EW_ERR_IO, "%s: %s", path,
+                 strerror(errno));
+        all += n;
+        EW_CHECK(all <= FETCH_BYTES, EW_ERR_LIMIT, "%s: the board sends more than 4 GiB", path);
+    }
     return EW_OK;
 }
 
@@ -184,11 +221,11 @@ ew_err ew_remote_fetch(const struct ew_remote *r, const char *name, const char *
     EW_TRY(ew_file_out_open(path, &out));
     ew_err e = start(r, command, false, true, &c);
     if (e == EW_OK) {
-        char block[65536];
-        ssize_t n;
-        while ((n = read(c.fd[1], block, sizeof(block))) > 0)
-            fwrite(block, 1, (size_t)n, out.f);
-        e = finish(r, &c, "reading the file");
+        e = take(c.fd[1], path, out.f);
+        if (e != EW_OK) /* ends it, if its end of the pipe does not */
+            ew_spawn_end(&c);
+        else
+            e = finish(r, &c, "reading the file");
     }
     if (e == EW_OK)
         return ew_file_out_commit(&out);

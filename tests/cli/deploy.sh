@@ -3,8 +3,9 @@
 mkdir bin home
 cat >bin/ssh <<'SSH'
 #!/bin/sh
-# ssh -o OPTION -- HOST COMMAND
-shift 3
+# ssh -o OPTION... -- HOST COMMAND
+while [ "$1" != -- ]; do shift; done
+shift
 [ "$1" = nowhere ] && exit 255
 cd "$BOARD" && exec sh -c "$2"
 SSH
@@ -23,6 +24,26 @@ mv "home/edgewise/my net.onnx" whole
 head -c 100000 whole >"home/edgewise/my net.onnx.$sum"
 edgewise deploy board "my net.onnx" --json 2>/dev/null | grep network_bytes | tr -dc '0-9\n' | awk -v s="$size" '{ print s - $1, "bytes were there" }'
 cmp whole "home/edgewise/my net.onnx" && echo "the same file"
+# What is there under the copy's name and is no part of it: sent again from the beginning, once.
+for bytes in 1000 "$size"; do
+    rm "home/edgewise/my net.onnx"
+    head -c "$bytes" /dev/zero >"home/edgewise/my net.onnx.$sum"
+    edgewise deploy board "my net.onnx" --json 2>/dev/null | grep network_bytes | tr -dc '0-9\n' | awk -v s="$size" '{ print s - $1, "bytes of another" }'
+    cmp whole "home/edgewise/my net.onnx" && (cd home/edgewise && ls ./*."$sum"* 2>/dev/null || true)
+done
+# A board that changes what it is sent; one whose store never ends.
+cp bin/ssh well
+printf '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\ncase $3 in *"cat >"*) tr a b ;; *) cat ;; esac | sh ./well "$@"\n' >bin/ssh
+rm "home/edgewise/my net.onnx"
+edgewise deploy board "my net.onnx" 2>&1 >/dev/null | tail -n 1
+ls home/edgewise | grep "$sum" || true
+printf '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\ncase $3 in "cat "*deploy.db*) exec cat /dev/zero ;; esac\nexec sh ./well "$@"\n' >bin/ssh
+(ulimit -f 20000 && edgewise deploy board "my net.onnx" --bench 2>&1 >/dev/null | grep -o 'File too large') || true
+cp well bin/ssh
+# Names like options and like the program; options that do not fit.
+cp "my net.onnx" ./-x.onnx && edgewise deploy board ./-x.onnx --bench --json 2>/dev/null | grep -E '"(engine|runs)"'
+cp "my net.onnx" edgewise && edgewise deploy board ./edgewise 2>&1 >/dev/null | grep -o 'the program there.*'
+edgewise deploy board lenet5 --compile "$(printf ' %.0s' {1..1000})" 2>&1 >/dev/null | tail -n 1
 # A trained network by its name is sent as the file that it is; a unit of the board's user keeps monitor running.
 cat >bin/systemctl <<'UNIT'
 #!/bin/sh
