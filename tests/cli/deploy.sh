@@ -29,15 +29,25 @@ for bytes in 1000 "$size"; do
     rm "home/edgewise/my net.onnx"
     head -c "$bytes" /dev/zero >"home/edgewise/my net.onnx.$sum"
     edgewise deploy board "my net.onnx" --json 2>/dev/null | grep network_bytes | tr -dc '0-9\n' | awk -v s="$size" '{ print s - $1, "bytes of another" }'
-    cmp whole "home/edgewise/my net.onnx" && (cd home/edgewise && ls ./*."$sum"* 2>/dev/null || true)
+    cmp whole "home/edgewise/my net.onnx"
+    find home/edgewise -name "*$sum*"
 done
 # A board that changes what it is sent; one whose store never ends.
 cp bin/ssh well
-printf '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\ncase $3 in *"cat >"*) tr a b ;; *) cat ;; esac | sh ./well "$@"\n' >bin/ssh
+cat >bin/ssh <<'SSH'
+#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+case $3 in *"cat >"*) tr a b ;; *) cat ;; esac | sh ./well "$@"
+SSH
 rm "home/edgewise/my net.onnx"
 edgewise deploy board "my net.onnx" 2>&1 >/dev/null | tail -n 1
-ls home/edgewise | grep "$sum" || true
-printf '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\ncase $3 in "cat "*deploy.db*) exec cat /dev/zero ;; esac\nexec sh ./well "$@"\n' >bin/ssh
+find home/edgewise -name "*$sum*"
+cat >bin/ssh <<'SSH'
+#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+case $3 in "cat "*deploy.db*) exec cat /dev/zero ;; esac
+exec sh ./well "$@"
+SSH
 (ulimit -f 20000 && edgewise deploy board "my net.onnx" --bench 2>&1 >/dev/null | grep -o 'File too large') || true
 cp well bin/ssh
 # Names like options and like the program; options that do not fit.
