@@ -242,15 +242,24 @@ const edgewise = (() => {
         max: f.kind === 'trace' ? 'dataMax' : undefined,
         axisLabel: {color: c.soft, fontSize: 11, hideOverlap: true, formatter: tick, showMaxLabel: f.kind !== 'trace'}});
     }
-    const room = width / Math.max(1, f.categories.length);
+    const room = width / Math.max(1, f.categories.length) - 8;
     const long = Math.max(...f.categories.flatMap((t) => t.split('\n')).map((t) => t.length)) * 6.2;
     const turn = long > room && f.categories.length <= 24;
-    const wide = Math.min(long, 110);
+    const most = turn ? 130 : room, wide = Math.min(long, most);
     const gap = turn ? wide * 0.7 + 14 * lines : 14 + 15 * lines;
     return axis(f.x, c, {type: 'category', data: f.categories, nameLocation: 'middle', nameGap: gap,
       axisTick: {alignWithLabel: true},
       axisLabel: {color: c.soft, fontSize: 11, interval: f.categories.length <= 24 ? 0 : 'auto',
-        rotate: turn ? 40 : 0, ...(long > 110 ? {width: 110, overflow: 'truncate'} : {}), lineHeight: 14}});
+        rotate: turn ? 40 : 0, ...(turn && long > most ? {width: most, overflow: 'truncate', formatter: ownPart(f.categories)} : {}), lineHeight: 14}});
+  }
+
+  // Long names at an axis: without the words that all begin with.
+  function ownPart(names) {
+    const [first = ''] = names;
+    let same = 0;
+    while (same < first.length && names.every((n) => n[same] === first[same] && n[same] !== '\n')) same++;
+    const from = first.slice(0, same).lastIndexOf(' ') + 1;
+    return (name) => (names.length > 1 && from > 8 ? `…${name.slice(from)}` : name);
   }
 
   // Long names in a legend: their beginning, what tells them apart, their end.

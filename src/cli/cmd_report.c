@@ -120,9 +120,24 @@ static void write_lines(const char *heading, const char *lines, const char *mark
     putc('\n', out);
 }
 
+/* A comparison in words. */
+static void write_answers(const struct report *r, const char *mark, FILE *out)
+{
+    char text[EW_FINDINGS][EW_FINDING_CHARS];
+    const int n = r->compared.n ? ew_compare_findings(&r->results, r->sides, text) : 0;
+    for (int i = 0; i < n; i++) {
+        fputs(mark, out);
+        ew_text_plain(text[i], out);
+        putc('\n', out);
+    }
+    if (n)
+        putc('\n', out);
+}
+
 static void write_first(const struct report *r, const char *mark, FILE *out)
 {
     char heading[80];
+    write_answers(r, mark, out);
     write_lines(best_heading, r->best, mark, out);
     snprintf(heading, sizeof(heading), CARBON_HEADING, r->o->carbon);
     write_lines(heading, r->carbon, mark, out);
@@ -390,6 +405,8 @@ static ew_err compare(struct ew_cmd_call *c, struct report *r)
     r->title = ew_arena_printf(&r->results.arena, "%s against %s", side[0], side[1]);
     EW_CHECK(r->title, EW_ERR_MEMORY, "no memory for the report");
     EW_TRY(ew_figures_init(ew_figures_compare, &r->results, NULL, &r->figures));
+    for (int i = 0; i < r->figures.n; i++)
+        EW_TRY(ew_compare_order(&r->figures.v[i], side, &r->results.arena));
     return write_out(r, c->json);
 }
 

@@ -254,6 +254,10 @@ static ew_err run_command(const struct ew_reproduction *r)
     char text[128];
     const char *words[8];
     int n = 0;
+    EW_CHECK(!strstr(r->command, "BEFORE.db"), EW_ERR_UNSUPPORTED,
+             "%s takes two stores: run one study with --db BEFORE.db, update the software, run it "
+             "with --db AFTER.db, then edgewise %s",
+             r->id, r->command);
     snprintf(text, sizeof(text), "%s", r->command);
     char *at = text;
     for (char *w; n < 8 && (w = strsep(&at, " ")) != NULL;)

@@ -193,17 +193,27 @@ static double t_quantile(double df)
 }
 
 /* Whether the means differ beyond what repetitions vary by (Welch 1947). */
-static const char *verdict(const struct ew_stat *a, const struct ew_stat *b, int better)
+static bool differs(const struct ew_stat *a, const struct ew_stat *b)
 {
-    if (a->n < 2 || b->n < 2)
-        return "unclear: one run";
     const double va = a->sd * a->sd / a->n, vb = b->sd * b->sd / b->n, se = sqrt(va + vb);
     const double df = (va + vb) * (va + vb) / (va * va / (a->n - 1) + vb * vb / (b->n - 1));
-    if (!(fabs(b->mean - a->mean) > (se > 0 ? t_quantile(df) * se : 0)))
-        return "same within noise";
+    return fabs(b->mean - a->mean) > (se > 0 ? t_quantile(df) * se : 0);
+}
+
+/* Values that are the same in all repetitions, as a score with one seed or planned bytes, differ
+ * for certain; how far others would is not known. */
+static const char *verdict(const struct ew_stat *a, const struct ew_stat *b, int better)
+{
+    const bool steady = !(a->sd > 0) && !(b->sd > 0);
+    if (a->n < 2 || b->n < 2)
+        return "unclear: one run";
+    if (!differs(a, b))
+        return steady ? "same" : "same within noise";
     if (better == EW_BETTER_NEITHER)
         return "differs";
-    return (b->mean > a->mean) == (better == EW_BETTER_HIGHER) ? "better" : "worse";
+    if ((b->mean > a->mean) == (better == EW_BETTER_HIGHER))
+        return steady ? "better in every run" : "better";
+    return steady ? "worse in every run" : "worse";
 }
 
 static ew_err put_stat(struct ew_grid *g, const struct ew_stat *s, double scale)
@@ -303,6 +313,7 @@ ew_err ew_compare_grid(const struct ew_results *r, const char *const side[2], st
 /* B by A of one measure over the jobs that both have it of. */
 struct ratios {
     int jobs, repeated; /* repeated: more than one run on each side */
+    int apart;          /* of those: beyond what repetitions vary by */
     double mean;        /* geometric */
     double least, most;
     const char *least_job, *most_job;
@@ -337,6 +348,7 @@ static ew_err divide(const struct ew_results *r, const char *const side[2], cons
         sum += log(ratio);
         out->jobs++;
         out->repeated += s[0].n > 1 && s[1].n > 1;
+        out->apart += s[0].n > 1 && s[1].n > 1 && differs(&s[0], &s[1]);
         if (ratio < out->least) {
             out->least = ratio;
             out->least_job = r->runs[i].run.label;
@@ -354,14 +366,62 @@ static ew_err divide(const struct ew_results *r, const char *const side[2], cons
 static void say_ratios(const char *what, const char *const side[2], const struct ratios *x,
                        char *out)
 {
-    const int n = snprintf(out, EW_FINDING_CHARS, "%s: %.40s has %.3g times that of %.40s", what,
-                           side[1], x->mean, side[0]);
+    int n = snprintf(out, EW_FINDING_CHARS, "%s: %.40s has %.3g times that of %.40s", what, side[1],
+                     x->mean, side[0]);
     if (x->jobs == 1)
-        snprintf(out + n, EW_FINDING_CHARS - (size_t)n, " (%.60s).", x->least_job);
+        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n, " (%.60s)", x->least_job);
     else
-        snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
-                 ", the geometric mean of %d jobs; from %.3g (%.50s) to %.3g (%.50s).", x->jobs,
-                 x->least, x->least_job, x->most, x->most_job);
+        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
+                      ", the geometric mean of %d jobs; from %.3g (%.50s) to %.3g (%.50s)", x->jobs,
+                      x->least, x->least_job, x->most, x->most_job);
+    if (x->repeated && !x->apart)
+        snprintf(out + n, EW_FINDING_CHARS - (size_t)n, "; all within noise.");
+    else if (x->repeated)
+        snprintf(out + n, EW_FINDING_CHARS - (size_t)n, "; beyond noise in %d of %d.", x->apart,
+                 x->repeated);
+    else
+        snprintf(out + n, EW_FINDING_CHARS - (size_t)n, ".");
+}
+
+/* The machine's field on that side; NULL: its runs do not agree, or do not say. */
+static const char *of_side(const struct ew_results *r, const char *side, const char *field,
+                           struct ew_arena *a)
+{
+    const char *text = NULL;
+    for (int i = 0; i < r->n_runs; i++) {
+        const char *own =
+            strcmp(r->runs[i].side, side) == 0 ? ew_run_property(&r->runs[i], field, a) : NULL;
+        if (text && own && strcmp(text, own) != 0)
+            return NULL;
+        text = text ? text : own;
+    }
+    return text;
+}
+
+/* In what machine and software the sides differ: without that a ratio says nothing of its cause. */
+static void say_software(const struct ew_results *r, const char *const side[2], char *out)
+{
+    static const char *const fields[][2] = {
+        {"board", "board"},           {"cpu", "CPU"},           {"unit", "device"},
+        {"power_mode", "power mode"}, {"governor", "governor"}, {"kernel", "kernel"},
+        {"system", "system"},         {"version", "Edgewise"},  {"isa", "instruction set"},
+        {"compiler", "compiler"}};
+    struct ew_arena a;
+    int n = 0;
+    ew_arena_init(&a);
+    for (size_t i = 0; i < EW_COUNT(fields) && n < EW_FINDING_CHARS; i++) {
+        const char *const x = of_side(r, side[0], fields[i][0], &a);
+        const char *const y = of_side(r, side[1], fields[i][0], &a);
+        if (x && y && strcmp(x, y) != 0)
+            n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n, "%s%s (%.32s, %.32s)",
+                          n ? ", " : "Machine and software differ in ", fields[i][1], x, y);
+    }
+    if (!n)
+        n = snprintf(
+            out, EW_FINDING_CHARS,
+            "Machine, kernel, version of Edgewise and compiler are the same on both sides");
+    ew_arena_fini(&a);
+    snprintf(out + (n < EW_FINDING_CHARS - 2 ? n : EW_FINDING_CHARS - 2), 2, ".");
 }
 
 int ew_compare_findings(const struct ew_results *r, const char *const side[2],
@@ -378,6 +438,7 @@ int ew_compare_findings(const struct ew_results *r, const char *const side[2],
         jobs += is_first_of_job(r, i);
     snprintf(text[0], EW_FINDING_CHARS, "%d %s done on both sides, in %d runs.", jobs,
              jobs == 1 ? "job was" : "jobs were", r->n_runs);
+    say_software(r, side, text[n++]);
     for (size_t i = 0; i < EW_COUNT(measures); i++) {
         const struct ew_field *f =
             measures[i].epochs
@@ -390,9 +451,40 @@ int ew_compare_findings(const struct ew_results *r, const char *const side[2],
         say_ratios(measures[i].what, side, &x, text[n++]);
         repeated += x.repeated;
     }
-    if (!repeated)
+    if (!repeated && n < EW_FINDINGS)
         snprintf(text[n++], EW_FINDING_CHARS,
                  "No job was run twice on both sides, so that what is noise cannot be told: study "
                  "--repeat 3 repeats them.");
     return n;
+}
+
+/* ---- Figures ---- */
+
+ew_err ew_compare_order(struct ew_figure *f, const char *const side[2], struct ew_arena *a)
+{
+    const size_t len = strlen(side[0]);
+    struct ew_series *series = ew_arena_array(a, (size_t)f->n_series + 1, sizeof(*series));
+    struct ew_group *groups = ew_arena_array(a, (size_t)f->n_groups + 1, sizeof(*groups));
+    int *place = ew_arena_array(a, (size_t)f->n_groups + 1, sizeof(*place));
+    EW_CHECK(series && groups && place, EW_ERR_MEMORY, "no memory for the comparison");
+    int n_series = 0, n_groups = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < f->n_series; i++)
+            if ((strncmp(f->series[i].name, side[0], len) != 0) == pass)
+                series[n_series++] = f->series[i];
+        for (int i = 0; i < f->n_groups; i++)
+            if ((strncmp(f->groups[i].series, side[0], len) != 0) == pass) {
+                place[i] = n_groups;
+                groups[n_groups++] = f->groups[i];
+            }
+    }
+    for (int i = 0; i < n_series; i++) {
+        series[i].colour = i;
+        for (int k = 0; k < series[i].n_points; k++)
+            if (series[i].points[k].group)
+                series[i].points[k].group = &groups[place[series[i].points[k].group - f->groups]];
+    }
+    f->series = series;
+    f->groups = groups;
+    return EW_OK;
 }

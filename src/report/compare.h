@@ -19,8 +19,11 @@ ew_err ew_compare_match(struct ew_results *r, const char *const side[2]);
  * repetitions vary by (Welch's test, 95 %). */
 ew_err ew_compare_grid(const struct ew_results *r, const char *const side[2], struct ew_grid *g);
 
-/* The same in a few sentences: how many times as much one side has of time and energy as the other.
- * Fills text[]; returns how many there are. */
+/* Puts the first side's bars and rows before the other's, as they were named. */
+ew_err ew_compare_order(struct ew_figure *f, const char *const side[2], struct ew_arena *a);
+
+/* The same in a few sentences: what else the sides differ in, and how many times as much one side
+ * has of time and energy as the other. Fills text[]; returns how many there are. */
 int ew_compare_findings(const struct ew_results *r, const char *const side[2],
                         char text[EW_FINDINGS][EW_FINDING_CHARS]);
 

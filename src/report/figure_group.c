@@ -191,7 +191,7 @@ static ew_err group_facet(struct ew_figures *out, const struct ew_figure_desc *d
     const char *facet = v->facet;
     EW_TRY(ew_figures_add(out, d, facet, &f));
     fill_axes(f, l);
-    f->also = v->also;
+    f->also = d->any_machine ? NULL : v->also; /* there x names the options itself */
     count_all(f, v, n);
     EW_TRY(name_models(&out->arena, f, v, n));
     if (d->across)

@@ -25,6 +25,10 @@ void ew_stat_of(double *v, int n, struct ew_stat *out)
         squares += (v[i] - out->mean) * (v[i] - out->mean);
     if (n > 1)
         out->sd = sqrt(squares / (n - 1));
+    if (n > 1 && !(v[n - 1] > v[0])) { /* exactly alike: rounding is no deviation */
+        out->mean = v[0];
+        out->sd = 0;
+    }
     out->low = v[0];
     out->q1 = ew_quantile(v, n, 0.25);
     out->median = ew_quantile(v, n, 0.5);

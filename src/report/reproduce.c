@@ -82,6 +82,8 @@ const struct ew_reproduction ew_reproductions[] = {
     STUDY("TRAIN-fig5a", "how far epochs and devices vary: time", "train-variability",
           "variability variability-device", 0),
     STUDY("TRAIN-fig5b", "the same: energy", "train-variability", "variability-energy", POWER),
+    COMMAND("TRAIN-sec5.4.4", "effect of software: a store from before an update, one from after",
+            "report --compare BEFORE.db AFTER.db"),
     STUDY("TRAIN-fig6a", "time and energy with clocks free and held", "train-dvfs",
           "dvfs dvfs-energy", EW_NEEDS_CLOCKS),
     STUDY("TRAIN-fig6b", "the energy alone: the text has it in 6a and names no 6b", "train-dvfs",

@@ -5,7 +5,7 @@ edgewise reproduce | awk 'NR > 1 { split($1, p, "-"); n[p[1]]++ } END { for (s i
 edgewise reproduce --json | grep -c '"state"'
 edgewise reproduce TRAIN-table2 | sed -E 's/ +[0-9.]+ [KMG]iB/ N/; s/[0-9]+ % left/N % left/g; s/to batch [0-9]+( or more)?/to batch N/g; s/  +/ /g'
 edgewise reproduce train-table3 | grep '^k '
-for id in TRAIN-fig1 TRAIN-fig77 SCALE-fig8; do
+for id in TRAIN-fig1 TRAIN-fig77 SCALE-fig8 TRAIN-sec5.4.4; do
     edgewise reproduce $id 2>error || echo "exit $?"
     cat error
 done
