@@ -14,13 +14,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "ew_test.h"
+#include "report/serve/answer.h"
 #include "results_store.h"
 
 #define TOKEN "0123456789abcdef"
 
 static int port, request_s;
+static const struct ew_answer *own_answers; /* NULL: the server's */
 static pid_t server;
 
 static void serve(const struct ew_serve_opts *o, int to)
@@ -42,7 +45,10 @@ static bool begin(const char *db, const char *token)
         return false;
     server = fork();
     if (server == 0)
-        serve(&(struct ew_serve_opts){.db = db, .token = token, .request_s = request_s}, ends[1]);
+        serve(
+            &(struct ew_serve_opts){
+                .db = db, .token = token, .request_s = request_s, .answers = own_answers},
+            ends[1]);
     close(ends[1]);
     EW_EXPECT(server > 0 && read(ends[0], answer, sizeof(answer)) == sizeof(answer));
     close(ends[0]);
@@ -236,6 +242,60 @@ static void no_store_yet(void)
     end();
 }
 
+/* ---- Long answers ---- */
+
+static int gate[2]; /* a long answer is made when a byte has come through this pipe */
+
+static ew_err answer_long(const char *db, FILE *out)
+{
+    char byte;
+    EW_CHECK(read(gate[0], &byte, 1) == 1, EW_ERR_IO, "no byte");
+    EW_CHECK(byte != 'f', EW_ERR_IO, "it has failed");
+    fprintf(out, "long %c", byte);
+    return EW_OK;
+}
+
+static ew_err answer_short(const char *db, FILE *out)
+{
+    fputs("short", out);
+    return EW_OK;
+}
+
+static const struct ew_answer long_and_short[] = {
+    {.path = "/long", .type = "text/plain", .make = answer_long, .slow = true},
+    {.path = "/other", .type = "text/plain", .make = answer_long, .slow = true},
+    {.path = "/short", .type = "text/plain", .make = answer_short},
+    {.path = NULL}};
+
+/* While a report is made everybody else is answered; who asks for it meanwhile gets the same one;
+ * and one who has left, or reads on slowly, is in nobody's way. */
+static void long_answers(void)
+{
+    static const char get[] = "GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    int fds[4];
+    own_answers = long_and_short;
+    request_s = 1;
+    if (!EW_EXPECT(pipe(gate) == 0) || !begin("x.db", NULL))
+        return;
+    for (size_t i = 0; i < EW_COUNT(fds); i++) {
+        fds[i] = dial();
+        say(fds[i], get, sizeof(get) - 1);
+    }
+    expect(GET("/short", ""), "HTTP/1.1 200", "short");
+    close(fds[3]);
+    const int64_t from = ew_clock_ns(); /* for longer than a client may take for its request */
+    while (ew_clock_ns() - from < 3 * EW_NS_PER_S / 2)
+        expect(GET("/short", ""), "HTTP/1.1 200", "short");
+    EW_EXPECT(write(gate[1], "abf", 3) == 3);
+    for (size_t i = 0; i < 3; i++)
+        expect(hear(fds[i]), "HTTP/1.1 200", "long a");
+    expect(GET("/other", ""), "HTTP/1.1 200", "long b");
+    expect(GET("/other", ""), "HTTP/1.1 503", "it has failed");
+    end();
+    own_answers = NULL;
+    request_s = 0;
+}
+
 /* Connections that send no whole request, or do not read on; each report takes a while. */
 static void stall(int *fds, size_t n)
 {
@@ -376,6 +436,6 @@ static void own_time_counts_for_nobody(void)
 }
 
 EW_TEST_MAIN(EW_TEST(slow_clients_make_room), EW_TEST(requests_have_an_end),
-             EW_TEST(own_time_counts_for_nobody), EW_TEST(answers), EW_TEST(refusals),
-             EW_TEST(tokens), EW_TEST(addresses), EW_TEST(no_store_yet), EW_TEST(video),
-             EW_TEST(bad_clients))
+             EW_TEST(own_time_counts_for_nobody), EW_TEST(long_answers), EW_TEST(answers),
+             EW_TEST(refusals), EW_TEST(tokens), EW_TEST(addresses), EW_TEST(no_store_yet),
+             EW_TEST(video), EW_TEST(bad_clients))

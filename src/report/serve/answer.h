@@ -17,6 +17,7 @@ struct ew_answer {
     const char *asset;  /* a built-in file, or */
     ew_answer_fn *make; /* made, and kept for `keep_ms` */
     int keep_ms;
+    bool slow;    /* may take seconds: others are answered meanwhile */
     bool packed;  /* the asset is gzip */
     bool own_csp; /* the body brings its own rules */
 };

@@ -105,7 +105,7 @@ void ew_clients_expire(struct ew_clients *c, int64_t now_ns, int64_t own_ns)
 {
     for (int i = 0; i < EW_CLIENTS_ROOM; i++) {
         struct ew_client *one = &c->list[i];
-        const int64_t since = one->since_ns + own_ns;
+        const int64_t since = one->waits ? now_ns : one->since_ns + own_ns;
         one->since_ns = since < now_ns ? since : now_ns;
         if (is_here(one) && now_ns - one->since_ns > c->request_ns)
             tell(one);

@@ -19,6 +19,7 @@
 struct ew_client {
     int fd; /* -1: free */
     bool told;
+    bool waits; /* for an answer that is being made: not its own time */
     unsigned char address[16];
     int64_t
         since_ns; /* when it came, or completed its last request; later by what the server took */

@@ -16,13 +16,13 @@
 #include "report/html.h"
 #include "report/serve/answer.h"
 #include "report/serve/clients.h"
+#include "report/serve/maker.h"
 
 #if EW_HAVE_SERVE
 #include <microhttpd.h>
 
 #define REQUEST_S          30    /* of a request as a whole, without what we take for its answer */
 #define REQUEST_BYTES      16384 /* head of a request, and what is kept to answer it */
-#define MOST_ANSWERS       16
 #define TOKEN_COOKIE       "edgewise"
 #define TOKEN_COOKIE_CHARS 200
 
@@ -39,6 +39,8 @@ static struct {
     __typeof__(MHD_add_response_header) *add_response_header;
     __typeof__(MHD_lookup_connection_value) *lookup_connection_value;
     __typeof__(MHD_get_connection_info) *get_connection_info;
+    __typeof__(MHD_suspend_connection) *suspend_connection;
+    __typeof__(MHD_resume_connection) *resume_connection;
 } mhd;
 
 static ew_err open_library(void)
@@ -54,22 +56,19 @@ static ew_err open_library(void)
         {"MHD_add_response_header", &mhd.add_response_header},
         {"MHD_lookup_connection_value", &mhd.lookup_connection_value},
         {"MHD_get_connection_info", &mhd.get_connection_info},
+        {"MHD_suspend_connection", &mhd.suspend_connection},
+        {"MHD_resume_connection", &mhd.resume_connection},
         {NULL, NULL}};
     return mhd.handle ? EW_OK : ew_library_open(EW_SERVE_FILE, symbols, &mhd.handle);
 }
-
-struct kept {
-    char *text;
-    size_t size;
-    int64_t made_ns; /* 0: never */
-    unsigned status;
-};
 
 struct ew_serve {
     struct MHD_Daemon *daemon;
     const char *db, *token;
     int port;
-    struct kept kept[MOST_ANSWERS];
+    const struct ew_answer *answers;
+    struct ew_kept kept[EW_MOST_ANSWERS];
+    struct ew_maker maker;
     struct ew_clients clients;
 };
 
@@ -134,7 +133,8 @@ static void add_headers(struct MHD_Response *r, const struct ew_answer *a)
 }
 
 static enum MHD_Result send_bytes(const struct ew_serve *s, struct MHD_Connection *c,
-                                  const struct ew_answer *a, const struct kept *k, bool set_cookie)
+                                  const struct ew_answer *a, const struct ew_kept *k,
+                                  unsigned status, bool set_cookie)
 {
     /* Kept answers may be made anew while a slow client still reads: it gets its own copy. */
     const enum MHD_ResponseMemoryMode mode =
@@ -149,7 +149,7 @@ static enum MHD_Result send_bytes(const struct ew_serve *s, struct MHD_Connectio
                  s->token);
         mhd.add_response_header(r, "Set-Cookie", cookie);
     }
-    const enum MHD_Result ok = mhd.queue_response(c, k->status, r);
+    const enum MHD_Result ok = mhd.queue_response(c, status, r);
     mhd.destroy_response(r);
     return ok;
 }
@@ -159,58 +159,90 @@ static enum MHD_Result refuse(const struct ew_serve *s, struct MHD_Connection *c
 {
     char text[256];
     const int n = snprintf(text, sizeof(text), "%s\n", why);
-    return send_bytes(s, c, NULL, &(struct kept){.text = text, .size = (size_t)n, .status = status},
+    return send_bytes(s, c, NULL, &(struct ew_kept){.text = text, .size = (size_t)n}, status,
                       false);
 }
 
-/* Failures are answers too: they are kept as long, so that asking again costs nothing. */
-static void make(struct ew_serve *s, const struct ew_answer *a, struct kept *k)
+static struct ew_client *client_of(struct MHD_Connection *c)
 {
-    free(k->text);
-    *k = (struct kept){.status = MHD_HTTP_OK};
-    FILE *f = open_memstream(&k->text, &k->size);
-    ew_err e = f ? a->make(s->db, f) : ew_fail(EW_ERR_MEMORY, "no memory for an answer");
-    if (f && !ew_memstream_close(f, &k->text) && e == EW_OK)
-        e = ew_fail(EW_ERR_MEMORY, "no memory for an answer");
-    k->made_ns = ew_clock_ns(); /* its end: whoever asked meanwhile gets the same */
-    if (e == EW_OK)
-        return;
-    free(k->text);
-    k->status = e == EW_ERR_NOT_FOUND ? MHD_HTTP_NOT_FOUND : MHD_HTTP_SERVICE_UNAVAILABLE;
-    k->text = NULL;
-    if (asprintf(&k->text, "%s\n", ew_error_message()) < 0)
-        k->text = NULL;
-    k->size = k->text ? strlen(k->text) : 0;
+    const union MHD_ConnectionInfo *own =
+        mhd.get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return own ? own->socket_context : NULL;
+}
+
+/* The state of a request: its head was heard, and for some that it has waited for its answer. */
+static const char heard, waited;
+
+static void set_state(void **state, const char *to)
+{
+    memcpy(state, &(const void *){to}, sizeof(*state));
+}
+
+static void set_waits(struct MHD_Connection *c, bool waits)
+{
+    struct ew_client *client = client_of(c);
+    if (client)
+        client->waits = waits;
+}
+
+static void resume(void *connection)
+{
+    mhd.resume_connection(connection);
+}
+
+/* Whether somebody else makes this answer now: the request goes on when it is there. */
+static bool left_to_maker(struct ew_serve *s, struct MHD_Connection *c, const struct ew_answer *a,
+                          void **state)
+{
+    if (!a->slow)
+        return false;
+    mhd.suspend_connection(c); /* before it can be resumed */
+    set_state(state, &waited);
+    set_waits(c, true);
+    if (ew_maker_ask(&s->maker, (int)(a - s->answers), c))
+        return true;
+    set_waits(c, false);
+    mhd.resume_connection(c);
+    return false;
 }
 
 static enum MHD_Result answer(struct ew_serve *s, struct MHD_Connection *c,
-                              const struct ew_answer *a, bool set_cookie)
+                              const struct ew_answer *a, bool set_cookie, void **state)
 {
     if (a->asset) {
-        struct kept k = {.status = MHD_HTTP_OK};
+        struct ew_kept k = {0};
         const unsigned char *bytes = ew_asset(a->asset, &k.size);
         if (!bytes)
             return refuse(s, c, MHD_HTTP_NOT_FOUND, "not built in");
         memcpy(&k.text, &bytes, sizeof(k.text)); /* only read */
-        return send_bytes(s, c, a, &k, set_cookie);
+        return send_bytes(s, c, a, &k, MHD_HTTP_OK, set_cookie);
     }
-    struct kept *k = &s->kept[a - ew_answers];
-    if (!k->made_ns || ew_clock_ns() - k->made_ns > a->keep_ms * INT64_C(1000000))
-        make(s, a, k);
-    return send_bytes(s, c, k->status == MHD_HTTP_OK ? a : NULL, k, set_cookie);
+    struct ew_kept *k = &s->kept[a - s->answers];
+    const bool has_waited = *state == (const void *)&waited;
+    ew_maker_take(&s->maker, (int)(a - s->answers), k);
+    if (!k->made_ns ||
+        (!has_waited && ew_clock_ns() - k->made_ns > a->keep_ms * INT64_C(1000000))) {
+        if (left_to_maker(s, c, a, state))
+            return MHD_YES;
+        ew_kept_make(k, a, s->db);
+    }
+    set_waits(c, false);
+    const unsigned status = !k->failed     ? MHD_HTTP_OK
+                            : k->not_found ? MHD_HTTP_NOT_FOUND
+                                           : MHD_HTTP_SERVICE_UNAVAILABLE;
+    return send_bytes(s, c, k->failed ? NULL : a, k, status, set_cookie);
 }
 
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *url,
                                   const char *method, const char *version, const char *upload,
                                   size_t *upload_size, void **state)
 {
-    static const char heard;
     struct ew_serve *s = ctx;
     bool by_query = false;
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
         return refuse(s, c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET: this page only reads");
-    if (*state != &heard) { /* the head alone: an answer now would close the connection */
-        memcpy(state, &(const void *){&heard}, sizeof(*state));
+    if (!*state) { /* the head alone: an answer now would close the connection */
+        set_state(state, &heard);
         return MHD_YES;
     }
     if (*upload_size) /* a body that nobody asked for */
@@ -220,9 +252,9 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
                       "this page needs its token: add ?token=... to the address");
     if (!s->token && !host_is_ours(c))
         return refuse(s, c, MHD_HTTP_FORBIDDEN, "ask for localhost");
-    for (const struct ew_answer *a = ew_answers; a->path; a++)
+    for (const struct ew_answer *a = s->answers; a->path; a++)
         if (strcmp(url, a->path) == 0)
-            return answer(s, c, a, by_query);
+            return answer(s, c, a, by_query, state);
     return refuse(s, c, MHD_HTTP_NOT_FOUND, "there is no such page");
 }
 
@@ -250,9 +282,8 @@ static void on_connection(void *ctx, struct MHD_Connection *c, void **client,
 static void on_completed(void *ctx, struct MHD_Connection *c, void **state,
                          enum MHD_RequestTerminationCode code)
 {
-    const union MHD_ConnectionInfo *own =
-        mhd.get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct ew_client *client = own ? own->socket_context : NULL;
+    struct ew_client *client = client_of(c);
+    *state = NULL;
     if (client)
         client->since_ns = ew_clock_ns();
 }
@@ -301,8 +332,8 @@ static ew_err check_token(const struct ew_serve_opts *o, bool loopback)
 static ew_err start(struct ew_serve *s, const union address *at)
 {
     EW_TRY(open_library());
-    const unsigned flags =
-        MHD_USE_EPOLL | MHD_NO_FLAG | (at->any.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
+    const unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME |
+                           (at->any.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
     errno = 0;
     s->daemon = mhd.start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR,
                                  &at->any, MHD_OPTION_CONNECTION_LIMIT, (unsigned)EW_CLIENTS_ROOM,
@@ -326,9 +357,12 @@ ew_err ew_serve_open(const struct ew_serve_opts *o, struct ew_serve **out)
     EW_CHECK(s, EW_ERR_MEMORY, "no memory for the server");
     s->db = o->db;
     s->token = o->token;
+    s->answers = o->answers ? o->answers : ew_answers;
+    ew_maker_init(&s->maker, s->db, s->answers, resume);
     ew_clients_init(&s->clients, (o->request_s ? o->request_s : REQUEST_S) * EW_NS_PER_S);
     const ew_err e = start(s, &at);
     if (e != EW_OK) {
+        ew_maker_fini(&s->maker);
         free(s);
         return ew_fail_in(e, "%s port %d", o->bind ? o->bind : "127.0.0.1", o->port);
     }
@@ -356,8 +390,9 @@ void ew_serve_close(struct ew_serve *s)
 {
     if (!s)
         return;
+    ew_maker_fini(&s->maker); /* nobody may wait when the daemon stops */
     mhd.stop_daemon(s->daemon);
-    for (int i = 0; i < MOST_ANSWERS; i++)
+    for (int i = 0; i < EW_MOST_ANSWERS; i++)
         free(s->kept[i].text);
     free(s);
 }

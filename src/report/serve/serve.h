@@ -10,12 +10,15 @@
 
 #include "base/err.h"
 
+struct ew_answer;
+
 struct ew_serve_opts {
     const char *db;
-    const char *bind;  /* an address; NULL: 127.0.0.1 */
-    const char *token; /* NULL: none, which only a loopback address may do */
-    int port;          /* 0: any free one */
-    int request_s;     /* seconds that a client may take for a request; 0: 30 */
+    const char *bind;                /* an address; NULL: 127.0.0.1 */
+    const char *token;               /* NULL: none, which only a loopback address may do */
+    int port;                        /* 0: any free one */
+    int request_s;                   /* seconds that a client may take for a request; 0: 30 */
+    const struct ew_answer *answers; /* NULL: those of answer.h */
 };
 
 #define EW_SERVE_TOKEN_LEAST 16 /* characters */
