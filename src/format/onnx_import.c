@@ -222,7 +222,7 @@ static ew_err settle(struct ew_onnx_import *im)
     struct ew_graph *g = im->g;
     EW_TRY(ew_graph_keep_known(g)); /* weights that a file reshapes before it uses them */
     EW_TRY(ew_graph_sweep(g));
-    ew_graph_mark_params(g);
+    EW_TRY(ew_graph_mark_params(g));
     EW_TRY(ew_graph_find_shuffles(g));
     ew_onnx_file_hand_over(im->file, g); /* so that weights that are permuted can go at once */
     EW_TRY(ew_graph_channels_last(g));

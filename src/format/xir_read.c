@@ -212,7 +212,7 @@ static ew_err get_graph(struct ew_xir_in *in, const void *bytes, size_t size)
     EW_TRY(get_outputs(in));
     EW_TRY(get_notes(in));
     EW_TRY(ew_graph_sweep(in->g));
-    ew_graph_mark_params(in->g);
+    EW_TRY(ew_graph_mark_params(in->g));
     EW_TRY(ew_graph_infer(in->g));
     return ew_graph_check(in->g);
 }

@@ -343,12 +343,31 @@ int64_t ew_graph_images(const struct ew_graph *g)
 
 /* ---- Weights ---- */
 
-void ew_graph_mark_params(struct ew_graph *g)
+/* Marks what shapes, axes and the like are computed from, back to the constants: `size * 2.0` for a
+ * Resize, say. */
+static void mark_known(const struct ew_graph *g, bool *known)
 {
+    for (int k = g->n_nodes - 1; k >= 0; k--) {
+        const struct ew_node *n = &g->nodes[k];
+        bool out = false;
+        for (int i = 0; i < n->n_out; i++)
+            out |= n->out[i] >= 0 && known[n->out[i]];
+        out = out && !(n->op->flags & EW_OP_SHAPE_ONLY);
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i] >= 0 && (out || (i < 32 && (n->op->known_in >> i & 1))))
+                known[n->in[i]] = true;
+    }
+}
+
+ew_err ew_graph_mark_params(struct ew_graph *g)
+{
+    EW_CLEANUP(ew_free_ptr) bool *known = calloc((size_t)g->n_values + 1, sizeof(*known));
+    EW_CHECK(known, EW_ERR_MEMORY, "no memory for graph %s", g->name);
+    mark_known(g, known);
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
         for (int i = 0; i < n->n_in && i < 32; i++) {
-            if (n->in[i] < 0)
+            if (n->in[i] < 0 || known[n->in[i]])
                 continue;
             struct ew_value *v = &g->values[n->in[i]];
             if (v->kind != EW_VALUE_CONST || !ew_dtype_is_float(v->t.dtype))
@@ -359,6 +378,7 @@ void ew_graph_mark_params(struct ew_graph *g)
                 v->kind = EW_VALUE_STATE;
         }
     }
+    return EW_OK;
 }
 
 ew_err ew_graph_alloc_weights(struct ew_graph *g)

@@ -155,8 +155,10 @@ ew_err ew_graph_check(const struct ew_graph *g);
 /* Values that inference has computed from constants alone, whatever the inputs' shapes, become
  * constants of their own; the nodes that made them are left to the sweep. */
 ew_err ew_graph_keep_known(struct ew_graph *g);
-/* Turns constants in an operator's param_in and state_in slots into PARAM and STATE. */
-void ew_graph_mark_params(struct ew_graph *g);
+/* Turns constants in an operator's param_in and state_in slots into PARAM and STATE, but for those
+ * from which a shape, axes and the like are computed: they stay as they are, so that these remain
+ * known. */
+ew_err ew_graph_mark_params(struct ew_graph *g);
 /* Removes nodes that no output needs, and values that nobody uses any more. */
 ew_err ew_graph_sweep(struct ew_graph *g);
 

@@ -20,7 +20,7 @@ static ew_err build(const struct ew_quant_job *job, const struct ew_quant_varian
     EW_TRY(ew_quantize(*out, &o));
     EW_TRY(ew_quant_own_weights(*out));
     EW_TRY(ew_graph_set_batch(*out, 1));
-    ew_graph_mark_params(*out);
+    EW_TRY(ew_graph_mark_params(*out));
     return EW_OK;
 }
 

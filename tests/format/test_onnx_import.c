@@ -126,6 +126,38 @@ static void shape_as_input(void)
     ew_graph_free(g);
 }
 
+static void cast_node(struct ew_build *b, const char *in, const char *out, int to)
+{
+    Ew__OnnxAttr *a = ew_build_attr(b, ew_build_node(b, "Cast", in, out), "to", EW_PB_ATTR_INT);
+    a->has_i = true;
+    a->i = to;
+}
+
+/* A size that goes through floats on its way, as exporters write the size of a Resize: size x 1.
+ * The constant was taken for a weight to train, and with it the size was known no more. */
+static void size_through_floats(void)
+{
+    struct ew_build b;
+    ew_build_init(&b);
+    ew_build_input(&b, "x", EW_PB_FLOAT, "-1,2,3,4");
+    Ew__OnnxTensor *one = ew_build_init_tensor(&b, "one", EW_PB_FLOAT, "1");
+    memcpy(one->raw_data.data, &(float){1}, sizeof(float));
+    ew_build_node(&b, "Shape", "x", "shape");
+    cast_node(&b, "shape", "floats", EW_PB_FLOAT);
+    ew_build_node(&b, "Mul", "floats,one", "scaled");
+    cast_node(&b, "scaled", "sizes", EW_PB_INT64);
+    ew_build_node(&b, "Mul", "x,one", "data"); /* the same constant on data */
+    ew_build_node(&b, "Resize", "data,,,sizes", "y");
+    ew_build_output(&b, "y");
+    struct ew_graph *g = load(&b, NULL);
+    if (!g)
+        return;
+    EW_EXPECT_OK(ew_graph_set_batch(g, 3));
+    const struct ew_shape *y = &g->values[g->outputs[0]].t.shape;
+    EW_EXPECT(y->rank == 4 && y->dim[0] == 3);
+    ew_graph_free(g);
+}
+
 static void outputs_keep_their_names(void)
 {
     struct ew_build b;
@@ -337,7 +369,8 @@ static void convolution_of_halves(void)
 }
 
 EW_TEST_MAIN(EW_TEST(nodes_out_of_order), EW_TEST(initializer_is_an_input),
-             EW_TEST(open_dimensions), EW_TEST(shape_as_input), EW_TEST(outputs_keep_their_names),
-             EW_TEST(external_data), EW_TEST(one_copy_of_weights), EW_TEST(saved_beside),
-             EW_TEST(many_known_values), EW_TEST(old_broadcasting), EW_TEST(zero_behind_transpose),
+             EW_TEST(open_dimensions), EW_TEST(shape_as_input), EW_TEST(size_through_floats),
+             EW_TEST(outputs_keep_their_names), EW_TEST(external_data),
+             EW_TEST(one_copy_of_weights), EW_TEST(saved_beside), EW_TEST(many_known_values),
+             EW_TEST(old_broadcasting), EW_TEST(zero_behind_transpose),
              EW_TEST(convolution_of_halves))
