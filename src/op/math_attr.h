@@ -62,7 +62,7 @@ struct ew_gelu_attr {
 /* The reductions, argmax, argmin */
 struct ew_reduce_attr {
     bool keepdims;
-    bool noop_with_empty_axes; /* no axes: leave it as it is, instead of reducing all */
+    bool noop_with_empty_axes; /* no axes: each element is a group, instead of all being one */
 };
 struct ew_arg_attr {
     int64_t axis;

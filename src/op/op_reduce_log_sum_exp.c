@@ -5,6 +5,8 @@
 /* log(exp(a) + exp(x)) without overflow. */
 static double step(double acc, double x)
 {
+    if (isnan(acc) || isnan(x))
+        return NAN; /* which fmax would lose */
     const double most = fmax(acc, x), least = fmin(acc, x);
     return isinf(most) ? most : most + log1p(exp(least - most));
 }

@@ -50,9 +50,7 @@ static ew_err backward(const struct ew_call *c)
             ew_group_load(&r, c->in[0], group, at, n, v);
             for (int64_t k = 0; k < n; k++) {
                 const bool zero = !(v[k] < 0 || v[k] > 0);
-                if (r.noop)
-                    v[k] = g;
-                else if (zeros == 0)
+                if (zeros == 0)
                     v[k] = g * p / v[k];
                 else
                     v[k] = zero && zeros == 1 ? g * p : 0;

@@ -16,7 +16,7 @@ const struct ew_field ew_reduce_attrs[] = {
     {.name = "noop_with_empty_axes",
      .type = EW_FIELD_BOOL,
      .offset = offsetof(struct ew_reduce_attr, noop_with_empty_axes),
-     .help = "without axes leave x as it is, instead of reducing all"},
+     .help = "without axes each element is alone, instead of all being reduced"},
     EW_FIELD_END,
 };
 
@@ -184,9 +184,7 @@ ew_err ew_reduce_forward(const struct ew_call *c, const struct ew_fold *f)
 {
     struct ew_groups r;
     EW_TRY(ew_groups_of(c, &r));
-    if (r.noop && ew_tensor_count(c->in[0]) > 0)
-        memmove(c->out[0]->data, c->in[0]->data, ew_tensor_bytes(c->in[0]));
-    else if (f->step_int && !ew_dtype_is_float(c->in[0]->dtype))
+    if (f->step_int && !ew_dtype_is_float(c->in[0]->dtype))
         fold_int(&r, c, f);
     else
         fold_float(&r, c, f);
@@ -208,7 +206,7 @@ ew_err ew_reduce_backward(const struct ew_call *c, double (*df)(double x, double
             if (c->in[0]->data)
                 ew_group_load(&r, c->in[0], group, at, n, v);
             for (int64_t k = 0; k < n; k++)
-                v[k] = g * (r.noop ? 1 : df(c->in[0]->data ? v[k] : 0, y, r.size));
+                v[k] = g * df(c->in[0]->data ? v[k] : 0, y, r.size);
             ew_group_accumulate(&r, c->din[0], group, at, n, v);
         }
     }
@@ -320,6 +318,14 @@ ew_err ew_reduce_export(const struct ew_graph *g, int node, struct ew_onnx_node 
     if (axes.n)
         return ew_onnx_set_ints(n, "axes", axes.v, axes.n);
     if (a->noop_with_empty_axes) {
+        /* Before opset 18 nothing folds groups of one, which these change: |x|, x^2, log x. */
+        static const char *const change[] = {"ReduceL1", "ReduceL2", "ReduceLogSum",
+                                             "ReduceSumSquare"};
+        for (size_t i = 0; i < EW_COUNT(change); i++)
+            if (strcmp(n->type, change[i]) == 0) {
+                n->opset = 18;
+                return EW_OK;
+            }
         n->type = "Identity";
         ew_onnx_drop(n, "keepdims");
     }

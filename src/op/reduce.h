@@ -16,7 +16,7 @@
 struct ew_groups {
     int64_t count; /* groups: elements of the output */
     int64_t size;  /* elements in each */
-    bool noop;     /* "no axes" was meant: x itself */
+    bool noop;     /* "no axes" was meant: groups of one element */
     int n_kept, n_reduced;
     int64_t kept_dim[EW_MAX_RANK], kept_stride[EW_MAX_RANK];
     int64_t reduced_dim[EW_MAX_RANK], reduced_stride[EW_MAX_RANK];
