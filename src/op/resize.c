@@ -77,6 +77,7 @@ static ew_err set_by_sizes(const struct ew_resize_attr *a, const struct ew_tenso
         EW_CHECK(axis->out >= 0 && axis->out <= (int64_t)1 << 40, EW_ERR_SHAPE, "size %d is %lld",
                  i, (long long)axis->out);
         axis->scale = (double)axis->out / (double)axis->in;
+        axis->by_size = a->aspect == EW_RESIZE_STRETCH;
         least = fmin(least, axis->scale);
         most = fmax(most, axis->scale);
     }
@@ -155,28 +156,36 @@ ew_err ew_resize_resolve(const struct ew_call *c, struct ew_resize_axis *axes)
 
 /* ---- Coordinates ---- */
 
+/* at / scale, rounded once: a quotient of whole numbers has no error of its own that would tip the
+ * nearest of two elements that are as far away. */
+static double unscaled(const struct ew_resize_axis *s, double at)
+{
+    return s->by_size ? at * (double)s->in / (double)s->out : at / s->scale;
+}
+
 /* Where output o lies on x's axis. */
 static double source(const struct ew_resize_attr *a, const struct ew_resize_axis *s, int64_t o)
 {
-    const double at = (double)o, in = (double)s->in, scale = s->scale;
-    const double wide = scale * in; /* the output's size before it was rounded */
+    const double at = (double)o, in = (double)s->in;
+    /* the output's size before it was rounded */
+    const double wide = s->by_size ? (double)s->out : s->scale * in;
     switch ((enum ew_resize_coordinate)a->coordinate) {
     case EW_RESIZE_HALF_PIXEL:
-        return (at + 0.5) / scale - 0.5;
+        return unscaled(s, at + 0.5) - 0.5;
     case EW_RESIZE_HALF_PIXEL_SYMMETRIC:
-        return in / 2 * (1 - (double)s->out / wide) + (at + 0.5) / scale - 0.5;
+        return in / 2 * (1 - (double)s->out / wide) + unscaled(s, at + 0.5) - 0.5;
     case EW_RESIZE_PYTORCH_HALF_PIXEL:
-        return s->out > 1 ? (at + 0.5) / scale - 0.5 : 0;
+        return s->out > 1 ? unscaled(s, at + 0.5) - 0.5 : 0;
     case EW_RESIZE_ALIGN_CORNERS:
         return s->out > 1 ? at * (in - 1) / (wide - 1) : 0;
     case EW_RESIZE_ASYMMETRIC:
-        return at / scale;
+        return unscaled(s, at);
     case EW_RESIZE_TF_CROP_AND_RESIZE:
         return s->out > 1 ? s->start * (in - 1) +
                                 at * (s->end - s->start) * (in - 1) / (double)(s->out - 1)
                           : 0.5 * (s->start + s->end) * (in - 1);
     case EW_RESIZE_TF_HALF_PIXEL_FOR_NN:
-        return (at + 0.5) / scale;
+        return unscaled(s, at + 0.5);
     }
     return at;
 }

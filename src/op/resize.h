@@ -46,6 +46,7 @@ enum { EW_RESIZE_X, EW_RESIZE_ROI, EW_RESIZE_SCALES, EW_RESIZE_SIZES, EW_RESIZE_
 struct ew_resize_axis {
     int64_t in, out;
     double scale;      /* out / in, or as it was given */
+    bool by_size;      /* scale is out / in */
     double start, end; /* roi, as shares of the axis */
     bool same;         /* out is in, element by element */
     int64_t taps;      /* elements of x that an output reads at most */

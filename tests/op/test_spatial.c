@@ -84,6 +84,10 @@ static const struct row values[] = {
     {"resize", "axes=1,0 coordinate=asymmetric round=floor",
      {F32("1x2", "1,2"), NONE, NONE, S64("2", "4,2")}, "1,1,2,2,1,1,2,2"},
 
+    /* 8.5 x 14 / 17 - 0.5 is 6.5, which goes to 6: 8.5 / (17 / 14) is a little more than 7. */
+    {"resize", NULL,
+     {F32("14", "0,1,2,3,4,5,6,7,8,9,10,11,12,13"), NONE, NONE, S64("1", "17")},
+     "0,1,2,2,3,4,5,6,6,7,8,9,10,11,11,12,13"},
     {"affine_grid", NULL, {F32("1x2x3", "1,0,0,0,1,0"), S64("4", "1,1,2,2")},
      "-0.5,-0.5,0.5,-0.5,-0.5,0.5,0.5,0.5"},
     /* Of a size that is not whole (4 x 0.6 = 2.4) ONNX's own tests take all digits, PyTorch and ONNX
