@@ -388,6 +388,14 @@ ew_err ew_onnx_set_input_ints(struct ew_onnx_node *n, int slot, const int64_t *v
 
 /* ---- Export ---- */
 
+ew_err ew_onnx_export_arithmetic(const struct ew_graph *g, int node, struct ew_onnx_node *n)
+{
+    const enum ew_dtype t = g->values[n->in[0]].t.dtype;
+    if (!ew_dtype_is_float(t) && ew_dtype_size(t) < 4 && n->opset < 14)
+        n->opset = 14;
+    return EW_OK;
+}
+
 static ew_err export_field(const struct ew_field *f, const char *name, const void *attr,
                            struct ew_onnx_node *n)
 {

@@ -99,6 +99,8 @@ void ew_onnx_drop(struct ew_onnx_node *n, const char *name);
  * Clip's bounds, axes); slots between stay absent.  The data is copied. */
 ew_err ew_onnx_set_input(struct ew_onnx_node *n, int slot, const struct ew_tensor *t);
 ew_err ew_onnx_set_input_ints(struct ew_onnx_node *n, int slot, const int64_t *v, int count);
+/* An export hook: 8- and 16-bit integers came to Add, Sub, Mul and Div with opset 14. */
+ew_err ew_onnx_export_arithmetic(const struct ew_graph *g, int node, struct ew_onnx_node *n);
 
 /* ---- For the file format ---- */
 

@@ -86,7 +86,11 @@ const struct ew_op ew_op_add = {
     .infer = ew_broadcast_infer_number,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "Add", .since = 7, .also = also, .import = import},
+    .onnx = {.type = "Add",
+             .since = 7,
+             .also = also,
+             .import = import,
+             .export = ew_onnx_export_arithmetic},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Div: a / b with broadcasting; whole numbers truncate towards zero, and by zero give zero. */
+#include "graph/onnx.h"
 #include "op/pointwise.h"
 
 static double f(double a, double b)
@@ -59,7 +60,7 @@ const struct ew_op ew_op_div = {
     .infer = ew_broadcast_infer_number,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "Div", .since = 7},
+    .onnx = {.type = "Div", .since = 7, .export = ew_onnx_export_arithmetic},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -149,7 +149,7 @@ const struct ew_op ew_op_mul = {
     .infer = ew_broadcast_infer_number,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "Mul", .since = 7, .import = import},
+    .onnx = {.type = "Mul", .since = 7, .import = import, .export = ew_onnx_export_arithmetic},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

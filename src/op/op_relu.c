@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Relu: max(x, 0). */
+#include "graph/graph.h"
+#include "graph/onnx.h"
 #include "op/pointwise.h"
 
 /* NaN stays NaN, as in every kernel. */
@@ -33,6 +35,14 @@ static const struct ew_op_case cases[] = {
     {.name = "half", .in = {{"5", EW_F16}}, .n_in = 1, .out_shape = "5"},
 };
 
+/* Integers came with opset 14. */
+static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)
+{
+    if (!ew_dtype_is_float(g->values[n->in[0]].t.dtype) && n->opset < 14)
+        n->opset = 14;
+    return EW_OK;
+}
+
 static bool makes_relu(const void *attr)
 {
     return true;
@@ -49,7 +59,7 @@ const struct ew_op ew_op_relu = {
     .infer = ew_unary_infer_signed,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "Relu"},
+    .onnx = {.type = "Relu", .export = export_node},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

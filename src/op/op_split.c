@@ -107,14 +107,18 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     return ew_onnx_import_default(g, &ew_op_split, &own, &attr, out);
 }
 
-/* Opset 13 knows equal parts only: others get their sizes listed. */
+/* Opset 13 knows equal parts only, opset 18 only where their number stands beside them: sizes are
+ * listed, but for an open batch that is cut. */
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)
 {
     const struct ew_split_attr *a = g->nodes[node].attr;
     const struct ew_shape *s = &g->values[n->in[0]].t.shape;
-    const int64_t whole = s->dim[ew_axis_of(a->axis, s->rank)];
-    if ((n->n_in > 1 && n->in[1] >= 0) || whole % n->n_out == 0)
+    const int axis = ew_axis_of(a->axis, s->rank);
+    const int64_t whole = s->dim[axis];
+    if (n->n_in > 1 && n->in[1] >= 0)
         return EW_OK;
+    if (axis == 0 && whole % n->n_out == 0)
+        return n->opset < 18 ? EW_OK : ew_onnx_set_int(n, "num_outputs", n->n_out);
     int64_t *sizes = ew_arena_array(n->arena, (size_t)n->n_out, sizeof(*sizes));
     EW_CHECK(sizes, EW_ERR_MEMORY, "%s: no memory", n->name);
     const struct ew_call c = {.n_in = 1, .n_out = n->n_out};

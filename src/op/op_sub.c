@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sub: a - b with broadcasting. */
+#include "graph/onnx.h"
 #include "op/pointwise.h"
 
 static double f(double a, double b)
@@ -37,7 +38,7 @@ const struct ew_op ew_op_sub = {
     .infer = ew_broadcast_infer_number,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "Sub", .since = 7},
+    .onnx = {.type = "Sub", .since = 7, .export = ew_onnx_export_arithmetic},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -8,6 +8,7 @@
 #include "ew_test.h"
 #include "graph/onnx.h"
 #include "op/math_attr.h"
+#include "op/shape_attr.h"
 
 static struct ew_graph *g;
 static int x; /* the graph's input */
@@ -188,6 +189,71 @@ static void dropout_had_a_ratio(void)
     end();
 }
 
+/* From opset 18 on equal parts need their number, or their sizes: a file with neither, which a
+ * newer operator beside it had raised to that opset, was refused by other programs. */
+static void split_says_its_parts(void)
+{
+    int out[3];
+    struct ew_arena arena;
+    begin(&(struct ew_shape){2, {3, 6}});
+    ew_arena_init(&arena);
+    const struct ew_split_attr axis[] = {{.axis = -1}, {.axis = 0}};
+    for (int i = 0; i < 2; i++) {
+        const struct ew_node node = {.op = ew_op_find("split"),
+                                     .name = "node",
+                                     .attr = (void *)(uintptr_t)&axis[i],
+                                     .in = &x,
+                                     .n_in = 1,
+                                     .n_out = 3};
+        EW_EXPECT_OK(ew_graph_add_node(g, &node, out));
+    }
+    struct ew_onnx_node n = {.opset = 20, .arena = &arena};
+    EW_EXPECT_OK(ew_onnx_export(g, 0, &n));
+    EW_EXPECT(n.n_consts == 1 && ew_tensor_get_int(&n.consts[0].t, 2) == 2);
+    n = (struct ew_onnx_node){.opset = 20, .arena = &arena};
+    EW_EXPECT_OK(ew_onnx_export(g, 1, &n)); /* the batch, which may be open */
+    EW_EXPECT(n.n_consts == 0 && ew_onnx_int(&n, "num_outputs", 0) == 3);
+    n = (struct ew_onnx_node){.opset = 13, .arena = &arena};
+    EW_EXPECT_OK(ew_onnx_export(g, 1, &n));
+    EW_EXPECT(n.n_consts == 0 && !ew_onnx_attr(&n, "num_outputs"));
+    ew_arena_fini(&arena);
+    end();
+}
+
+static int input(enum ew_dtype type)
+{
+    int v = -1;
+    EW_EXPECT_OK(ew_graph_input(g, NULL, type, &(struct ew_shape){1, {4}}, &v));
+    return v;
+}
+
+/* What an older opset cannot say raises the file's: integers, and squares of single elements. */
+static void older_opsets_lack_it(void)
+{
+    int out;
+    struct ew_arena arena;
+    begin(&(struct ew_shape){1, {4}});
+    ew_arena_init(&arena);
+    const struct ew_reduce_attr noop = {.keepdims = true, .noop_with_empty_axes = true};
+    const int ints = input(EW_S32);
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("relu"), "i", NULL, EW_INPUTS(ints), &out));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("relu"), "f", NULL, EW_INPUTS(x), &out));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("reduce_sum_square"), "s", &noop, EW_INPUTS(x), &out));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("reduce_max"), "m", &noop, EW_INPUTS(x), &out));
+    const int bytes = input(EW_U8);
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("add"), "b", NULL, EW_INPUTS(bytes, bytes), &out));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("div"), "w", NULL, EW_INPUTS(ints, ints), &out));
+    static const int want[] = {14, 13, 18, 13, 14, 13};
+    for (int i = 0; i < 6; i++) {
+        struct ew_onnx_node n = {.opset = 13, .arena = &arena};
+        EW_EXPECT_OK(ew_onnx_export(g, i, &n));
+        EW_EXPECT_INT(n.opset, want[i]);
+    }
+    ew_arena_fini(&arena);
+    end();
+}
+
 EW_TEST_MAIN(EW_TEST(clip_had_attributes), EW_TEST(softmax_had_blocks),
              EW_TEST(reductions_had_axes), EW_TEST(reductions_are_written),
-             EW_TEST(top_k_had_an_attribute), EW_TEST(dropout_had_a_ratio))
+             EW_TEST(top_k_had_an_attribute), EW_TEST(dropout_had_a_ratio),
+             EW_TEST(split_says_its_parts), EW_TEST(older_opsets_lack_it))
