@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/process.h"
 #include "ew_test.h"
 
 /* All that comes through a pipe. */
@@ -203,6 +204,14 @@ static void signals(void)
     EW_EXPECT(!sigismember(&now, SIGTERM));
 }
 
+/* Asking for a process that is not there leaves the message of what failed before. */
+static void nobody(void)
+{
+    (void)!ew_fail(EW_ERR_FORMAT, "what failed");
+    EW_EXPECT(!ew_process_alive(1 << 29, "boot/1"));
+    EW_EXPECT_STR(ew_error_message(), "what failed");
+}
+
 static void twice(void *arg, void *out)
 {
     *(int *)out = 2 * *(const int *)arg;
@@ -232,4 +241,4 @@ static void no_status(void)
 
 EW_TEST_MAIN(EW_TEST(words), EW_TEST(environment), EW_TEST(streams), EW_TEST(failures),
              EW_TEST(groups), EW_TEST(ends_with_us), EW_TEST(functions), EW_TEST(signals),
-             EW_TEST(no_status))
+             EW_TEST(no_status), EW_TEST(nobody))
