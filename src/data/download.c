@@ -24,6 +24,7 @@ bool ew_download_is_url(const char *text)
 #define CONNECT_S 15L /* seconds to find the other side */
 #define SLOW_S    30L /* seconds below SLOW_RATE end it; the next attempt goes on from there */
 #define SLOW_RATE 1000L
+#define REDIRECTS 10L
 
 /* Opened for a download: with its dozens of libraries it would double every command's start. */
 struct library {
@@ -47,6 +48,7 @@ static ew_err open_curl(struct library *l)
 struct transfer {
     struct ew_progress progress;
     curl_off_t before; /* bytes that an earlier attempt got */
+    curl_off_t most;   /* with them */
     bool begun;
 };
 
@@ -55,6 +57,8 @@ static int show(void *ctx, curl_off_t total, curl_off_t now, curl_off_t up_total
     struct transfer *t = ctx;
     (void)up_total;
     (void)up;
+    if (t->before + now > t->most || t->before + total > t->most)
+        return 1; /* ends it: a server that sends on and on would fill the disk */
     if (total <= 0)
         return 0;
     if (!t->begun) {
@@ -71,6 +75,7 @@ static void set_options(const struct library *l, CURL *c, const char *url, FILE 
     l->set(c, CURLOPT_URL, url);
     l->set(c, CURLOPT_WRITEDATA, f);
     l->set(c, CURLOPT_FOLLOWLOCATION, 1L);
+    l->set(c, CURLOPT_MAXREDIRS, REDIRECTS);
     l->set(c, CURLOPT_FAILONERROR, 1L);
     l->set(c, CURLOPT_NOSIGNAL, 1L);
     l->set(c, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
@@ -83,14 +88,14 @@ static void set_options(const struct library *l, CURL *c, const char *url, FILE 
 }
 
 /* Appends what is missing to the open file. */
-static CURLcode transfer(const struct library *l, const char *url, FILE *f,
+static CURLcode transfer(const struct library *l, const char *url, FILE *f, int64_t most,
                          char why[CURL_ERROR_SIZE])
 {
     CURL *c = l->init();
     if (!c)
         return CURLE_OUT_OF_MEMORY;
     struct stat st;
-    struct transfer t = {.before = fstat(fileno(f), &st) == 0 ? st.st_size : 0};
+    struct transfer t = {.before = fstat(fileno(f), &st) == 0 ? st.st_size : 0, .most = most};
     l->set(c, CURLOPT_ERRORBUFFER, why);
     set_options(l, c, url, f, &t);
     const CURLcode code = l->perform(c);
@@ -100,41 +105,44 @@ static CURLcode transfer(const struct library *l, const char *url, FILE *f,
     return code;
 }
 
-static ew_err fetch(const struct library *l, const char *url, const char *path)
+static ew_err fetch(const struct library *l, const char *url, const char *path, int64_t most)
 {
     char part[EW_DATA_PATH], why[CURL_ERROR_SIZE] = "";
     EW_CHECK(strlen(path) + 6 < sizeof(part), EW_ERR_LIMIT, "%s: too long a path", path);
     snprintf(part, sizeof(part), "%s.part", path);
     FILE *f = fopen(part, "abe");
     EW_CHECK(f, EW_ERR_IO, "%s: %s", part, strerror(errno));
-    CURLcode code = transfer(l, url, f, why);
+    CURLcode code = transfer(l, url, f, most, why);
     if (code == CURLE_RANGE_ERROR || code == CURLE_BAD_DOWNLOAD_RESUME ||
         (code == CURLE_HTTP_RETURNED_ERROR && strstr(why, "416"))) {
         /* the other side cannot go on, or the part is no longer what it has: from the beginning */
         if (ftruncate(fileno(f), 0) == 0)
-            code = transfer(l, url, f, why);
+            code = transfer(l, url, f, most, why);
     }
     struct stat st;
-    if (code != CURLE_OK && fstat(fileno(f), &st) == 0 && st.st_size == 0)
+    const bool too_large = code == CURLE_ABORTED_BY_CALLBACK;
+    if (code != CURLE_OK && fstat(fileno(f), &st) == 0 && (st.st_size == 0 || too_large))
         unlink(part); /* nothing to go on from */
     const bool written = fflush(f) == 0 && !ferror(f) && fsync(fileno(f)) == 0;
     fclose(f);
+    EW_CHECK(!too_large, EW_ERR_FORMAT, "%s: sends more than the %lld bytes that are expected", url,
+             (long long)most);
     EW_CHECK(code == CURLE_OK, EW_ERR_IO, "%s: %s", url, *why ? why : l->error(code));
     EW_CHECK(written, EW_ERR_IO, "%s: cannot be written", part);
     EW_CHECK(rename(part, path) == 0, EW_ERR_IO, "%s: %s", path, strerror(errno));
     return EW_OK;
 }
 
-ew_err ew_download(const char *url, const char *path)
+ew_err ew_download(const char *url, const char *path, int64_t most)
 {
     struct library l;
     EW_TRY(open_curl(&l));
-    const ew_err e = fetch(&l, url, path);
+    const ew_err e = fetch(&l, url, path, most);
     dlclose(l.handle);
     return e;
 }
 #else
-ew_err ew_download(const char *url, const char *path)
+ew_err ew_download(const char *url, const char *path, int64_t most)
 {
     return ew_fail(EW_ERR_UNSUPPORTED, "%s: this build downloads nothing (EW_CURL)", url);
 }

@@ -106,13 +106,22 @@ static bool is_archive(const char *name)
     return false;
 }
 
+/* What is sent is packed, and may have some files more than are known. */
+static int64_t most_bytes(const struct ew_known_set *set)
+{
+    int64_t most = INT64_C(64) << 20;
+    for (const struct ew_known_file *f = set->files; f->name; f++)
+        most += f->size;
+    return most;
+}
+
 static ew_err download(struct get *g, const char *url, const char *name, char path[EW_DATA_PATH])
 {
     EW_TRY(ew_staging_downloads(g->set->name, name, path));
     if (access(path, F_OK) == 0)
         return EW_OK; /* an attempt that failed later */
     EW_INFO("fetching %s", url);
-    return ew_download(url, path);
+    return ew_download(url, path, most_bytes(g->set));
 }
 
 /* A URL of an archive, or of a folder with the archive or the files in it. */

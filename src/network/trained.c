@@ -191,7 +191,8 @@ ew_err ew_trained_get(const struct ew_trained *t, const char *from, char path[EW
     snprintf(path + used, EW_TRAINED_PATH - used, "/%s.onnx", t->name);
     EW_TRY(make_folders(path));
     snprintf(arriving, sizeof(arriving), "%s.new", path);
-    EW_TRY(ew_download_is_url(from) ? ew_download(from, arriving) : copy_file(from, arriving));
+    EW_TRY(ew_download_is_url(from) ? ew_download(from, arriving, t->bytes)
+                                    : copy_file(from, arriving));
     const ew_err e = check_file(t, arriving);
     if (e != EW_OK) {
         unlink(arriving);

@@ -136,7 +136,7 @@ static void downloads_go_on(void)
     char url[600];
     snprintf(url, sizeof(url), "file://%s", source);
     ew_test_file("copy.bin.part", "0123456789", 10);
-    const ew_err err = ew_download(url, to);
+    const ew_err err = ew_download(url, to, 16);
     if (err == EW_ERR_UNSUPPORTED)
         EW_SKIP("a build without libcurl");
     if (!EW_EXPECT(err == EW_OK))
@@ -147,10 +147,25 @@ static void downloads_go_on(void)
     EW_EXPECT_STR(data, "0123456789abcdef");
     free(data);
     EW_EXPECT(access(ew_test_path("copy.bin.part"), F_OK) != 0);
-    EW_EXPECT(ew_download("file:///no/such/file", ew_test_path("none.bin")) != EW_OK);
+    EW_EXPECT(ew_download("file:///no/such/file", ew_test_path("none.bin"), 16) != EW_OK);
     EW_EXPECT(access(ew_test_path("none.bin"), F_OK) != 0);
     EW_EXPECT(access(ew_test_path("none.bin.part"), F_OK) != 0);
 }
 
-EW_TEST_MAIN(EW_TEST(sha256), EW_TEST(refuses_what_is_not_it), EW_TEST(unpacks_tar),
-             EW_TEST(bounds_what_unpacks), EW_TEST(downloads_go_on))
+/* A server that sends on and on does not fill the disk. */
+static void downloads_have_a_bound(void)
+{
+    const char *source = ew_test_file("long.bin", "0123456789abcdef", 16);
+    const char *to = ew_test_path("bound.bin");
+    char url[600];
+    snprintf(url, sizeof(url), "file://%s", source);
+    const ew_err err = ew_download(url, to, 15);
+    if (err == EW_ERR_UNSUPPORTED)
+        EW_SKIP("a build without libcurl");
+    EW_EXPECT_ERR(err, EW_ERR_FORMAT, "sends more than the 15 bytes");
+    EW_EXPECT(access(to, F_OK) != 0);
+    EW_EXPECT(access(ew_test_path("bound.bin.part"), F_OK) != 0);
+}
+
+EW_TEST_MAIN(EW_TEST(sha256), EW_TEST(downloads_have_a_bound), EW_TEST(refuses_what_is_not_it),
+             EW_TEST(unpacks_tar), EW_TEST(bounds_what_unpacks), EW_TEST(downloads_go_on))
