@@ -263,8 +263,8 @@ const edgewise = (() => {
   }
 
   // Long names in a legend: their beginning, what tells them apart, their end.
-  function shortener(names) {
-    const most = 42, long = names.filter((n) => n.length > most);
+  function shortener(names, most) {
+    const long = names.filter((n) => n.length > most);
     let a = 0, b = 0;
     const [first = ''] = long;
     const several = long.length > 1; // one long name has nothing in common with others
@@ -272,7 +272,7 @@ const edgewise = (() => {
     while (several && b < first.length - a && long.every((n) => n.at(-1 - b) === first.at(-1 - b))) b++;
     return (name) => {
       if (name.length <= most) return name;
-      if (!several) return `${name.slice(0, most - 14)}…${name.slice(-13)}`;
+      if (!several || most < 42) return `${name.slice(0, most - 13)}…${name.slice(-12)}`;
       const from = Math.max(8, a - 4), own = name.slice(from, Math.max(from, name.length - b)).slice(0, 16);
       return `${name.slice(0, 8)}${from > 8 ? '…' : ''}${own}…${name.slice(own.length - 24)}`;
     };
@@ -294,7 +294,7 @@ const edgewise = (() => {
     const series = kinds[f.kind](f, c, width);
     const names = [...new Set(f.series.map((s) => s.name))];
     const legend = names.length > 1 && f.kind !== 'matrix';
-    const brief = shortener(names), lines = legendLines(names.map(brief), width);
+    const brief = shortener(names, Math.floor(Math.min(42, width / 2 / 6.8))), lines = legendLines(names.map(brief), width);
     const out = {
       animation: false, textStyle: {fontFamily: getComputedStyle(document.body).fontFamily},
       aria: {enabled: true, label: {description: f.title}}, series,

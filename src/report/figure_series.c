@@ -248,10 +248,13 @@ static ew_err keep_front(struct ew_arena *a, const struct ew_figure *f, struct e
         y[i] = sy * front->points[i].y;
     }
     EW_TRY(ew_pareto(x, y, n, on));
+    bool several = false; /* series: then a point's name has its own */
+    for (int i = 1; i < n; i++)
+        several |= strcmp(front->points[i].group->series, front->points[0].group->series) != 0;
     front->n_points = 0;
     for (int i = 0; i < n; i++) {
         const struct ew_point p = front->points[i];
-        const char *name = p.label ? joined(a, p.label, p.group->series, ',') : NULL;
+        const char *name = p.label && several ? joined(a, p.label, p.group->series, ',') : p.label;
         if (on[i])
             front->points[front->n_points++] =
                 (struct ew_point){.x = p.x, .y = p.y, .low = NAN, .high = NAN, .label = name};

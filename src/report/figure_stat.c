@@ -47,8 +47,10 @@ double ew_stat_brief(double v)
 static int place(const char *word)
 {
     static const char *const words[] = {
-        "first",    "later", "reference", "before", "after", "float32",    "int8",       "scratch",
-        "transfer", "ssd",   "sd",        "sdcard", "hdd",   "nx-scratch", "nx-transfer"};
+        "first",   "later",  "reference",   "before",        "after",
+        "float32", "int8",   "scratch",     "transfer",      "ssd",
+        "sd",      "sdcard", "hdd",         "nx-scratch",    "nx-transfer",
+        "no",      "yes",    "every-epoch", "binary-before", "binary-after"};
     for (size_t i = 0; i < EW_COUNT(words); i++)
         if (strcmp(word, words[i]) == 0)
             return (int)i;

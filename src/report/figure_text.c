@@ -69,7 +69,7 @@ static void note_fronts(const struct ew_figure *f, FILE *out)
             ew_text_plain(p->label, out);
             fputs(" to ", out);
             ew_text_plain(q->label, out);
-            putc(' ', out);
+            fputs(" takes ", out);
             note_change(&f->x, p->x, q->x, out);
             fputs(", ", out);
             note_change(&f->y[0], p->y, q->y, out);

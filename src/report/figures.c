@@ -109,9 +109,8 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 2},
     {.id = "workers-dropped",
      .title = "With the page cache dropped before each epoch",
-     .about =
-         "The same job with its data in the page cache after the first epoch, and with none of "
-         "it there at any.",
+     .about = "Once before the run (yes), so that later epochs find their data in it, and before "
+              "every epoch.",
      .studies = "train-workers",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_EPOCH,
@@ -464,6 +463,7 @@ const struct ew_figure_desc ew_figures_report[] = {
      .studies = "nx-scratch nx-transfer",
      .kind = EW_FIGURE_POINTS,
      .from = EW_RECORD_METRIC,
+     .facet = "dataset", /* F1 of two data sets are no alternatives */
      .x = "label",
      .x_label = "data and network",
      .series = "study",
