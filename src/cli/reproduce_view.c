@@ -114,12 +114,12 @@ static ew_err value_row(struct ew_grid *g, const struct ew_study *s, const struc
     EW_TRY(ew_grid_cell(g, "%s", p->unit ? p->unit : ""));
     EW_TRY(has_ratio(s, p) ? ew_grid_cell(g, "%.3g", c->value / p->value) : ew_grid_put(g, ""));
     EW_TRY(ew_grid_cell(g, "%s", c->quality ? c->quality : ""));
-    return ew_grid_cell(g, "%s%s%s%s", s->quick ? "reduced size" : "",
-                        s->quick && (p->wrong || p->kind) ? "; " : "",
-                        p->wrong  ? "cannot be as printed: "
+    return ew_grid_cell(g, "%s%s%s%s%s%s", p->wrong ? "cannot be as printed: " : "published: ",
+                        p->wrong  ? p->wrong
                         : p->kind ? p->kind
                                   : "",
-                        p->wrong ? p->wrong : "");
+                        s->quick || c->noisy ? "; here: " : "", s->quick ? "reduced size" : "",
+                        s->quick && c->noisy ? ", " : "", c->noisy ? "noisy" : "");
 }
 
 static ew_err shape_row(struct ew_grid *g, const struct ew_study *s, const struct ew_likeness *x)
@@ -166,30 +166,125 @@ static ew_err compare_study(struct ew_store *s, const struct ew_reproduce_whose 
     return err;
 }
 
-/* In the size in which the store has it. */
-static ew_err compare_file(struct ew_store *s, const struct ew_reproduce_whose *w, const char *file,
-                           const char *text, struct ew_reproduce_tables *t)
+/* The shipped study of that name, in the size in which the store has it; *there: it has. */
+static ew_err open_study(struct ew_store *s, const struct ew_reproduce_whose *w, const char *name,
+                         struct ew_arena *a, struct ew_study *out, bool *there)
 {
     struct ew_study_command commands[8];
     struct ew_study_opts o = {.commands = commands,
                               .n_commands = ew_study_commands(commands, 8),
                               .simulate = w->simulate};
+    const char *text, *file, *found = NULL;
+    int64_t quick = 0;
+    for (int i = 0; !found && (file = ew_study_shipped(i, &text)); i++)
+        if (strcspn(file, ".") == strlen(name) && strncmp(file, name, strlen(name)) == 0)
+            found = text;
+    EW_TRY(ew_store_int(s, &quick, there, "SELECT quick FROM study WHERE name = ?1", "s", name));
+    *there = *there && found;
+    if (!*there)
+        return EW_OK;
+    char *copy = ew_arena_strdup(a, found);
+    EW_CHECK(copy, EW_ERR_MEMORY, "no memory for a study");
+    o.quick = quick != 0;
+    return ew_study_parse(a, name, copy, &o, out);
+}
+
+static ew_err compare_name(struct ew_store *s, const struct ew_reproduce_whose *w, const char *name,
+                           struct ew_reproduce_tables *t)
+{
     struct ew_arena a;
     struct ew_study study;
-    int64_t quick = 0;
     bool there;
     ew_arena_init(&a);
-    char *name = ew_arena_printf(&a, "%.*s", (int)strcspn(file, "."), file);
-    char *copy = ew_arena_strdup(&a, text);
-    ew_err err = name && copy ? EW_OK : ew_fail(EW_ERR_MEMORY, "no memory for a study");
+    const char *own = ew_arena_strdup(&a, name);
+    ew_err err = own ? EW_OK : ew_fail(EW_ERR_MEMORY, "no memory for a study");
     if (err == EW_OK)
-        err = ew_store_int(s, &quick, &there, "SELECT quick FROM study WHERE name = ?1", "s", name);
-    if (err == EW_OK && there) {
-        o.quick = quick != 0;
-        err = ew_study_parse(&a, name, copy, &o, &study);
-        if (err == EW_OK)
-            err = compare_study(s, w, &study, t);
+        err = open_study(s, w, own, &a, &study, &there);
+    if (err == EW_OK && there)
+        err = compare_study(s, w, &study, t);
+    ew_arena_fini(&a);
+    return err;
+}
+
+/* ---- Between two studies --------------------------------------------------------------------- */
+
+/* A study with its figures. */
+struct side {
+    struct ew_study study;
+    struct ew_comparison *list;
+    bool there;
+};
+
+static ew_err open_side(struct ew_store *s, const struct ew_reproduce_whose *w, const char *name,
+                        struct ew_arena *a, struct side *out)
+{
+    EW_TRY(open_study(s, w, name, a, &out->study, &out->there));
+    return out->there ? ew_summary_compare(s, &out->study, w->unit, a, &out->list) : EW_OK;
+}
+
+/* The figure of the other side for the same jobs; NULL: one of the two was not run. */
+static const struct ew_comparison *partner(const struct side *other, const struct ew_comparison *c)
+{
+    for (int i = 0; c->runs && i < other->study.n_published; i++) {
+        const struct ew_comparison *o = &other->list[i];
+        if (o->runs && strcmp(o->published->metric, c->published->metric) == 0 &&
+            strcmp(o->published->settings, c->published->settings) == 0)
+            return o;
     }
+    return NULL;
+}
+
+#define TIE 0.03 /* published values nearer than that have no order */
+
+/* In how many of the jobs that both have one is above the other there, and alike here. */
+static ew_err pair_row(struct ew_grid *g, const struct side x[2], const char *metric)
+{
+    const char *board = "";
+    int jobs = 0, alike = 0, above = 0, above_here = 0;
+    bool noisy = false;
+    for (int i = 0; i < x[0].study.n_published; i++) {
+        const struct ew_comparison *a = &x[0].list[i];
+        if (strcmp(a->published->metric, metric) != 0)
+            continue;
+        const struct ew_comparison *b = partner(&x[1], a);
+        const double there = b ? b->published->value / a->published->value - 1 : 0;
+        if (fabs(there) <= TIE)
+            continue;
+        jobs++;
+        above += there > 0;
+        above_here += b->value > a->value;
+        alike += (there > 0) == (b->value > a->value);
+        noisy |= a->noisy || b->noisy;
+        board = a->published->board;
+    }
+    if (!jobs)
+        return EW_OK;
+    EW_TRY(ew_grid_cell(g, "%s, %s", x[0].study.name, x[1].study.name));
+    EW_TRY(ew_grid_cell(g, "%s", metric));
+    EW_TRY(ew_grid_put(g, "study"));
+    EW_TRY(ew_grid_cell(g, "%d jobs of both", jobs));
+    EW_TRY(ew_grid_cell(g, "%s", board));
+    return ew_grid_cell(g, "%s%s is the higher in %d of %d, there in %d%s",
+                        alike == jobs ? "as published: " : "", x[1].study.name, above_here, jobs,
+                        above, noisy ? "; ours are noisy" : "");
+}
+
+/* What NX is about: does transfer gain in F1, and in time? */
+static ew_err compare_transfer(struct ew_store *s, const struct ew_reproduce_whose *w,
+                               struct ew_reproduce_tables *t)
+{
+    static const char *const metrics[] = {"test_f1", "train_s", "epoch_s"};
+    struct ew_arena a;
+    struct side x[2];
+    memset(x, 0, sizeof(x));
+    if (w->only && !(w->only->study && ew_words_have(w->only->study, "nx-transfer")))
+        return EW_OK;
+    ew_arena_init(&a);
+    ew_err err = open_side(s, w, "nx-scratch", &a, &x[0]);
+    if (err == EW_OK)
+        err = open_side(s, w, "nx-transfer", &a, &x[1]);
+    for (size_t i = 0; err == EW_OK && x[0].there && x[1].there && i < EW_COUNT(metrics); i++)
+        err = pair_row(&t->shapes, x, metrics[i]);
     ew_arena_fini(&a);
     return err;
 }
@@ -200,11 +295,12 @@ ew_err ew_reproduce_compare(struct ew_store *s, const struct ew_reproduce_whose 
     const struct ew_reproduction *only = w->only;
     const char *text, *file;
     EW_TRY(heads(t));
+    EW_TRY(compare_transfer(s, w, t));
     for (int i = 0; (file = ew_study_shipped(i, &text)); i++) {
         char name[64];
         snprintf(name, sizeof(name), "%.*s", (int)strcspn(file, "."), file);
         if (!only || (only->study && ew_words_have(only->study, name)))
-            EW_TRY(compare_file(s, w, file, text, t));
+            EW_TRY(compare_name(s, w, name, t));
     }
     return EW_OK;
 }

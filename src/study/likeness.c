@@ -89,15 +89,18 @@ static int trend(const struct set *s, bool here)
 static void judge(const struct set *s, struct ew_likeness *out)
 {
     const struct member *first = &s->m[0], *best = first, *here = first;
+    const double way = first->c->higher ? -1 : 1; /* then the lowest is best */
     *out = (struct ew_likeness){.metric = first->c->published->metric,
                                 .board = first->c->published->board,
                                 .key = first->key,
                                 .fixed = first->fixed,
+                                .highest = first->c->higher,
                                 .n = s->n};
     for (int i = 0; i < s->n; i++) {
         const struct ew_comparison *a = s->m[i].c;
-        best = a->published->value < best->c->published->value ? &s->m[i] : best;
-        here = a->value < here->c->value ? &s->m[i] : here;
+        best = way * a->published->value < way * best->c->published->value ? &s->m[i] : best;
+        here = way * a->value < way * here->c->value ? &s->m[i] : here;
+        out->noisy |= a->noisy > 0;
         for (int k = 0; k < i; k++) {
             const struct ew_comparison *b = s->m[k].c;
             const double d = a->published->value - b->published->value;
@@ -107,8 +110,8 @@ static void judge(const struct set *s, struct ew_likeness *out)
             out->agree += sign(d) == sign(a->value - b->value);
         }
     }
-    /* Where theirs is as low here as any, it is ours too. */
-    if (best->c->value <= here->c->value + TIE * fabs(here->c->value))
+    /* Where theirs is as good here as any, it is ours too. */
+    if (way * best->c->value <= way * here->c->value + TIE * fabs(here->c->value))
         here = best;
     out->best = best->value;
     out->best_here = here->value;
@@ -151,16 +154,21 @@ const char *ew_likeness_verdict(const struct ew_likeness *s, char buf[EW_LIKENES
     int n = s->agree == s->pairs ? snprintf(buf, EW_LIKENESS_CHARS, "same order")
                                  : snprintf(buf, EW_LIKENESS_CHARS, "order: %d of %d pairs alike",
                                             s->agree, s->pairs);
-    const size_t at = (size_t)n;
-    n += strcmp(s->best, s->best_here) == 0
-             ? snprintf(buf + at, EW_LIKENESS_CHARS - at, ", same lowest (%.20s)", s->best)
-             : snprintf(buf + at, EW_LIKENESS_CHARS - at, ", lowest at %.20s, there at %.20s",
-                        s->best_here, s->best);
-    const size_t end = n < EW_LIKENESS_CHARS ? (size_t)n : EW_LIKENESS_CHARS - 1;
+    const char *end = s->highest ? "highest" : "lowest";
+    size_t at = (size_t)n;
+    n = strcmp(s->best, s->best_here) == 0
+            ? snprintf(buf + at, EW_LIKENESS_CHARS - at, ", same %s (%.20s)", end, s->best)
+            : snprintf(buf + at, EW_LIKENESS_CHARS - at, ", %s at %.20s, there at %.20s", end,
+                       s->best_here, s->best);
+    at += (size_t)n;
+    n = 0;
     if (s->trend && s->trend == s->trend_here)
-        snprintf(buf + end, EW_LIKENESS_CHARS - end, ", same trend (%s)", ways[s->trend + 1]);
+        n = snprintf(buf + at, EW_LIKENESS_CHARS - at, ", same trend (%s)", ways[s->trend + 1]);
     else if (s->trend)
-        snprintf(buf + end, EW_LIKENESS_CHARS - end, ", trend: %s, there it %s",
-                 ways[s->trend_here + 1], ways[s->trend + 1]);
+        n = snprintf(buf + at, EW_LIKENESS_CHARS - at, ", trend: %s, there it %s",
+                     ways[s->trend_here + 1], ways[s->trend + 1]);
+    at += (size_t)n;
+    if (s->noisy)
+        snprintf(buf + at, EW_LIKENESS_CHARS - at, "; ours are noisy");
     return buf;
 }

@@ -14,7 +14,9 @@ struct ew_likeness {
     const char *fixed; /* the others: "network=lenet5" */
     int n;             /* values of it that both sides have */
     int pairs, agree;  /* pairs that differ by more than 3 % there, and those ordered alike here */
-    const char *best, *best_here; /* values of the setting with the lowest figure */
+    bool highest;      /* is best; else the lowest */
+    bool noisy;        /* a run of ours was */
+    const char *best, *best_here; /* values of the setting with the best figure */
     int trend, trend_here;        /* of numbers: -1 falls, 1 rises, 0 neither; both 0: no numbers */
 };
 
@@ -22,8 +24,8 @@ struct ew_likeness {
 ew_err ew_likeness_find(const struct ew_comparison *list, int n, struct ew_arena *a,
                         struct ew_likeness **out, int *n_out);
 
-/* "same order, same optimum (4), same trend"; returns buf. */
-#define EW_LIKENESS_CHARS 160
+/* "same order, same lowest (4), same trend (falls)"; returns buf. */
+#define EW_LIKENESS_CHARS 200
 const char *ew_likeness_verdict(const struct ew_likeness *s, char buf[EW_LIKENESS_CHARS]);
 
 /* All that can be compared agrees. */

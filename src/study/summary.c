@@ -300,6 +300,8 @@ static bool job_fits(const struct ew_study_job *j, const char *settings, struct 
 struct sums {
     int64_t jobs, n;
     double x, xx;
+    int64_t noisy;
+    bool higher;         /* is better */
     const char *quality; /* of the first */
 };
 
@@ -316,7 +318,8 @@ static ew_err add_runs(const struct view *v, const struct ew_study_job *j, const
 {
     struct ew_rows *rows;
     EW_TRY(ew_store_query(v->store, &rows,
-                          "SELECT metric.value, metric.quality FROM metric JOIN run ON run.id = "
+                          "SELECT metric.value, metric.quality, metric.better = 'higher', "
+                          "coalesce(run.noise, '') <> '' FROM metric JOIN run ON run.id = "
                           "metric.run JOIN machine ON machine.id = run.machine WHERE run.job = ?1 "
                           "AND run.study = ?2 AND machine.unit = ?3 AND metric.name = ?4 AND "
                           "run.status = 'done'",
@@ -326,6 +329,8 @@ static ew_err add_runs(const struct view *v, const struct ew_study_job *j, const
         t->n++;
         t->x += x;
         t->xx += x * x;
+        t->higher = ew_rows_int(rows, 2) == 1;
+        t->noisy += ew_rows_int(rows, 3);
         if (!t->quality && ew_rows_text(rows, 1))
             t->quality = ew_arena_strdup(v->arena, ew_rows_text(rows, 1));
     }
@@ -351,6 +356,8 @@ static void take_mean(const struct sums *t, struct ew_comparison *c)
     c->jobs = t->jobs;
     c->runs = t->n;
     c->quality = t->quality;
+    c->noisy = t->noisy;
+    c->higher = t->higher;
     if (t->n)
         c->value = t->x / n;
     if (t->n > 1)
@@ -432,11 +439,22 @@ static ew_err compare_ratio(const struct view *v, const char *text, struct ew_co
     EW_TRY(mean_of_pairs(v, &(struct ratio){metric, with_a, with_b}, &mean, &pairs));
     c->jobs = ew_min_i64(a.jobs, b.jobs);
     c->runs = pairs;
+    c->noisy = a.noisy + b.noisy;
     if (pairs) {
         c->value = mean;
         c->quality = ew_quality_name(EW_QUALITY_DERIVED);
     }
     return EW_OK;
+}
+
+/* Others' work changes times, power and ratios of them; scores and counts stay what they are. */
+static bool is_disturbed(const char *unit)
+{
+    static const char *const units[] = {"s", "ms", "J", "W", "x", "1/s/W"};
+    for (size_t i = 0; unit && i < EW_COUNT(units); i++)
+        if (strcmp(unit, units[i]) == 0)
+            return true;
+    return false;
 }
 
 ew_err ew_summary_compare(struct ew_store *s, const struct ew_study *study, const char *unit,
@@ -456,6 +474,8 @@ ew_err ew_summary_compare(struct ew_store *s, const struct ew_study *study, cons
             EW_TRY(add_up(&v, p->metric, p->settings, &t));
             take_mean(&t, c);
         }
+        if (!is_disturbed(p->unit))
+            c->noisy = 0;
     }
     *out = list;
     return EW_OK;

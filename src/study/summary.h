@@ -17,6 +17,9 @@ struct ew_comparison {
     const struct ew_published_row *published;
     int64_t jobs; /* of the study that it is held against: 0 in a reduced size without them */
     int64_t runs; /* of these that are done */
+    int64_t
+        noisy; /* of these, where the figure is one that this disturbs: the machine was not quiet */
+    bool higher; /* is better, by what ours say */
     double value, spread;
     const char *quality; /* of ours; NULL: none */
 };
