@@ -68,6 +68,10 @@ OTHERS = [
     Case("shufflenet_v2_x0_5"),
     Case("unet"),
     Case("vit_tiny"),
+    Case("regnet_y_400mf"),
+    Case("mnasnet"),
+    Case("googlenet"),
+    Case("wide_resnet50"),
 ]
 
 # At their own size: the adaptive pools of some have no ONNX form at another one.

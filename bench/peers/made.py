@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks that Edgewise's zoo lacks, as ONNX files with random weights: a MobileNet V1, an
-EfficientNet-B0, a U-Net and a small vision transformer, as their papers have them, in inference
-form (batch norms folded into the convolutions)."""
+EfficientNet-B0, a U-Net, a small vision transformer, a RegNetY, an MNASNet, a GoogLeNet and a wide
+ResNet, as their papers have them, in inference form (batch norms folded into the convolutions)."""
 
 import numpy
 from onnx_write import Graph
@@ -64,6 +64,85 @@ def efficientnet_b0(g):
             x = g.node("Add", x, y) if stride == 1 and cin == cout else y
             cin = cout
     return classifier(g, conv(g, x, cin, 1280, 1, act="silu"), 1280), [1, 1000]
+
+
+def pool(g, x, kernel, stride):
+    pad = [kernel // 2] * 4
+    return g.node("MaxPool", x, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=pad)
+
+
+def regnet_y_400mf(g):
+    """Radosavovic et al., 2020: groups of 8 channels, squeeze-and-excite in each block."""
+    x, cin = conv(g, g.input([1, 3, 224, 224]), 3, 32, stride=2, act="Relu"), 32
+    for cout, depth in ((48, 1), (104, 3), (208, 6), (440, 6)):
+        for i in range(depth):
+            stride = 1 if i else 2
+            y = conv(g, x, cin, cout, 1, act="Relu")
+            y = conv(g, y, cout, cout, 3, stride, groups=cout // 8, act="Relu")
+            s = conv(g, g.node("GlobalAveragePool", y), cout, cin // 4, 1, act="Relu")
+            y = g.node("Mul", y, conv(g, s, cin // 4, cout, 1, act="Sigmoid"))
+            y = conv(g, y, cout, cout, 1)
+            x = g.node("Relu", g.node("Add", y, x if i else conv(g, x, cin, cout, 1, stride)))
+            cin = cout
+    return classifier(g, x, cin), [1, 1000]
+
+
+def mnasnet(g):
+    """Tan et al., 2019: 1.0, 224."""
+    x = conv(g, g.input([1, 3, 224, 224]), 3, 32, stride=2, act="Relu")
+    x = conv(g, conv(g, x, 32, 32, groups=32, act="Relu"), 32, 16, 1)
+    cin = 16
+    stages = [  # expansion, channels, blocks, stride, kernel
+        (3, 24, 3, 2, 3), (3, 40, 3, 2, 5), (6, 80, 3, 2, 5), (6, 96, 2, 1, 3), (6, 192, 4, 2, 5),
+        (6, 320, 1, 1, 3),
+    ]  # fmt: skip
+    for expand, cout, blocks, first, kernel in stages:
+        for i in range(blocks):
+            y = conv(g, x, cin, cin * expand, 1, act="Relu")
+            y = conv(g, y, cin * expand, cin * expand, kernel, 1 if i else first, cin * expand, "Relu")
+            y = conv(g, y, cin * expand, cout, 1)
+            x = g.node("Add", x, y) if i else y
+            cin = cout
+    return classifier(g, conv(g, x, cin, 1280, 1, act="Relu"), 1280), [1, 1000]
+
+
+def googlenet(g):
+    """Szegedy et al., 2015, with batch norms in place of the norms over channels."""
+    x = conv(g, g.input([1, 3, 224, 224]), 3, 64, 7, 2, act="Relu")
+    x = conv(g, pool(g, x, 3, 2), 64, 64, 1, act="Relu")
+    x = pool(g, conv(g, x, 64, 192, act="Relu"), 3, 2)
+    cin = 192
+    modules = [  # 1x1; before 3x3, 3x3; before 5x5, 5x5; behind the pool
+        (64, 96, 128, 16, 32, 32), (128, 128, 192, 32, 96, 64), None,
+        (192, 96, 208, 16, 48, 64), (160, 112, 224, 24, 64, 64), (128, 128, 256, 24, 64, 64),
+        (112, 144, 288, 32, 64, 64), (256, 160, 320, 32, 128, 128), None,
+        (256, 160, 320, 32, 128, 128), (384, 192, 384, 48, 128, 128),
+    ]  # fmt: skip
+    for m in modules:
+        if not m:
+            x = pool(g, x, 3, 2)
+            continue
+        a = conv(g, x, cin, m[0], 1, act="Relu")
+        b = conv(g, conv(g, x, cin, m[1], 1, act="Relu"), m[1], m[2], 3, act="Relu")
+        c = conv(g, conv(g, x, cin, m[3], 1, act="Relu"), m[3], m[4], 5, act="Relu")
+        d = conv(g, pool(g, x, 3, 1), cin, m[5], 1, act="Relu")
+        x = g.node("Concat", a, b, c, d, axis=1)
+        cin = m[0] + m[2] + m[4] + m[5]
+    return classifier(g, x, cin), [1, 1000]
+
+
+def wide_resnet50(g):
+    """Zagoruyko and Komodakis, 2016: ResNet-50 with twice the channels inside the blocks."""
+    x = pool(g, conv(g, g.input([1, 3, 224, 224]), 3, 64, 7, 2, act="Relu"), 3, 2)
+    cin = 64
+    for wide, depth in ((128, 3), (256, 4), (512, 6), (1024, 3)):
+        for i in range(depth):
+            stride = 2 if wide > 128 and not i else 1
+            y = conv(g, conv(g, x, cin, wide, 1, act="Relu"), wide, wide, 3, stride, act="Relu")
+            y = conv(g, y, wide, 2 * wide, 1)
+            x = g.node("Relu", g.node("Add", y, x if i else conv(g, x, cin, 2 * wide, 1, stride)))
+            cin = 2 * wide
+    return classifier(g, x, cin), [1, 1000]
 
 
 def unet(g):
@@ -139,6 +218,10 @@ INPUTS = {
     "efficientnet_b0": (224, 224, 3),
     "unet": (256, 256, 3),
     "vit_tiny": (224, 224, 3),
+    "regnet_y_400mf": (224, 224, 3),
+    "mnasnet": (224, 224, 3),
+    "googlenet": (224, 224, 3),
+    "wide_resnet50": (224, 224, 3),
 }
 
 

@@ -45,9 +45,28 @@ INLINE int64_t lines_columns(const struct ew_conv_shape *s)
     return max_i64((int64_t)(a->out - 1) * a->stride + (int64_t)(a->taps - 1) * a->dilation + 1, 1);
 }
 
+/* Bands of rows are for AVX-512, which has the registers. */
+#define BANDS (LANES == 16)
+
+/* Rows of outputs that are made together; 1: none.  Not where pixels lie a multiple of 4 KiB apart,
+ * so that all of them share a set of L1: what the prefetchers bring would not stay for the rows
+ * that need it; and of 5x5 filters not in images so small that half of the taps see padding. */
+INLINE int64_t band_rows(const struct ew_conv_shape *s)
+{
+    const struct ew_conv_axis *a = s->axis;
+    const bool square = a[1].taps == a[2].taps && a[1].stride == a[2].stride;
+    if (!BANDS || s->input_norm || a[0].taps != 1 || !square || a[2].stride > 2 || a[2].out < 4 ||
+        a[1].dilation != 1 || a[2].dilation != 1 || (a[2].taps != 3 && a[2].taps != 5) ||
+        a[1].pad < 0 || a[2].pad < 0 || s->cin * a[2].stride % (2 * SAME_SET) == 0 ||
+        (a[2].taps == 5 && a[1].out < 8))
+        return 1;
+    return a[2].taps == 3 && a[2].stride == 1 ? 3 : 2;
+}
+
 INLINE int64_t lines_entries(const struct ew_conv_shape *s)
 {
-    return div_up((int64_t)s->axis[0].taps * s->axis[1].taps * lines_columns(s), 8) * 8;
+    const int64_t more = (band_rows(s) - 1) * s->axis[1].stride; /* lines of a band */
+    return div_up(((int64_t)s->axis[0].taps * s->axis[1].taps + more) * lines_columns(s), 8) * 8;
 }
 
 INLINE int64_t lines_rings(const struct ew_conv_shape *s)
@@ -156,6 +175,9 @@ static inline void lines_find(struct lines *l, const struct ew_conv_shape *s, co
         out += l->columns;
     }
 }
+
+/* Of k_depthwise_band.c: as many rows of outputs as band_rows says, or 2, of one image. */
+void EW_KF(depthwise_band)(const struct ew_conv *c, struct lines *l, int64_t row, int64_t rows);
 
 /* Of k_depthwise.c: one row of outputs, whose inputs come through `l`. */
 void EW_KF(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row);

@@ -432,6 +432,14 @@ void EW_K(depthwise_run)(const struct ew_conv *c, int64_t begin, int64_t end, vo
 {
     struct lines l;
     lines_init(&l, &c->shape, c->norm, scratch);
-    for (int64_t row = begin; row < end; row++)
-        EW_K(depthwise_row)(c, &l, row);
+    const int64_t band = c->stats || c->end.add || c->end.mask ? 1 : band_rows(&c->shape);
+    const int64_t high = c->shape.axis[1].out;
+    int64_t rows;
+    for (int64_t row = begin; row < end; row += rows) {
+        rows = min_i64(band, min_i64(end - row, high - row % high));
+        if (BANDS && rows > 1)
+            EW_K(depthwise_band)(c, &l, row, rows);
+        else
+            EW_K(depthwise_row)(c, &l, row), rows = 1;
+    }
 }

@@ -32,6 +32,14 @@
 #define VECTORS 1
 #endif
 
+/* Two rows of outputs at once, where there are registers for their 16 sums and 6 weights.  NEON has
+ * them too, but was not measured. */
+#if defined(EW_ISA_IS_avx512)
+#define ROW_PAIRS 1
+#else
+#define ROW_PAIRS 0
+#endif
+
 /* out[l] = x[index[l]] */
 #if defined(EW_ISA_IS_avx512)
 INLINE vec permute(vec x, vint index)

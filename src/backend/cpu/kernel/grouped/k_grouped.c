@@ -190,6 +190,7 @@ struct way {
     int px, vectors;
     int mix;    /* 0: inputs are broadcast; 1: permuted; 2: so, groups being quarters of 16 bytes */
     int stride; /* of 3 taps without dilation; 0: anything */
+    int rows;   /* 2: of outputs, of filters of 3x3 taps */
 };
 
 /* One input of each pixel, the i-th of its group, for all lanes. */
@@ -230,6 +231,31 @@ INLINE void three_taps(const struct way way, vec sum[PX_MAX][VECTORS], const flo
         }
     }
 }
+
+#if ROW_PAIRS
+/* The taps of both rows that meet one line of the input, `lines` being those of the first row's
+ * filter and the second's, NULL: none. */
+INLINE void pair_taps(const struct way way, vec sum[2][PX_MAX][VECTORS], const float *from,
+                      const float *const lines[2], vint index)
+{
+    vec k[2][3];
+    UNROLL
+    for (int q = 0; q < 2; q++)
+        UNROLL
+    for (int u = 0; u < 3; u++)
+        k[q][u] = lines[q] ? load(lines[q] + u * LANES) : (vec){0};
+    UNROLL
+    for (int i = 0; i < (way.px - 1) * way.stride + 3; i++) {
+        const vec x = input(way, from + i * LANES, index, 0);
+        UNROLL
+        for (int q = 0; q < 2; q++)
+            UNROLL
+        for (int u = 0; u < 3; u++)
+            if (lines[q] && i >= u && (i - u) % way.stride == 0 && (i - u) / way.stride < way.px)
+                sum[q][(i - u) / way.stride][0] += x * k[q][u];
+    }
+}
+#endif
 
 /* Any taps of one line, one by one. */
 INLINE void any_taps(const struct way way, vec sum[PX_MAX][VECTORS], const struct ew_conv_axis *a,
@@ -284,6 +310,55 @@ INLINE void finish_plain(const struct way way, const struct strip *s, vec sum[PX
         store(y + v * LANES, vmin(vmax(sum[p][v] + bias[v], lo), hi));
 }
 
+/* Stores sums of one row. */
+INLINE void finish_row(const struct way way, const struct strip *s, vec sum[PX_MAX][VECTORS])
+{
+    if (s->plain && s->pixels == way.px) {
+        finish_plain(way, s, sum);
+        return;
+    }
+    float out[PX_MAX * VECTORS * LANES];
+    UNROLL
+    for (int p = 0; p < way.px; p++)
+        UNROLL
+    for (int v = 0; v < way.vectors; v++)
+        store(out + (p * way.vectors + v) * LANES, sum[p][v]);
+    finish(s, out, way.vectors);
+}
+
+#if ROW_PAIRS
+/* Two rows of outputs: an input, once permuted or broadcast, serves both, and twice the sums keep
+ * the multipliers busy while each waits for its last addition. */
+INLINE void pair_run(const struct way way, const struct strip *s)
+{
+    const struct grouped *g = s->g;
+    const int64_t step = 3 * LANES, plane = g->cg * step;
+    vec sum[2][PX_MAX][VECTORS];
+    UNROLL
+    for (int q = 0; q < 2; q++)
+        UNROLL
+    for (int p = 0; p < way.px; p++)
+        sum[q][p][0] = (vec){0};
+    UNROLL
+    for (int l = 0; l < way.stride + 3; l++) {
+        const float *line = s->line_buffer + l * g->line;
+        vint index = s->first;
+        for (int64_t i = 0; i < g->cg; i++) {
+            const float *from = way.mix ? line : line + i / LANES * g->chunk + i % LANES;
+            const float *w = s->w + i * step;
+            const float *const lines[2] = {l < 3 ? w + l * plane : NULL,
+                                           l >= way.stride ? w + (l - way.stride) * plane : NULL};
+            pair_taps(way, sum, from, lines, index);
+            index += 1;
+        }
+    }
+    struct strip second = *s;
+    second.y += g->s->axis[2].out * g->s->cout;
+    finish_row(way, s, sum[0]);
+    finish_row(way, &second, sum[1]);
+}
+#endif
+
 /* The taps of one line, groups being quarters of 16 bytes. */
 INLINE void four_inputs(const struct way way, vec sum[PX_MAX][VECTORS], const float *from,
                         const float *w, int64_t step)
@@ -323,17 +398,7 @@ INLINE void strip_run(const struct way way, const struct strip *s)
             index += 1;
         }
     }
-    if (s->plain && s->pixels == way.px) {
-        finish_plain(way, s, sum);
-        return;
-    }
-    float out[PX_MAX * VECTORS * LANES];
-    UNROLL
-    for (int p = 0; p < way.px; p++)
-        UNROLL
-    for (int v = 0; v < way.vectors; v++)
-        store(out + (p * way.vectors + v) * LANES, sum[p][v]);
-    finish(s, out, way.vectors);
+    finish_row(way, s, sum);
 }
 
 typedef void strip_fn(const struct strip *s);
@@ -341,7 +406,7 @@ typedef void strip_fn(const struct strip *s);
 #define STRIP(px, vectors, mix, stride)                                                            \
     static void strip_##px##_##vectors##_##mix##_##stride(const struct strip *s)                   \
     {                                                                                              \
-        strip_run((struct way){px, vectors, mix, stride}, s);                                      \
+        strip_run((struct way){px, vectors, mix, stride, 1}, s);                                   \
     }
 
 #define STRIPS(px, vectors, mix)                                                                   \
@@ -364,6 +429,40 @@ STRIP(8, 1, 2, 1)
 STRIPS(7, 2, 0)
 STRIPS(8, 2, 0)
 #endif
+
+#if ROW_PAIRS
+#define PAIR(px, mix, stride)                                                                      \
+    static void pair_##px##_##mix##_##stride(const struct strip *s)                                \
+    {                                                                                              \
+        pair_run((struct way){px, 1, mix, stride, 2}, s);                                          \
+    }
+
+PAIR(7, 1, 1)
+PAIR(8, 1, 1)
+PAIR(7, 1, 2)
+PAIR(8, 1, 2)
+PAIR(7, 0, 1)
+PAIR(8, 0, 1)
+PAIR(7, 0, 2)
+PAIR(8, 0, 2)
+
+/* [whether inputs are permuted][whether of 8 pixels][whether strided] */
+static strip_fn *const pairs[2][2][2] = {{{pair_7_0_1, pair_7_0_2}, {pair_8_0_1, pair_8_0_2}},
+                                         {{pair_7_1_1, pair_7_1_2}, {pair_8_1_1, pair_8_1_2}}};
+#endif
+
+/* Of two rows; NULL: none. */
+static strip_fn *pair_for(const struct grouped *g)
+{
+#if ROW_PAIRS
+    const struct ew_conv_axis *y = &g->s->axis[1], *x = &g->s->axis[2];
+    if (g->vectors == 1 && g->s->axis[0].taps == 1 && y->taps == 3 && x->taps == 3 &&
+        y->dilation == 1 && x->dilation == 1 && x->stride <= 2 && y->stride == x->stride)
+        return pairs[g->span > 1][g->px == 8][x->stride == 2];
+#endif
+    (void)g;
+    return NULL;
+}
 
 static strip_fn *strip_for(const struct grouped *g)
 {
@@ -398,7 +497,7 @@ void EW_K(grouped_run)(const struct ew_conv *c, int64_t begin, int64_t end, void
     struct grouped g;
     EW_K(grouped_init)(&g, &c->shape);
     const struct ew_conv_axis *a = c->shape.axis;
-    strip_fn *const run = strip_for(&g);
+    strip_fn *const run = strip_for(&g), *const pair = pair_for(&g);
     const vint first = grouped_index(&g);
     for (int64_t tile = begin; tile < end; tile++) {
         struct tile t;
@@ -409,13 +508,14 @@ void EW_K(grouped_run)(const struct ew_conv *c, int64_t begin, int64_t end, void
         struct strip s = {.g = &g, .conv = c, .block = t.block, .first = first};
         s.w = c->w + t.block.index * grouped_weights(&g);
         find_clamp(&s);
-        for (int64_t r = 0; r < t.rows; r++) {
+        for (int64_t r = 0, rows; r < t.rows; r += rows) {
+            rows = pair && t.rows - r > 1 ? 2 : 1;
             for (int64_t o = 0; o < t.pixels; o += g.px) {
                 s.line_buffer =
                     (const float *)scratch + r * a[1].stride * g.line + o * a[2].stride * LANES;
                 s.y = (row + r * a[2].out + o) * c->shape.cout;
                 s.pixels = min_i64(g.px, t.pixels - o);
-                run(&s);
+                (rows == 2 ? pair : run)(&s);
             }
         }
     }
