@@ -14,10 +14,11 @@
 #include "base/process.h"
 #include "store/store_impl.h"
 
-#define APPLICATION "1162299223" /* "EDGW": the file is ours */
-#define WAIT_MS     15000        /* for other writers */
-#define STEP_UNIT   1000000      /* SQLite's virtual machine steps between looks at the budget */
-#define MAX_STEPS   4000         /* of these: a minute or so, hundreds of times what reports need */
+#define APPLICATION  "1162299223" /* "EDGW": the file is ours */
+#define WAIT_MS      15000        /* for other writers */
+#define STEP_UNIT    1000000      /* SQLite's virtual machine steps between looks at the budget */
+#define MAX_STEPS    4000       /* of these: a minute or so, hundreds of times what reports need */
+#define LONGEST_TEXT (16 << 20) /* of one value, and of a row */
 
 /* True where the file's folder takes no new files, with errno. */
 static bool is_sealed(const char *path)
@@ -210,6 +211,27 @@ static ew_err check_schema(struct ew_store *s)
     return err == EW_OK ? read : err;
 }
 
+/* Nor is anything computed when a row is read or written. */
+static ew_err check_columns(struct ew_store *s)
+{
+    struct ew_rows *rows;
+    if (sqlite3_libversion_number() < 3031000) /* knows no such columns */
+        return EW_OK;
+    EW_TRY(ew_store_query(s, &rows,
+                          "SELECT 'column', x.name FROM sqlite_master AS m, "
+                          "pragma_table_xinfo(m.name) AS x WHERE m.type = 'table' AND x.hidden > 1 "
+                          "UNION ALL SELECT 'index', m.name FROM sqlite_master AS m, "
+                          "pragma_index_xinfo(m.name) AS x WHERE m.type = 'index' AND x.cid = -2 "
+                          "LIMIT 1",
+                          ""));
+    ew_err err = EW_OK;
+    if (ew_rows_next(rows))
+        err = ew_fail(EW_ERR_FORMAT, "%s: has a computed %s '%.60s', and results have none",
+                      s->path, ew_rows_text(rows, 0), ew_rows_text(rows, 1));
+    const ew_err read = ew_rows_free(rows);
+    return err == EW_OK ? read : err;
+}
+
 /* Runs whose process is gone. */
 static ew_err recover(struct ew_store *s)
 {
@@ -234,9 +256,12 @@ static ew_err prepare_file(struct ew_store *s, const struct ew_store_opts *o)
     sqlite3_busy_timeout(s->db, WAIT_MS);
     sqlite3_extended_result_codes(s->db, 1);
     sqlite3_limit(s->db, SQLITE_LIMIT_ATTACHED, 0);
+    /* One step of a query may make a text as long as this; a budget of steps does not see it. */
+    sqlite3_limit(s->db, SQLITE_LIMIT_LENGTH, LONGEST_TEXT);
     EW_TRY(distrust(s));
     EW_TRY(check_file(s, &fresh, &older));
     EW_TRY(check_schema(s));
+    EW_TRY(check_columns(s));
     if (s->read_only) {
         EW_CHECK(!older, EW_ERR_UNSUPPORTED,
                  "%s: made by an older Edgewise; 'edgewise results --db %s' brings it up to date "

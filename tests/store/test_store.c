@@ -169,12 +169,21 @@ static void hostile_files_are_refused(void)
     alter(path,
           "DROP VIEW endless; CREATE TRIGGER t AFTER INSERT ON job BEGIN DELETE FROM run; END");
     EW_EXPECT_ERR(ew_store_open(path, NULL, &s), EW_ERR_FORMAT, "has a trigger 't'");
-    alter(path, "DROP TRIGGER t; UPDATE run SET quality = 'invented'");
+    /* What is computed when a row is read: gigabytes, in one step of the query each. */
+    alter(path, "DROP TRIGGER t; CREATE INDEX big ON run(length(printf('%.*c', 1000, 'x')) + id)");
+    EW_EXPECT_ERR(ew_store_open(path, NULL, &s), EW_ERR_FORMAT, "has a computed index 'big'");
+    alter(path, "DROP INDEX big; ALTER TABLE sample ADD COLUMN huge TEXT GENERATED ALWAYS AS "
+                "(printf('%.*c', 900000000, 'x'))");
+    EW_EXPECT_ERR(ew_store_open(path, NULL, &s), EW_ERR_FORMAT, "has a computed column 'huge'");
+    alter(path, "ALTER TABLE sample DROP COLUMN huge; UPDATE run SET quality = 'invented'");
     struct ew_rows *rows;
     struct ew_run_row run;
     struct ew_arena a;
     ew_arena_init(&a);
     EW_EXPECT_OK(ew_store_open(path, NULL, &s));
+    EW_EXPECT_OK(ew_store_query(s, &rows, "SELECT hex(zeroblob(900000000))", ""));
+    EW_EXPECT(!ew_rows_next(rows));
+    EW_EXPECT_ERR(ew_rows_free(rows), EW_ERR_IO, "too big");
     EW_EXPECT_OK(ew_store_query(s, &rows, "SELECT * FROM run", ""));
     EW_EXPECT(ew_rows_next(rows));
     EW_EXPECT_ERR(ew_rows_read(rows, EW_RECORD_RUN, &a, &run), EW_ERR_FORMAT,
