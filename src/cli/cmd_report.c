@@ -143,6 +143,23 @@ static void write_first(const struct report *r, const char *mark, FILE *out)
     write_lines(heading, r->carbon, mark, out);
 }
 
+/* What was not asked for is not missed: of a whole store the figures without data are counted. */
+static bool lists_missing(const struct report *r)
+{
+    return r->o->study || r->o->figure;
+}
+
+static void write_missing(const struct report *r, FILE *out)
+{
+    int n = 0;
+    for (int i = 0; i < r->figures.n; i++)
+        n += r->figures.v[i].missing != NULL;
+    if (n && !lists_missing(r))
+        fprintf(out,
+                "%d more figure%s no data here: --study NAME or --figure ID says what they lack\n",
+                n, n == 1 ? " has" : "s have");
+}
+
 static ew_err write_text(const struct report *r, FILE *out)
 {
     write_first(r, "  ", out);
@@ -154,9 +171,10 @@ static ew_err write_text(const struct report *r, FILE *out)
     for (int i = 0; i < r->figures.n; i++)
         if (chosen(r, &r->figures.v[i]) && !r->figures.v[i].missing)
             EW_TRY(ew_figure_text(&r->figures.v[i], out));
-    for (int i = 0; i < r->figures.n; i++)
+    for (int i = 0; lists_missing(r) && i < r->figures.n; i++)
         if (chosen(r, &r->figures.v[i]) && r->figures.v[i].missing)
             fprintf(out, "not shown: %s: %s\n", r->figures.v[i].title, r->figures.v[i].missing);
+    write_missing(r, out);
     return EW_OK;
 }
 
@@ -172,8 +190,9 @@ static ew_err write_markdown(const struct report *r, FILE *out)
         putc('\n', out);
     }
     for (int i = 0; i < r->figures.n; i++)
-        if (chosen(r, &r->figures.v[i]))
+        if (chosen(r, &r->figures.v[i]) && (lists_missing(r) || !r->figures.v[i].missing))
             EW_TRY(ew_figure_markdown(&r->figures.v[i], out));
+    write_missing(r, out);
     return EW_OK;
 }
 

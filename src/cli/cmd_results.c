@@ -31,7 +31,7 @@ static const struct ew_field fields[] = {
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, columns),
      .metavar = "A,B",
-     .help = "columns of the table; --json shows all names"},
+     .help = "only these columns; --json shows the names of all"},
     {.name = "order",
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, order),
@@ -40,7 +40,7 @@ static const struct ew_field fields[] = {
     {.name = "csv",
      .type = EW_FIELD_BOOL,
      .offset = offsetof(struct opts, csv),
-     .help = "print all columns as CSV"},
+     .help = "print all columns, or those of --columns, as CSV"},
     EW_FIELD_END,
 };
 
@@ -57,20 +57,24 @@ static ew_err open_store(const char *path, bool must_exist, struct ew_store **ou
     return ew_store_open(path, &o, out);
 }
 
+#define COLUMNS_HINT "edgewise results --json shows the names of all columns"
+
 static ew_err list(struct ew_cmd_call *c, struct ew_store *s)
 {
     const struct opts *o = c->opts;
     struct ew_rows *rows;
     ew_err err = ew_store_results(s, o->where, o->order, &rows);
     if (err == EW_ERR_USAGE)
-        ew_cmd_hint(c, "edgewise results --json shows the names of all columns");
+        ew_cmd_hint(c, COLUMNS_HINT);
     EW_TRY(err);
     if (c->json)
-        err = ew_results_json(rows);
+        err = ew_results_json(rows, o->columns);
     else if (o->csv)
-        err = ew_results_csv(rows);
+        err = ew_results_csv(rows, o->columns);
     else
         err = ew_results_table(rows, o->columns, false);
+    if (err == EW_ERR_USAGE)
+        ew_cmd_hint(c, COLUMNS_HINT);
     const ew_err read = ew_rows_free(rows);
     return err == EW_OK ? read : err;
 }

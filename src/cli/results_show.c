@@ -210,26 +210,63 @@ ew_err ew_results_table(struct ew_rows *rows, const char *columns, bool lenient)
 
 /* ---- CSV and JSON ---------------------------------------------------------------------------- */
 
-ew_err ew_results_csv(struct ew_rows *rows)
+/* The numbers of the named columns in their order; `columns` NULL: of all.  Release *out. */
+static ew_err pick_columns(struct ew_rows *rows, const char *columns, int **out, int *n)
 {
-    const int n = ew_rows_columns(rows);
+    const int all = ew_rows_columns(rows);
+    EW_CLEANUP(ew_free_ptr) char *text = strdup(columns ? columns : "");
+    int *picked = calloc((size_t)all + strlen(columns ? columns : "") + 1, sizeof(*picked));
+    ew_err err = text && picked ? EW_OK : ew_fail(EW_ERR_MEMORY, "no memory for the columns");
+    char *save = NULL;
+    *n = 0;
+    while (err == EW_OK && !columns && *n < all) {
+        picked[*n] = *n;
+        ++*n;
+    }
+    for (char *w = err == EW_OK ? strtok_r(text, ", ", &save) : NULL; w && err == EW_OK;
+         w = strtok_r(NULL, ", ", &save)) {
+        int c = 0;
+        while (c < all && strcmp(ew_rows_name(rows, c), w) != 0)
+            c++;
+        if (c == all)
+            err = ew_fail(EW_ERR_USAGE, "results: no column '%s'", w);
+        else
+            picked[(*n)++] = c;
+    }
+    if (err == EW_OK)
+        *out = picked;
+    else
+        free(picked);
+    return err;
+}
+
+static void csv_cell(const struct ew_rows *rows, int i)
+{
+    char text[EW_NUM_CHARS];
+    if (ew_rows_cell(rows, i) == EW_CELL_NUM) {
+        ew_num_text(ew_rows_num(rows, i), text);
+        ew_csv_cell(stdout, text);
+    } else if (ew_rows_cell(rows, i) != EW_CELL_ABSENT) {
+        ew_csv_cell(stdout, ew_rows_text(rows, i));
+    }
+}
+
+ew_err ew_results_csv(struct ew_rows *rows, const char *columns)
+{
+    EW_CLEANUP(ew_free_ptr) int *picked = NULL;
+    int n;
+    EW_TRY(pick_columns(rows, columns, &picked, &n));
     for (int i = 0; i < n; i++) {
         if (i)
             putchar(',');
-        ew_csv_cell(stdout, ew_rows_name(rows, i));
+        ew_csv_cell(stdout, ew_rows_name(rows, picked[i]));
     }
     putchar('\n');
     while (ew_rows_next(rows)) {
         for (int i = 0; i < n; i++) {
-            char text[EW_NUM_CHARS];
             if (i)
                 putchar(',');
-            if (ew_rows_cell(rows, i) == EW_CELL_NUM) {
-                ew_num_text(ew_rows_num(rows, i), text);
-                ew_csv_cell(stdout, text);
-            } else if (ew_rows_cell(rows, i) != EW_CELL_ABSENT) {
-                ew_csv_cell(stdout, ew_rows_text(rows, i));
-            }
+            csv_cell(rows, picked[i]);
         }
         putchar('\n');
     }
@@ -255,15 +292,18 @@ static void json_cell(struct ew_json *j, const struct ew_rows *rows, int i)
     }
 }
 
-ew_err ew_results_json(struct ew_rows *rows)
+ew_err ew_results_json(struct ew_rows *rows, const char *columns)
 {
     struct ew_json j;
+    EW_CLEANUP(ew_free_ptr) int *picked = NULL;
+    int n;
+    EW_TRY(pick_columns(rows, columns, &picked, &n));
     ew_json_init(&j, stdout);
     ew_json_array(&j, NULL);
     while (ew_rows_next(rows)) {
         ew_json_object(&j, NULL);
-        for (int i = 0; i < ew_rows_columns(rows); i++)
-            json_cell(&j, rows, i);
+        for (int i = 0; i < n; i++)
+            json_cell(&j, rows, picked[i]);
         ew_json_end(&j);
     }
     ew_json_end(&j);

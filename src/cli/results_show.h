@@ -5,9 +5,9 @@
 
 #include "store/store.h"
 
-/* All columns that have a value somewhere, one line per run. */
-ew_err ew_results_csv(struct ew_rows *rows);
-ew_err ew_results_json(struct ew_rows *rows);
+/* One line per run: the columns named by `columns`, or all that have a value somewhere. */
+ew_err ew_results_csv(struct ew_rows *rows, const char *columns);
+ew_err ew_results_json(struct ew_rows *rows, const char *columns);
 
 /* The columns named by `columns` ("id,network,median_ms"), or those that tell these runs apart.
  * `lenient`: names that are not there, and columns that are empty, are passed over. */

@@ -71,6 +71,7 @@ struct ew_figure_desc {
     } ratios[EW_FIGURE_MAX_RATIOS];
     int min_x;        /* fewer values of x tell nothing */
     bool across;      /* joins runs of different jobs (a training, a bench) by facet, x, series */
+    bool exact;       /* of `studies` alone, not of studies that people write themselves */
     bool any_machine; /* what machine it was is the series' business */
     bool log, log_x;  /* the left axis (ew_figure_log), the lower one of dots, is logarithmic */
     bool front;       /* with the Pareto front of its first two measures */

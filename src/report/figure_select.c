@@ -7,8 +7,7 @@
 #include "report/figure_key.h"
 #include "report/figure_stat.h"
 
-/* True where a figure names the study: others go into figures of any study. */
-static bool known(const char *study)
+bool ew_figure_known(const char *study)
 {
     for (const struct ew_figure_desc *d = ew_figures_report; d->id; d++)
         if (ew_words_have(d->studies, study))
@@ -22,12 +21,13 @@ bool ew_figure_takes(const struct ew_figure_desc *d, const struct ew_run_data *r
     const char *of = run->run.study;
     if (!ew_run_counts(run) || (study && (!of || strcmp(of, study) != 0)))
         return false;
-    return !of || !d->studies || ew_words_have(d->studies, of) || !known(of);
+    return !of || !d->studies || ew_words_have(d->studies, of) ||
+           (!d->exact && !ew_figure_known(of));
 }
 
 static bool wanted(const struct ew_figure_desc *d, const char *study)
 {
-    return !study || !d->studies || ew_words_have(d->studies, study) || !known(study);
+    return !study || !d->studies || ew_words_have(d->studies, study) || !ew_figure_known(study);
 }
 
 ew_err ew_figures_init(const struct ew_figure_desc *table, const struct ew_results *results,
@@ -35,7 +35,7 @@ ew_err ew_figures_init(const struct ew_figure_desc *table, const struct ew_resul
 {
     *out = (struct ew_figures){0};
     ew_arena_init(&out->arena);
-    ew_err e = EW_OK;
+    ew_err e = table == ew_figures_report ? ew_figure_own(out, results, study) : EW_OK;
     for (const struct ew_figure_desc *d = table; e == EW_OK && d->id; d++) {
         if (!wanted(d, study))
             continue;

@@ -48,6 +48,11 @@ ew_err ew_figures_add(struct ew_figures *out, const struct ew_figure_desc *d, co
 /* Unit and scale for people: bytes become MiB. */
 void ew_axis_fill(struct ew_axis *a, const char *label, const char *unit, int better);
 
+/* A figure of the report's table names the study; others get figures of their own. */
+bool ew_figure_known(const char *study);
+/* Those: each measure of each study that people write themselves, over what it varies. */
+ew_err ew_figure_own(struct ew_figures *out, const struct ew_results *r, const char *study);
+
 /* The run is finished, of this study (NULL: any), and not of a study that is known to ask for
  * other figures. */
 bool ew_figure_takes(const struct ew_figure_desc *d, const struct ew_run_data *run,

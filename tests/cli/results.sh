@@ -7,6 +7,10 @@ edgewise results --db a.db --columns id,network,batch,parameters,machine_unit,st
 edgewise results --db a.db --columns id,batch --where "batch > 1 and status = 'done'"
 edgewise results --db a.db --csv --where "id = 1" | head -c 30
 echo
+edgewise results --db a.db --csv --columns id,batch,status
+edgewise results --db a.db --json --columns batch --where "id = 2" | tr -d ' \n'
+echo
+edgewise results --db a.db --csv --columns id,no_such 2>&1 || echo "exit $?"
 edgewise results diff 1 2 --db a.db | grep '^batch' | tr -s ' '
 edgewise results export b.db --db a.db
 edgewise results export b.db --db a.db
