@@ -14,8 +14,8 @@ edgewise predict --from a.db --from b.db --check 2>/dev/null | words
 for batch in 1 2 4; do EW_UNIT=slow edgewise bench lenet5 --batch $batch --threads 1 --warmup 1 --iters 2 --width 0.5 --db d.db >/dev/null 2>&1; done
 edgewise predict --from a.db --from d.db --network lenet5 --batch 2 --threads 1 --on slow | sed -n 's/^on slow [^,]*, /on SLOW, /p'
 edgewise predict --from d.db --from a.db --network lenet5 --batch 2 --threads 1 --on "$(edgewise results --db a.db --columns machine_unit | sed -n 2p)" | words | tail -1
-edgewise train lenet5 --data synthetic --samples 128 --epochs 1 --batch 16 --workers 1 --db a.db >/dev/null 2>&1
-edgewise predict --from a.db --network lenet5 --train --batch 16 --threads 1 --data synthetic --workers 2 | words
+edgewise train lenet5 --data synthetic:train=128,test=32 --epochs 1 --batch 16 --workers 1 --db a.db >/dev/null 2>&1
+edgewise predict --from a.db --network lenet5 --train --batch 16 --threads 1 --data synthetic:train=128,test=32 --workers 2 | words
 edgewise predict --from a.db --network lenet5 --train --data mnist 2>&1 | sed "s/ on '[^']*'/ on 'MACHINE'/" || true
 edgewise predict --from a.db --network lenet5 --precision fp16 2>&1 || echo "exit $?"
 edgewise predict --from a.db --network lenet5 --on jetson 2>&1 | sed "s/only '.*'/only MACHINE/" || true

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # A network learns; its checkpoints are networks too; a folder that holds a run is not overwritten.
-edgewise train lenet5 --data synthetic --samples 320 --eval-samples 100 --epochs 2 --batch 32 --lr 0.05 -o run --json 2>log >result
+edgewise train lenet5 --data synthetic:train=400,test=100 --samples 320 --epochs 2 --batch 32 --lr 0.05 -o run --json 2>log >result
 grep -q '"test_accuracy": ' result
 grep -o '"best_chosen_on": "[a-z]*"' result
-edgewise train lenet5 --data synthetic --samples 64 --epochs 2 --batch 32 --val-split 0 -o all --json 2>/dev/null | grep -o '"best_chosen_on": "[a-z]*"'
+edgewise train lenet5 --data synthetic:train=64,test=50 --epochs 2 --batch 32 --val-split 0 -o all --json 2>/dev/null | grep -o '"best_chosen_on": "[a-z]*"'
 for key in test_f1 epochs epoch_s compute_s stall_s overhead_s images_per_s peak_rss_bytes; do
     grep -q "\"$key\": " result || echo "no $key"
 done
@@ -17,15 +17,15 @@ grep -E '^(network|samples|lr) ' run/options.ini
 edgewise info run/best.ckpt | grep '^parameters'
 edgewise export run/best.ckpt -o net.onnx >/dev/null
 edgewise run net.onnx --random --top 1 2>/dev/null | head -n 1
-edgewise train lenet5 --data synthetic -o run || true
+edgewise train lenet5 --data synthetic:train=80,test=16 -o run || true
 edgewise train lenet5 || true
 edgewise train --resume run --lr 1 || true
-edgewise train lenet5 --data synthetic -o /dev/null/x || true
+edgewise train lenet5 --data synthetic:train=80,test=16 -o /dev/null/x || true
 edgewise train --resume run --epochs 1 || true
 edgewise train --resume run >again 2>/dev/null
 cut -d , -f 1 run/epochs.csv
 edgewise train --resume run --epochs 10 2>&1 >/dev/null | grep -c '^epoch ' # 10 is the default, too
-edgewise train lenet5 --data synthetic --schedule multistep || true
+edgewise train lenet5 --data synthetic:train=80,test=16 --schedule multistep || true
 edgewise train lenet5 --width 2 --init run/best.ckpt --data synthetic:train=64,test=10 --epochs 1 --val-split 0 -o wide >/dev/null 2>log
 head -n 1 log
 head -c 1000 run/last.ckpt >cut.ckpt
@@ -37,12 +37,12 @@ touch shapes/train/disc/000000.png
 edgewise train lenet5 --input 16x16x3 --data shapes --batch 8 --epochs 2 --val-split 0 -o gone 2>&1 >/dev/null | tail -n 2
 edgewise train --resume gone --on-bad-sample skip 2>/dev/null | grep '^samples'
 # Killed before the first epoch is over, it goes on all the same.
-edgewise train lenet5 --data synthetic --samples 2000 --epochs 1 --batch 4 --threads 1 -o killed >/dev/null 2>&1 &
+edgewise train lenet5 --data synthetic:train=2000,test=50 --epochs 1 --batch 4 --threads 1 -o killed >/dev/null 2>&1 &
 while [ ! -f killed/last.ckpt ]; do sleep 0.02; done
 { kill -9 $! && wait $!; } 2>/dev/null || true
 edgewise train --resume killed >/dev/null 2>&1 && wc -l <killed/epochs.csv
 # Curves for TensorBoard: a file that begins with its version, and has a value for each epoch and curve.
-edgewise train lenet5 --data synthetic --samples 64 --eval-samples 50 --epochs 2 --batch 32 --threads 1 --tensorboard board -o curves >/dev/null 2>&1
+edgewise train lenet5 --data synthetic:train=64,test=50 --epochs 2 --batch 32 --threads 1 --tensorboard board -o curves >/dev/null 2>&1
 tr -cd '[:print:]' <"$(ls board/events.out.tfevents.*)" | grep -o -E 'brain.Event:2|accuracy/validation' | uniq -c | tr -s ' '
 # A stranger's checkpoint says neither where curves nor where results are written.
 rm -r board
