@@ -27,7 +27,9 @@ bool ew_num_ms(const char *text, double *out);
  * attributes refuse.  A public function that makes or reads texts begins with EW_C_LOCALE: until it
  * returns this thread has the C locale, whatever the host has chosen.  Threads of our own begin
  * with ew_locale_enter() and keep it. */
-#define EW_C_LOCALE EW_CLEANUP(ew_locale_leave) const locale_t host_locale = ew_locale_enter()
+#define EW_C_LOCALE                                                                                \
+    __attribute__((unused)) EW_CLEANUP(ew_locale_leave) const locale_t host_locale =               \
+        ew_locale_enter()
 
 locale_t ew_locale_enter(void); /* the one before */
 void ew_locale_leave(const locale_t *before);
