@@ -26,7 +26,14 @@
 #define ROW_MAX    (MR == 12 ? 8 : 16) /* panels of MR pixels in a tile, at most */
 #define ROW_FEW    (60 / MR) /* so few panels are not shared out: weights are what takes time */
 #define ROW_BLOCKS 4         /* summed at once for a single row */
-#define MIN_WORK   8         /* tiles to aim at before tiles grow */
+/* Rows of a strip that are read in place although they lie a multiple of 4 KiB apart and so share a
+ * set of L1, which has 8 ways or more on x86; 0: none are. */
+#if LANES >= 8
+#define STRIP_APART 7
+#else
+#define STRIP_APART 0
+#endif
+#define MIN_WORK 8 /* tiles to aim at before tiles grow */
 
 /* Taps of the filter that see the input for some output.  On small images the others see padding
  * only: of the 3x3 taps on one pixel, eight.  Nothing else is packed or multiplied. */
@@ -47,6 +54,7 @@ struct implicit_gemm {
     int64_t y_image, y_step[3];
     int64_t rows; /* output pixels of all images */
     bool flat, line_buffer;
+    bool apart;          /* not flat only because pixels lie a multiple of 4 KiB apart */
     bool flat_y;         /* so are the output's pixels, y_step[2] apart */
     int64_t lines;       /* of the input that one row of outputs reads, */
     int64_t line_floats; /* and floats of each */

@@ -220,7 +220,7 @@ static const float *strip_rows(const struct tile *t, int64_t first, int64_t last
 {
     const struct implicit_gemm *c = t->run->core;
     struct pixel p[MR];
-    if (c->flat)
+    if (c->flat || (STRIP_APART && c->apart))
         return t->x + first * c->x_step[2] + t->k0;
     for (int64_t at = first; at < last; at += MR) {
         const int rows = (int)min_i64(MR, last - at);
@@ -272,6 +272,7 @@ static const float *strip_soon(const struct tile *t, int64_t b, int64_t first)
 struct strip_feed {
     const float *a;
     int64_t row_step, lines, line_step;
+    int64_t most; /* of them at once; 0: as many as may be */
 };
 
 /* Rows [first, last) by all blocks of the tile, k in [k0, k1). */
@@ -290,6 +291,7 @@ static void run_blocks_of_strip(const struct tile *t, const struct strip_feed *f
                                       .line_step = feed->line_step,
                                       .w = t->w + o * c->k + t->k0 * packed_width(width),
                                       .kc = (t->k1 - t->k0) / feed->lines,
+                                      .most = feed->most,
                                       .from = from ? from + y + o : NULL,
                                       .bias = begin && t->bias ? t->bias + o : NULL,
                                       .c = t->y + y + o,
@@ -308,7 +310,10 @@ static void run_blocks_of_strip(const struct tile *t, const struct strip_feed *f
 static void run_strips(struct tile *t, int64_t first, int64_t last)
 {
     const struct implicit_gemm *c = t->run->core;
-    struct strip_feed feed = {.row_step = c->flat ? c->x_step[2] : KS, .lines = 1};
+    const bool apart = STRIP_APART && c->apart;
+    struct strip_feed feed = {.row_step = c->flat || apart ? c->x_step[2] : KS,
+                              .lines = 1,
+                              .most = apart ? STRIP_APART : 0};
     do {
         t->k1 = min_i64(t->k0 + c->kc, c->k);
         feed.a = strip_rows(t, first, last);
@@ -438,7 +443,22 @@ static void run_normed(struct tile *t, int64_t first, int64_t last)
     run_rows(t, 0, last - first);
 }
 
-static void run_tile(const struct implicit_gemm_run *run, int64_t tile)
+/* Tiles from `tile` on that are done as one: those of the same rows, gathered once for all of them.
+ * No sum knows its tile.  Their outputs stay in L2 while k passes. */
+#define TOGETHER_FLOATS (64 << 10)
+
+static int64_t tiles_together(const struct implicit_gemm_run *run, int64_t tile, int64_t end)
+{
+    const struct implicit_gemm *c = run->core;
+    if (c->flat || c->line_buffer || !c->flat_y || run->stats || run->norm || run->end->mask)
+        return 1;
+    const int64_t floats = min_i64(c->row_block * MR, c->rows) * c->o_block * NR;
+    const int64_t most = max_i64(TOGETHER_FLOATS / max_i64(floats, 1), 1);
+    return min_i64(most, min_i64(c->o_tiles - tile % c->o_tiles, end - tile));
+}
+
+/* `n` of them, which tiles_together allows. */
+static void run_tile(const struct implicit_gemm_run *run, int64_t tile, int64_t n)
 {
     const struct implicit_gemm *c = run->core;
     const struct ew_epilogue *e = run->end;
@@ -455,7 +475,7 @@ static void run_tile(const struct implicit_gemm_run *run, int64_t tile)
         .mask = e->mask ? e->mask + g * c->og : NULL,
         .y = run->y + g * c->og,
         .block = o * c->o_block,
-        .blocks = c->line_buffer ? c->blocks : min_i64((o + 1) * c->o_block, c->blocks),
+        .blocks = c->line_buffer ? c->blocks : min_i64((o + n) * c->o_block, c->blocks),
         .plain = (clamp || e->act == EW_ACT_NONE) && !(e->add && e->add_after) && !e->mask,
         .lo = -INFINITY,
         .hi = INFINITY,
@@ -477,6 +497,8 @@ static void run_tile(const struct implicit_gemm_run *run, int64_t tile)
 
 void EW_K(implicit_gemm_run)(const struct implicit_gemm_run *run, int64_t begin, int64_t end)
 {
-    for (int64_t i = begin; i < end; i++)
-        run_tile(run, i);
+    for (int64_t i = begin, n; i < end; i += n) {
+        n = tiles_together(run, i, end);
+        run_tile(run, i, n);
+    }
 }

@@ -54,13 +54,15 @@ void EW_K(implicit_gemm_init)(struct implicit_gemm *c, const struct ew_conv_shap
 static void plan_feed(struct implicit_gemm *c)
 {
     const struct ew_conv_axis *a = c->axis;
-    /* Many rows a multiple of 4 KiB apart would share cache sets. */
-    c->flat = c->x_step[2] % 1024 != 0 || c->rows <= 4;
+    c->flat = true;
     for (int i = 0; i < 3; i++)
         c->flat =
             c->flat && a[i].taps == 1 && a[i].stride == 1 && a[i].pad == 0 && a[i].in == a[i].out;
     c->flat = c->flat && c->x_step[1] == a[2].in * c->x_step[2] &&
               c->x_step[0] == a[1].in * c->x_step[1] && c->x_image == a[0].in * c->x_step[0];
+    /* Many rows a multiple of 4 KiB apart would share cache sets. */
+    c->apart = c->flat && c->x_step[2] % 1024 == 0 && c->rows > 4;
+    c->flat = c->flat && !c->apart;
     c->flat_y = c->y_step[1] == a[2].out * c->y_step[2] &&
                 c->y_step[0] == a[1].out * c->y_step[1] && c->y_image == a[0].out * c->y_step[0];
     c->line_floats = ((int64_t)(a[2].out - 1) * a[2].stride + a[2].taps) * c->cg;

@@ -104,10 +104,12 @@ void EW_K(micro_strip)(const struct micro_strip *m)
     static strip_instance *const table[MR][NR_LAST / PIECE] = {ROWS(INSTANCE_ROW, strip)};
     const int64_t width = packed_width(m->width) / PIECE - 1;
 #if defined(EW_ISA_IS_avx2)
-    const int64_t most = most_rows[width];
+    int64_t most = most_rows[width];
 #else
-    const int64_t most = MR;
+    int64_t most = MR;
 #endif
+    if (m->most > 0)
+        most = min_i64(most, m->most);
     const int64_t groups = div_up(m->rows, most), few = m->rows / groups;
     const int64_t more = m->rows - few * groups; /* groups of one row more */
     table[few - 1][width](m, 0, groups - more);

@@ -10,8 +10,8 @@
 struct micro_strip {
     const float *a; /* row r at r * row_step; k runs over `lines` pieces of kc, line_step apart */
     int64_t row_step, lines, line_step;
-    const float *w; /* [lines * kc][vectors * LANES] */
-    int64_t kc;
+    const float *w;           /* [lines * kc][vectors * LANES] */
+    int64_t kc, most;         /* rows at once, at most; 0: as many as there are registers for */
     const float *from, *bias; /* as in micro; rows of from are c_step apart, as those of c */
     float *c;                 /* row r at r * c_step */
     int64_t c_step, rows, width;
