@@ -28,20 +28,23 @@ static inline float *test_array(int64_t n, uint64_t seed)
     return p;
 }
 
-/* Bytes, and weights that make their sums as large as they can be. */
-enum test_pattern { LARGEST, SMALLEST, EXTREMES, ANY, PATTERNS };
+/* Bytes, and weights that make their sums as large as they can be; SMALL: small ones of both, with
+ * some large ones among them. */
+enum test_pattern { LARGEST, SMALLEST, EXTREMES, ANY, SMALL, PATTERNS };
 
 static inline void test_bytes(enum test_pattern p, uint8_t *x, int64_t n_x, uint8_t *w, int64_t n_w)
 {
     uint64_t state = 7;
     for (int64_t i = 0; i < n_x; i++) {
         const float r = test_random(&state);
-        x[i] = p <= SMALLEST ? 255 : p == EXTREMES ? (r < 0 ? 0 : 255) : (uint8_t)(128 + 127 * r);
+        const float s = p == SMALL && i % 97 != 0 ? r * r * r : r;
+        x[i] = p <= SMALLEST ? 255 : p == EXTREMES ? (r < 0 ? 0 : 255) : (uint8_t)(128 + 127 * s);
     }
     for (int64_t i = 0; i < n_w; i++) {
         const float r = test_random(&state);
         const int extreme = p == LARGEST ? 127 : p == SMALLEST || r < 0 ? -128 : 127;
-        w[i] = (uint8_t)(p == ANY ? (int)(127 * r) : extreme);
+        const float s = p == SMALL && i % 31 != 0 ? r * r * r : r;
+        w[i] = (uint8_t)(p >= ANY ? (int)(127 * s) : extreme);
     }
 }
 

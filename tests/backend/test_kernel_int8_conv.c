@@ -29,6 +29,10 @@ static const struct ew_conv_shape shapes[] = {
     {5, 1, 9, 84, {A1, A1, A1}},                                       /* blocks of outputs */
     {1, 1, 24, 116, {A1, {3, 3, 1, 1, 1, 0}, {7, 7, 1, 1, 1, 0}}},
     {1, 1, 5, 72, {A1, {4, 4, 3, 1, 1, 1}, {9, 9, 3, 1, 1, 1}}},
+    {8, 1, 600, 40, {A1, A1, A1}},                                     /* long sums */
+    {1, 1, 144, 24, {A1, {3, 3, 1, 1, 1, 0}, {5, 5, 1, 1, 1, 0}}},
+    {1, 1, 37, 33, {A1, {6, 3, 3, 2, 1, 1}, {9, 5, 3, 2, 1, 1}}},
+    {1, 1, 96, 16, {A1, {5, 5, 5, 1, 1, 2}, {8, 8, 5, 1, 1, 2}}},
 };
 /* clang-format on */
 
@@ -156,7 +160,7 @@ static void expect(const struct job *j, int64_t n)
 }
 
 static void check(kernels *k, const struct ew_conv_shape *s, enum test_pattern p, enum end end,
-                  int method)
+                  int32_t zero, int method)
 {
     const struct {
         const char *name;
@@ -175,8 +179,8 @@ static void check(kernels *k, const struct ew_conv_shape *s, enum test_pattern p
     const bool columns = methods[method].run == run_depthwise_column; /* whose ends are plain */
     if (!methods[method].fits(s) || (columns && end > SIGNED))
         return;
-    ew_test_begin("%s: %s, %d to %d in %d groups, pattern %d, %s", k->isa, methods[method].name,
-                  s->cin, s->cout, s->groups, p, end_names[end]);
+    ew_test_begin("%s: %s, %d to %d in %d groups, pattern %d, zero %d, %s", k->isa,
+                  methods[method].name, s->cin, s->cout, s->groups, p, zero, end_names[end]);
     const int64_t n_x = ref_conv_in_count(s), n_w = ref_conv_filter_count(s);
     const int64_t n_y = ref_conv_out_count(s);
     uint8_t *x = ew_guard_end((size_t)n_x, 1), *w = ew_guard_end((size_t)n_w, 1);
@@ -199,11 +203,11 @@ static void check(kernels *k, const struct ew_conv_shape *s, enum test_pattern p
     struct job j = {.shape = s,
                     .conv = {.shape = s,
                              .x = x,
-                             .of_x = {.zero = 117},
+                             .of_x = {.zero = zero},
                              .packed = packed,
                              .y = y,
                              .end = end_of(end, bytes, add)},
-                    .weights = {.w = w, .of_x = {.zero = 117}, .bias = bias, .ratio = ratio}};
+                    .weights = {.w = w, .of_x = {.zero = zero}, .bias = bias, .ratio = ratio}};
     methods[method].run(k, &j, packed, scratch);
     expect(&j, n_y);
     void *const all[] = {x, w, y, bytes, add, bias, ratio, packed, scratch};
@@ -219,9 +223,12 @@ int main(int argc, char **argv)
     for (int i = 0; ew_isa_at(i); i++)
         for (size_t s = 0; s < EW_COUNT(shapes); s++)
             for (int p = 0; p < PATTERNS; p++)
-                for (int method = 0; method < 4; method++)
+                for (int method = 0; method < 4; method++) {
                     for (int end = 0; end < ENDS; end++)
-                        check(ew_isa_at(i), &shapes[s], (enum test_pattern)p, (enum end)end,
+                        check(ew_isa_at(i), &shapes[s], (enum test_pattern)p, (enum end)end, 117,
                               method);
+                    check(ew_isa_at(i), &shapes[s], (enum test_pattern)p, PLAIN, 0, method);
+                    check(ew_isa_at(i), &shapes[s], (enum test_pattern)p, PLAIN, 255, method);
+                }
     return ew_test_status();
 }

@@ -11,8 +11,14 @@
  *
  *   [group][block of WIDE columns][words of k][columns of the block]     (one word each)
  *
- * with columns rounded up to whole vectors.  Words of 16-bit numbers are kept as bytes where few
- * rows make it reading them that takes the time; they are widened as they are loaded.
+ * with columns rounded up to whole vectors.
+ *
+ * AVX2's product of bytes adds two of them in 16 bits and saturates.  It is used where no sum can:
+ * a step of k is two words, and `limit` holds the largest pixel of a step for which sums fit
+ * whatever the pixels are: those of both words together, and those of either alone.  Each panel has
+ * its largest pixel of each step (`most`).  Steps above their limits multiply 16-bit numbers.
+ * Pixels are taken less an offset where their zero point is in the middle of the range (pixel_low):
+ * they are then small numbers too.
  *
  * Where few channels make runs short the lines of the image that a row of outputs reads are copied,
  * with their padding, into a line buffer: each pixel's runs lie there at a fixed distance from its
@@ -34,13 +40,21 @@
 #define QMR 6
 #endif
 
-/* Rows, at most, whose weights are kept as bytes: each word is then read for three panels or fewer.
- */
+/* Products of bytes that are added in 16 bits, see above. */
 #if defined(EW_ISA_IS_avx2) && !WORD_BYTES
-#define BYTE_ROWS (3 * QMR)
+#define SUMS_16 1
 #else
-#define BYTE_ROWS 0
+#define SUMS_16 0
 #endif
+
+/* A step of k is so many words. */
+#if SUMS_16
+#define STEP_WORDS 2
+#define LIMITS     32 /* steps that are compared at a time */
+#else
+#define STEP_WORDS 1
+#endif
+#define STEP_BYTES (STEP_WORDS * (int64_t)sizeof(int32_t))
 
 #define Q_L2        (512 << 10) /* bytes of weights that a tile keeps coming back to */
 #define PANEL_SLACK 64          /* bytes that may be written after a row of a panel */
@@ -52,13 +66,14 @@ struct qcore {
     int64_t x_image, x_step[3]; /* bytes */
     int64_t rows;               /* output pixels of all images */
     int64_t run, runs, k;       /* k is `runs` runs of `run` bytes, contiguous in x */
+    bool bytes;                 /* words are of bytes */
     int64_t words;              /* of k, rounded up as lines are */
-    int64_t word_size;          /* bytes of a word of packed weights */
     int64_t columns;            /* of a group, rounded up to whole vectors */
     bool matrix;                /* pixels are rows of a matrix */
     bool flat;                  /* and their bytes are words' */
     bool line_buffer;           /* a row of outputs reads lines that are copied for it, see below */
     int64_t lines, line_k, line_words; /* k is so many lines of line_k bytes, each in whole words */
+    int64_t limits;                    /* of a line, rounded up; none without SUMS_16 */
     int64_t line;                      /* of the line buffer: bytes between lines */
     int64_t panel;                     /* bytes between rows of a panel */
     int64_t blocks, o_block, o_tiles, row_block, row_tiles, tiles;
@@ -82,6 +97,12 @@ INLINE const uint8_t *packed_words(const struct qcore *c, const void *packed)
     return (const uint8_t *)packed + 2 * c->groups * c->columns * (int64_t)sizeof(int32_t);
 }
 
+/* [groups * blocks][lines][two words, one][limits] */
+INLINE const uint8_t *packed_limits(const struct qcore *c, const void *packed)
+{
+    return packed_words(c, packed) + c->groups * c->columns * c->words * (int64_t)sizeof(int32_t);
+}
+
 /* Bytes of x in the form that products take them: a panel's. */
 #if defined(EW_ISA_IS_neondot)
 #define X_OFFSET 128 /* signed: 128 less */
@@ -89,13 +110,43 @@ INLINE const uint8_t *packed_words(const struct qcore *c, const void *packed)
 #define X_OFFSET 0
 #endif
 
+/* Elements of k in a word; bytes of an element. */
+INLINE int64_t word_of(const struct qcore *c)
+{
+    return !SUMS_16 ? WORD : c->bytes ? 4 : 2;
+}
+
+INLINE int64_t size_of(const struct qcore *c)
+{
+    return (int64_t)sizeof(int32_t) / word_of(c);
+}
+
+/* What is taken from pixels whose zero point is `zero`: with SUMS_16 what leaves the usual ones
+ * positive and small. */
+INLINE int32_t pixel_low(const struct qcore *c, int32_t zero)
+{
+    return SUMS_16 && c->bytes && zero > 72 ? zero - 72 : X_OFFSET;
+}
+
+/* Bytes of a row of a panel of 16-bit numbers. */
+INLINE int64_t wide_row(int64_t words)
+{
+    return words * 2 * (int64_t)sizeof(int32_t) + 64;
+}
+
 struct qmicro {
     const uint8_t *a; /* rows of words */
     int64_t row_step; /* bytes */
     const void *w;    /* [lines][words][vectors * LANES] */
-    bool bytes;       /* words of w are two bytes */
     int64_t words;    /* of a line */
     int64_t lines, line_step;
+    bool bytes;           /* with SUMS_16: words are of bytes, and what follows is there */
+    const uint8_t *most;  /* of a panel: [lines][limits] */
+    const uint8_t *limit; /* of a block: [lines][two words, one][limits] */
+    int64_t limits;
+    uint8_t low;         /* pixel_low */
+    uint8_t *wide;       /* the panel's words as two of 16-bit numbers each, once it is widened */
+    bool is_widened;     /* it is */
     const int32_t *bias; /* of the block */
     const float *ratio;
     const struct ew_qend *end;

@@ -2,8 +2,8 @@
 /* What the integer kernels need of an instruction set: products of words, rounding, narrowing.
  *
  * A word is 32 bits of k: four bytes where there is an instruction for that (VNNI, dot product),
- * else two 16-bit numbers.  It is no use to multiply bytes into 16 bits and add those in pairs
- * (AVX2's maddubs): that saturates.
+ * else two 16-bit numbers.  AVX2's product of bytes (maddubs) adds two of them in 16 bits and
+ * saturates: only the GEMM uses it, where no sum can (int8_gemm.h).
  *
  * Two vectors of int32 are narrowed to one of int16 within 128-bit parts, as x86 does it: the
  * columns of a block are dealt out to its vectors so that they come out in order (column_of). */
@@ -83,21 +83,6 @@ INLINE vint in_order(vint sum)
     return sum;
 }
 #endif
-
-/* LANES words of two 16-bit numbers that are kept as bytes. */
-INLINE vint load_byte_pairs(const int8_t *p)
-{
-#if defined(EW_ISA_IS_avx2) /* compilers take it apart */
-    return (vint)_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)p));
-#else
-    typedef int8_t bytes __attribute__((vector_size(LANES * 2)));
-    typedef int16_t pairs __attribute__((vector_size(LANES * 4)));
-    bytes b;
-    memcpy(&b, p, sizeof(b));
-    const pairs wide = __builtin_convertvector(b, pairs);
-    return (vint)wide;
-#endif
-}
 
 /* ---- Products: sum += a . w, lane by lane; a is one word in all lanes ---- */
 

@@ -4,21 +4,16 @@
 
 /* ---- Geometry ---- */
 
-/* Elements of panels and line buffers: bytes, or 16-bit numbers. */
-#if WORD_BYTES
-typedef uint8_t element;
-#else
-typedef uint16_t element;
-#endif
-
 #define LINE_BUFFER_RUN      256  /* bytes of a run, at most, for which a line buffer is made */
 #define LINE_BUFFER_RUN_MOST 1536 /* where a row of outputs fills a panel */
 #define LINE_BUFFER_BYTES    (24 << 10) /* of a line buffer, so that it stays in L1 */
 #define LINE_BUFFER_MOST     (48 << 10) /* where a panel would take more */
+#define BYTES_K              48 /* from this on sums of bytes are worth finding the largest pixels */
+#define BYTES_CHANNELS       5  /* with fewer they are an image's, of the whole range */
 
 static void plan_tiles(struct qcore *c)
 {
-    const int64_t block = WIDE * c->words * c->word_size;
+    const int64_t block = WIDE * c->words * (int64_t)sizeof(int32_t);
     c->blocks = div_up(c->columns, WIDE);
     c->o_block = min_i64(max_i64(Q_L2 / max_i64(block, 1), 1), c->blocks);
     c->o_tiles = div_up(c->blocks, c->o_block);
@@ -41,25 +36,31 @@ static void plan_tiles(struct qcore *c)
 static void plan_feed(struct qcore *c)
 {
     const struct ew_conv_axis *a = c->axis;
+    c->bytes = WORD_BYTES || (SUMS_16 && c->k >= BYTES_K && c->cg >= BYTES_CHANNELS);
     c->matrix = true;
     for (int i = 0; i < 3; i++)
         c->matrix =
             c->matrix && a[i].taps == 1 && a[i].stride == 1 && a[i].pad == 0 && a[i].in == a[i].out;
     /* Rows a multiple of 4 KiB apart would share cache sets. */
-    c->flat =
-        c->matrix && WORD_BYTES && X_OFFSET == 0 && c->cg % WORD == 0 && c->x_step[2] % 4096 != 0;
+    c->flat = c->matrix && word_of(c) == 4 && X_OFFSET == 0 && c->cg % STEP_BYTES == 0 &&
+              c->x_step[2] % 4096 != 0;
     const int64_t reach = (int64_t)(a[2].out - 1) * a[2].stride + a[2].taps;
-    c->line = div_up(reach * c->cg * (int64_t)sizeof(element) + PANEL_SLACK, 64) * 64;
-    const int64_t all = a[1].taps * c->line, panel = QMR * c->k * (int64_t)sizeof(element);
+    c->line = div_up(reach * c->cg * size_of(c) + PANEL_SLACK, 64) * 64;
+    const int64_t all = a[1].taps * c->line, panel = QMR * c->k * size_of(c);
     c->line_buffer = c->groups == 1 && a[0].taps == 1 && a[0].in == 1 && a[0].out == 1 &&
                      a[0].pad == 0 && a[2].taps > 1 && a[2].dilation == 1 && a[2].out > 0 &&
                      c->run <= (a[2].out < QMR ? LINE_BUFFER_RUN : LINE_BUFFER_RUN_MOST) &&
                      (all <= LINE_BUFFER_BYTES || (all <= LINE_BUFFER_MOST && all < panel));
     c->lines = c->line_buffer ? a[1].taps : 1;
     c->line_k = c->k / max_i64(c->lines, 1);
-    c->line_words = div_up(c->line_k, WORD);
+    const int64_t step = c->bytes ? STEP_WORDS : 1;
+    c->line_words = div_up(c->line_k, step * word_of(c)) * step;
     c->words = c->lines * c->line_words;
-    c->word_size = c->rows <= BYTE_ROWS ? WORD : (int64_t)sizeof(int32_t);
+#if SUMS_16
+    c->limits = c->bytes ? div_up(c->line_words / step, LIMITS) * LIMITS : 0;
+#else
+    c->limits = 0;
+#endif
     c->panel = div_up(c->words * (int64_t)sizeof(int32_t) + PANEL_SLACK, 64) * 64;
     c->panel += c->panel % 4096 == 0 ? 64 : 0;
 }
@@ -99,7 +100,8 @@ size_t EW_K(int8_gemm_pack_size)(const struct ew_conv_shape *s)
 {
     struct qcore c;
     EW_K(qcore_init)(&c, s);
-    return (size_t)(c.groups * c.columns) * (2 * sizeof(int32_t) + (size_t)(c.words * c.word_size));
+    return (size_t)(c.groups * c.columns) * sizeof(int32_t) * (size_t)(2 + c.words) +
+           (size_t)(c.groups * c.blocks * c.lines * 2 * c.limits);
 }
 
 int64_t EW_K(int8_gemm_pack_tiles)(const struct ew_conv_shape *s)
@@ -123,18 +125,19 @@ INLINE int weight_at(const struct qcore *c, const struct ew_qconv_weights *w, in
     return (int8_t)(w->w[at] ^ w->flip);
 }
 
-static void put_weight(const struct qcore *c, void *words, int64_t at, int value)
+/* Sets element j of lane's word of a vector. */
+INLINE void put_weight(const struct qcore *c, int32_t *vector, int lane, int64_t j, int value)
 {
-    if (c->word_size == WORD)
-        ((int8_t *)words)[at] = (int8_t)value;
+    if (!c->bytes)
+        ((int16_t *)vector)[WORD_AT(lane, j)] = (int16_t)value;
     else
-        ((int16_t *)words)[at] = (int16_t)value;
+        ((int8_t *)vector)[lane * 4 + j] = (int8_t)value;
 }
 
 /* One vector of a block: its weights, bias and ratio.  `o` is lane 0's block's first column. */
 struct pack_vector {
-    uint8_t *words; /* of the first step */
-    int64_t step;   /* bytes between steps */
+    int32_t *words; /* the first */
+    int64_t step;   /* from one of a lane to its next */
     float *ratio;
     int32_t *bias;
     int64_t group, o;
@@ -147,18 +150,58 @@ static void pack_lane(const struct qcore *c, const struct ew_qconv_weights *w,
     const int64_t column = p->o + (p->vectors == 2 ? column_of(p->v, lane) : lane);
     const bool exists = column < c->og;
     const int64_t o = p->group * c->og + column;
-    const int64_t line = c->line_words * WORD;
+    const int64_t word = word_of(c), line = c->line_words * word;
     uint32_t sum = 0;
-    for (int64_t i = 0; i < c->words * WORD; i++) {
+    for (int64_t i = 0; i < c->words * word; i++) {
         const int64_t k = i / line * c->line_k + i % line;
         const int value = exists && i % line < c->line_k ? weight_at(c, w, o, k) : 0;
-        put_weight(c, p->words + i / WORD * p->step, WORD_AT(lane, i % WORD), value);
+        put_weight(c, p->words + i / word * p->step, lane, i % word, value);
         sum += (uint32_t)value;
     }
     p->ratio[lane] = exists ? w->ratio[o] : 0;
-    const uint32_t zero = (uint32_t)(w->of_x.zero - X_OFFSET);
+    const uint32_t zero = (uint32_t)(w->of_x.zero - pixel_low(c, w->of_x.zero));
     p->bias[lane] = exists ? (int32_t)((uint32_t)(w->bias ? w->bias[o] : 0) - zero * sum) : 0;
 }
+
+#if SUMS_16
+/* The largest sum of weights of the same sign among those that are added in 16 bits: two of a word
+ * and, if `words` is 2, two of the next.  Words have `columns` columns. */
+static int most_of_sum(const int8_t *w, int64_t columns, int words)
+{
+    int most = 0;
+    for (int64_t i = 0; i < 2 * columns; i++, w += 2) {
+        int above = 0, below = 0;
+        for (int j = 0; j < 2 * words; j++) {
+            const int value = w[j / 2 * columns * 4 + j % 2];
+            above += value > 0 ? value : 0;
+            below += value < 0 ? -value : 0;
+        }
+        most = above > most ? above : most;
+        most = below > most ? below : most;
+    }
+    return most;
+}
+
+/* Pixels that `low` makes negative look larger than `above`. */
+static uint8_t limit_of(int most, int64_t above)
+{
+    return (uint8_t)min_i64(INT16_MAX / max_i64(most, 1), above);
+}
+
+static void pack_limits(const struct qcore *c, const struct ew_qconv_weights *q, const int8_t *w,
+                        int64_t columns, uint8_t *limits)
+{
+    const int64_t above = 255 - pixel_low(c, q->of_x.zero);
+    memset(limits, 255, (size_t)(c->lines * 2 * c->limits));
+    for (int64_t line = 0; line < c->lines; line++, limits += 2 * c->limits)
+        for (int64_t i = 0; i < c->line_words / 2; i++, w += columns * STEP_BYTES) {
+            const int first = most_of_sum(w, columns, 1);
+            const int next = most_of_sum(w + columns * 4, columns, 1);
+            limits[i] = limit_of(most_of_sum(w, columns, 2), above);
+            limits[c->limits + i] = limit_of(first > next ? first : next, above);
+        }
+}
+#endif
 
 void EW_K(int8_gemm_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *w,
                           void *packed, int64_t begin, int64_t end)
@@ -167,14 +210,14 @@ void EW_K(int8_gemm_pack)(const struct ew_conv_shape *s, const struct ew_qconv_w
     EW_K(qcore_init)(&c, s);
     float *ratio = packed;
     int32_t *bias = (int32_t *)packed + c.groups * c.columns;
-    uint8_t *words = (uint8_t *)(bias + c.groups * c.columns);
+    int32_t *words = bias + c.groups * c.columns;
     for (int64_t tile = begin; tile < end; tile++) {
         const int64_t group = tile / c.blocks, o = tile % c.blocks * WIDE;
         const int64_t at = group * c.columns + o;
         const int vectors = c.columns - o > LANES ? 2 : 1;
         for (int v = 0; v < vectors; v++) {
-            const struct pack_vector p = {.words = words + (at * c.words + v * LANES) * c.word_size,
-                                          .step = vectors * LANES * c.word_size,
+            const struct pack_vector p = {.words = words + at * c.words + v * LANES,
+                                          .step = vectors * LANES,
                                           .ratio = ratio + at + v * LANES,
                                           .bias = bias + at + v * LANES,
                                           .group = group,
@@ -184,54 +227,82 @@ void EW_K(int8_gemm_pack)(const struct ew_conv_shape *s, const struct ew_qconv_w
             for (int lane = 0; lane < LANES; lane++)
                 pack_lane(&c, w, &p, lane);
         }
+#if SUMS_16
+        if (!c.bytes)
+            continue;
+        uint8_t *const limits = (uint8_t *)(words + c.groups * c.columns * c.words);
+        pack_limits(&c, w, (const int8_t *)(words + at * c.words), vectors * LANES,
+                    limits + tile * c.lines * 2 * c.limits);
+#endif
     }
 }
 
 /* ---- Panels ---- */
 
 /* n bytes of x; up to PANEL_SLACK bytes more may be written. */
-#if defined(HAS_VNNI)
-INLINE void put_run(element *to, const uint8_t *from, int64_t n, uint8_t flip)
+#if defined(HAS_VNNI) || SUMS_16
+INLINE void put_bytes(const struct qcore *c, uint8_t *to, const uint8_t *from, int64_t n,
+                      struct ew_qbyte of)
 {
-    const vbig flip_x = flip - (vbig){0};
+    const vbig flip = of.flip - (vbig){0}, low = (uint8_t)pixel_low(c, of.zero) - (vbig){0};
     for (; n >= BIG; n -= BIG, from += BIG, to += BIG)
-        store_big(to, load_big(from, BIG) ^ flip_x, BIG);
+        store_big(to, (load_big(from, BIG) ^ flip) - low, BIG);
     if (n > 0)
-        store_big(to, load_big(from, n) ^ flip_x, n);
+        store_big(to, (load_big(from, n) ^ flip) - low, n);
 }
-#elif defined(EW_ISA_IS_avx2)
-INLINE void put_16(element *to, const uint8_t *from, __m128i flip)
+#endif
+
+#if SUMS_16
+INLINE void put_16(uint16_t *to, const uint8_t *from, __m128i flip)
 {
     const __m128i x = _mm_xor_si128(_mm_loadu_si128((const void *)from), flip);
     _mm256_storeu_si256((void *)to, _mm256_cvtepu8_epi16(x));
 }
 
-INLINE void put_run(element *to, const uint8_t *from, int64_t n, uint8_t flip)
+INLINE void put_run(const struct qcore *c, uint8_t *panel, const uint8_t *from, int64_t n,
+                    struct ew_qbyte of)
 {
-    const __m128i flip_x = _mm_set1_epi8((char)flip);
+    uint16_t *const to = (void *)panel;
+    const __m128i flip = _mm_set1_epi8((char)of.flip);
+    if (c->bytes) {
+        put_bytes(c, panel, from, n, of);
+        return;
+    }
     int64_t i = 0;
     for (; i + 16 <= n; i += 16)
-        put_16(to + i, from + i, flip_x);
+        put_16(to + i, from + i, flip);
     if (i < n && n >= 16)
-        put_16(to + n - 16, from + n - 16, flip_x); /* overlaps the last one */
+        put_16(to + n - 16, from + n - 16, flip); /* overlaps the last one */
     else
         for (; i < n; i++)
-            to[i] = from[i] ^ flip;
+            to[i] = from[i] ^ of.flip;
 }
+#elif defined(HAS_VNNI)
+#define put_run put_bytes
 #else
-INLINE void put_run(element *to, const uint8_t *from, int64_t n, uint8_t flip)
+INLINE void put_run(const struct qcore *c, uint8_t *panel, const uint8_t *from, int64_t n,
+                    struct ew_qbyte of)
 {
-    const uint8_t flip_x = flip ^ X_OFFSET;
+#if WORD_BYTES
+    uint8_t *const to = panel;
+#else
+    uint16_t *const to = (void *)panel;
+#endif
+    const uint8_t flip = of.flip ^ X_OFFSET;
     for (int64_t i = 0; i < n; i++)
-        to[i] = from[i] ^ flip_x;
+        to[i] = from[i] ^ flip;
 }
 #endif
 
-INLINE void put_zeros(element *to, int64_t n, int32_t zero)
+INLINE void put_zeros(const struct qcore *c, uint8_t *panel, int64_t n, struct ew_qbyte of)
 {
-    const element value = (element)((uint8_t)zero ^ X_OFFSET);
-    for (int64_t i = 0; i < n; i++)
-        to[i] = value;
+    const uint8_t value = (uint8_t)(of.zero - pixel_low(c, of.zero));
+    if (c->bytes)
+        for (int64_t i = 0; i < n; i++)
+            panel[i] = value;
+    else
+        for (int64_t i = 0; i < n; i++)
+            ((uint16_t *)(void *)panel)[i] = value;
 }
 
 struct position {
@@ -241,7 +312,7 @@ struct position {
 
 /* One run of taps along the width from `p` on. */
 INLINE void gather_run(const struct qcore *c, const struct ew_qconv *q, const struct position *p,
-                       element *to)
+                       uint8_t *to)
 {
     const struct ew_conv_axis *a = c->axis;
     const int64_t taps = c->run / c->cg;
@@ -249,19 +320,19 @@ INLINE void gather_run(const struct qcore *c, const struct ew_qconv *q, const st
     const uint8_t *x =
         p->image + p->at[0] * c->x_step[0] + p->at[1] * c->x_step[1] + p->at[2] * c->x_step[2];
     if (inside && p->at[2] >= 0 && p->at[2] + taps <= a[2].in) {
-        put_run(to, x, c->run, q->of_x.flip);
+        put_run(c, to, x, c->run, q->of_x);
         return;
     }
     const int64_t lo = min_i64(max_i64(-p->at[2], 0), taps) * c->cg;
     const int64_t hi = inside ? max_i64(min_i64(a[2].in - p->at[2], taps) * c->cg, lo) : lo;
-    put_zeros(to, lo, q->of_x.zero);
+    put_zeros(c, to, lo, q->of_x);
     if (hi > lo)
-        put_run(to + lo, x + lo, hi - lo, q->of_x.flip);
-    put_zeros(to + hi, c->run - hi, q->of_x.zero);
+        put_run(c, to + lo * size_of(c), x + lo, hi - lo, q->of_x);
+    put_zeros(c, to + hi * size_of(c), c->run - hi, q->of_x);
 }
 
 INLINE void gather_pixel(const struct qcore *c, const struct ew_qconv *q, const struct position *p,
-                         element *to)
+                         uint8_t *to)
 {
     const struct ew_conv_axis *a = c->axis;
     const int64_t across = c->run == c->cg ? a[2].taps : 1; /* runs in a row of taps */
@@ -273,7 +344,7 @@ INLINE void gather_pixel(const struct qcore *c, const struct ew_qconv *q, const 
                                              p->at[1] + t1 * a[1].dilation,
                                              p->at[2] + t2 * a[2].dilation}};
                 gather_run(c, q, &at, to);
-                to += c->run;
+                to += c->run * size_of(c);
             }
 }
 
@@ -285,7 +356,7 @@ static void gather(const struct qcore *c, const struct ew_qconv *q, int64_t row,
     if (c->matrix) {
         const uint8_t *x = q->x + row * c->cin + group * c->cg;
         for (int r = 0; r < count; r++, x += c->cin)
-            put_run((element *)(void *)(panel + r * c->panel), x, c->cg, q->of_x.flip);
+            put_run(c, panel + r * c->panel, x, c->cg, q->of_x);
         return;
     }
     int64_t o[3], n = row;
@@ -297,7 +368,7 @@ static void gather(const struct qcore *c, const struct ew_qconv *q, int64_t row,
         struct position p = {.image = q->x + n * c->x_image + group * c->cg};
         for (int i = 0; i < 3; i++)
             p.at[i] = o[i] * a[i].stride - a[i].pad;
-        gather_pixel(c, q, &p, (element *)(void *)(panel + r * c->panel));
+        gather_pixel(c, q, &p, panel + r * c->panel);
         for (int i = 2; i >= 0 && ++o[i] == a[i].out; i--) {
             o[i] = 0;
             n += i == 0;
@@ -316,15 +387,15 @@ static void fill_lines(const struct qcore *c, const struct ew_qconv *q, int64_t 
     const int64_t hi = max_i64(min_i64(((int64_t)a[2].in + a[2].pad) * c->cg, all), lo);
     for (int64_t t = 0; t < a[1].taps; t++, line_buffer += c->line) {
         const int64_t y = y0 + t * a[1].dilation;
-        element *to = (element *)(void *)line_buffer;
+        uint8_t *const to = line_buffer;
         if (y < 0 || y >= a[1].in) {
-            put_zeros(to, all, q->of_x.zero);
+            put_zeros(c, to, all, q->of_x);
             continue;
         }
         const uint8_t *x = q->x + row / a[1].out * c->x_image + y * c->x_step[1];
-        put_zeros(to, lo, q->of_x.zero);
-        put_run(to + lo, x + lo - (int64_t)a[2].pad * c->cg, hi - lo, q->of_x.flip);
-        put_zeros(to + hi, all - hi, q->of_x.zero);
+        put_zeros(c, to, lo, q->of_x);
+        put_run(c, to + lo * size_of(c), x + lo - (int64_t)a[2].pad * c->cg, hi - lo, q->of_x);
+        put_zeros(c, to + hi * size_of(c), all - hi, q->of_x);
     }
 }
 
@@ -337,11 +408,22 @@ int64_t EW_K(int8_gemm_tiles)(const struct ew_conv_shape *s)
     return c.tiles;
 }
 
+/* Of the line buffer or a panel; with SUMS_16 `wide` and `most` follow. */
+static int64_t pixel_bytes(const struct qcore *c)
+{
+    return c->line_buffer ? c->lines * c->line : QMR * c->panel;
+}
+
+static int64_t wide_bytes(const struct qcore *c)
+{
+    return SUMS_16 && c->bytes ? QMR * wide_row(c->words) : 0;
+}
+
 size_t EW_K(int8_gemm_scratch)(const struct ew_conv_shape *s)
 {
     struct qcore c;
     EW_K(qcore_init)(&c, s);
-    return (size_t)(c.line_buffer ? c.lines * c.line : QMR * c.panel);
+    return (size_t)(pixel_bytes(&c) + wide_bytes(&c) + c.lines * c.limits);
 }
 
 /* Blocks [block, blocks) of the columns, for one panel. */
@@ -351,25 +433,78 @@ struct panel {
     int64_t row;
     int rows;
     int64_t group, block, blocks;
+    uint8_t *wide, *most; /* of qmicro */
 };
+
+#if SUMS_16
+/* The largest of each 8 bytes, in their first. */
+INLINE __m256i largest_of_8(__m256i x)
+{
+    x = _mm256_max_epu8(x, _mm256_srli_epi64(x, 32));
+    x = _mm256_max_epu8(x, _mm256_srli_epi64(x, 16));
+    return _mm256_max_epu8(x, _mm256_srli_epi64(x, 8));
+}
+
+/* The largest pixel of each step of a line, over all rows: four steps at a time, then single ones,
+ * for nothing past the line may be read. */
+static void find_most(const struct qmicro *m, const uint8_t *line, int rows, uint8_t *most)
+{
+    const uint8_t *a[QMR];
+    for (int r = 0; r < QMR; r++)
+        a[r] = line + (r < rows ? r : 0) * m->row_step;
+    const int64_t bytes = m->words * (int64_t)sizeof(int32_t);
+    int64_t i = 0;
+    for (; i + 32 <= bytes; i += 32, most += 4) {
+        __m256i x = _mm256_loadu_si256((const void *)(a[0] + i));
+        UNROLL
+        for (int r = 1; r < QMR; r++)
+            x = _mm256_max_epu8(x, _mm256_loadu_si256((const void *)(a[r] + i)));
+        x = _mm256_shuffle_epi8(largest_of_8(x), _mm256_set1_epi16(0x0800));
+        const __m128i low = _mm256_castsi256_si128(x), high = _mm256_extracti128_si256(x, 1);
+        const int32_t four = _mm_cvtsi128_si32(_mm_unpacklo_epi16(low, high));
+        memcpy(most, &four, sizeof(four));
+    }
+    for (; i < bytes; i += STEP_BYTES, most++) {
+        __m128i x = _mm_loadl_epi64((const void *)(a[0] + i));
+        UNROLL
+        for (int r = 1; r < QMR; r++)
+            x = _mm_max_epu8(x, _mm_loadl_epi64((const void *)(a[r] + i)));
+        *most = (uint8_t)_mm256_extract_epi8(largest_of_8(_mm256_zextsi128_si256(x)), 0);
+    }
+}
+#endif
 
 static void run_panel(const struct qcore *c, const struct ew_qconv *q, const struct panel *p)
 {
     const struct ew_qend *e = &q->end;
     const int64_t end = min_i64(p->blocks * WIDE, c->og);
-    struct qmicro m = {.a = p->a,
-                       .row_step = p->step,
-                       .bytes = c->word_size < (int64_t)sizeof(int32_t),
-                       .words = c->line_words,
-                       .lines = c->lines,
-                       .line_step = c->line,
-                       .end = e,
-                       .plain = is_plain(e),
-                       .y_step = c->cout};
+    struct qmicro m; /* by its fields: to clear it first would take longer than all else here */
+    m.a = p->a;
+    m.row_step = p->step;
+    m.words = c->line_words;
+    m.lines = c->lines;
+    m.line_step = c->line;
+    m.end = e;
+    m.plain = is_plain(e);
+    m.y_step = c->cout;
+#if SUMS_16
+    m.most = p->most;
+    m.limits = c->limits;
+    m.bytes = c->bytes;
+    m.low = (uint8_t)pixel_low(c, q->of_x.zero);
+    m.wide = p->wide;
+    m.is_widened = false;
+    for (int64_t l = 0; c->bytes && l < c->lines; l++)
+        find_most(&m, m.a + l * m.line_step, p->rows, p->most + l * m.limits);
+#endif
     for (int64_t o = p->block * WIDE, width; o < end; o += width) {
         const int64_t at = p->group * c->columns + o;
         const int64_t y = p->row * c->cout + p->group * c->og + o;
-        m.w = packed_words(c, q->packed) + at * c->words * c->word_size;
+        m.w = packed_words(c, q->packed) + at * c->words * (int64_t)sizeof(int32_t);
+#if SUMS_16
+        m.limit = packed_limits(c, q->packed) +
+                  (p->group * c->blocks + o / WIDE) * c->lines * 2 * c->limits;
+#endif
         m.bias = packed_bias(c, q->packed) + at;
         m.ratio = packed_ratio(c, q->packed) + at;
         m.y = e->to_float ? (void *)((float *)q->y + y) : (void *)((uint8_t *)q->y + y);
@@ -387,11 +522,13 @@ static void run_tile(const struct qcore *c, const struct ew_qconv *q, int64_t ti
     const int64_t o_tile = tile % c->o_tiles, group = tile / c->o_tiles % c->groups;
     const int64_t first = tile / c->o_tiles / c->groups * c->row_block * QMR;
     const int64_t last = min_i64(first + c->row_block * QMR, c->rows);
-    const bool direct = c->flat && q->of_x.flip == 0;
+    const bool direct = c->flat && q->of_x.flip == 0 && pixel_low(c, q->of_x.zero) == 0;
     struct panel p = {.step = direct ? c->cin : c->panel,
                       .group = group,
                       .block = o_tile * c->o_block,
-                      .blocks = min_i64((o_tile + 1) * c->o_block, c->blocks)};
+                      .blocks = min_i64((o_tile + 1) * c->o_block, c->blocks),
+                      .wide = (uint8_t *)scratch + pixel_bytes(c),
+                      .most = (uint8_t *)scratch + pixel_bytes(c) + wide_bytes(c)};
     for (p.row = first; p.row < last; p.row += QMR) {
         p.rows = (int)min_i64(QMR, last - p.row);
         p.a = direct ? q->x + p.row * c->cin + group * c->cg : scratch;
@@ -407,9 +544,11 @@ static void run_buffered_row(const struct qcore *c, const struct ew_qconv *q, in
 {
     /* One row is soon done: the weights stay for all rows. */
     const int64_t o_tile = tile / c->row_tiles, row = tile % c->row_tiles, out = c->axis[2].out;
-    struct panel p = {.step = c->axis[2].stride * c->cg * (int64_t)sizeof(element),
+    struct panel p = {.step = c->axis[2].stride * c->cg * size_of(c),
                       .block = o_tile * c->o_block,
-                      .blocks = min_i64((o_tile + 1) * c->o_block, c->blocks)};
+                      .blocks = min_i64((o_tile + 1) * c->o_block, c->blocks),
+                      .wide = (uint8_t *)scratch + pixel_bytes(c),
+                      .most = (uint8_t *)scratch + pixel_bytes(c) + wide_bytes(c)};
     fill_lines(c, q, row, scratch);
     for (int64_t o = 0; o < out; o += QMR) {
         p.row = row * out + o;

@@ -4,8 +4,8 @@
 #include "backend/cpu/kernel/common/formed.h"
 #include "backend/cpu/kernel/int8/int8_gemm.h"
 
-#define AHEAD     8  /* words of k that weights are fetched ahead */
-#define AHEAD_FEW 32 /* where few rows wait for them */
+#define AHEAD     8                   /* steps of k that weights are fetched ahead */
+#define AHEAD_FEW (SUMS_16 ? 64 : 32) /* where few rows wait for them */
 
 /* ---- From sums to bytes ---- */
 
@@ -144,6 +144,16 @@ __attribute__((noinline)) void EW_K(qfinish)(const struct qmicro *m, const vint 
 
 /* ---- Sums ---- */
 
+/* clang-format off */
+#if QMR == 14
+#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
+#elif QMR == 8
+#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#else
+#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#endif
+/* clang-format on */
+
 struct qsums {
     vint v[QMR][SIDE];
 };
@@ -210,109 +220,298 @@ INLINE void finish(const struct qmicro *m, const block_end *e, struct qsums *s, 
         EW_K(qfinish)(m, out.v[0], rows, vectors);
 }
 
-/* The words of weights: of bytes, of two 16-bit numbers, or of two such that are kept as bytes. */
-enum words { WORDS_OWN, WORDS_PAIRS, WORDS_KEPT_AS_BYTES };
-
 /* Constants of an instance. */
 struct form {
     int rows, vectors;
-    enum words words;
+    bool pairs; /* words are two 16-bit numbers, whatever others are */
 };
-
-INLINE int64_t size_of(const enum words words)
-{
-    return words == WORDS_KEPT_AS_BYTES ? 2 : 4;
-}
-
-INLINE vint load_words(const uint8_t *w, const enum words words)
-{
-    return words == WORDS_KEPT_AS_BYTES ? load_byte_pairs((const int8_t *)w)
-                                        : load_int((const int32_t *)(const void *)w);
-}
-
-INLINE int ahead(const struct form f)
-{
-    return f.rows > 2 && f.words != WORDS_KEPT_AS_BYTES ? AHEAD : AHEAD_FEW;
-}
 
 /* Multiples 1, 2, 4 and 8 of an index register are free in an x86 address: five pointers reach 14
  * rows. */
-INLINE void step(const uint8_t *const a[5], int64_t row, const uint8_t *w, struct qsums *s,
-                 const struct form f)
-{
-    static const struct {
-        int base, times;
-    } at[14] = {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {0, 4}, {1, 2}, {2, 0},
+static const struct {
+    int base, times;
+} row_at[14] = {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {0, 4}, {1, 2}, {2, 0},
                 {1, 4}, {0, 8}, {3, 0}, {2, 4}, {1, 8}, {4, 0}, {3, 4}};
-    vint wv[SIDE];
+
+/* Those of a line, and how far they have come. */
+struct rows {
+    const uint8_t *a[5];
+    int64_t step;
+};
+
+INLINE struct rows rows_at(const uint8_t *a, int64_t row)
+{
+    return (struct rows){{a, a + 3 * row, a + 6 * row, a + 9 * row, a + 12 * row}, row};
+}
+
+INLINE vint splat_row(const struct rows *a, const int r, const int64_t at)
+{
+    return splat_word(a->a[row_at[r].base] + row_at[r].times * a->step + at);
+}
+
+INLINE void next_rows(struct rows *a, const int64_t bytes)
+{
     UNROLL
-    for (int v = 0; v < f.vectors; v++) {
-        wv[v] = load_words(w + v * LANES * size_of(f.words), f.words);
-        if (v * LANES % LINE == 0)
-            __builtin_prefetch(w + (ahead(f) * f.vectors + v) * LANES * 4);
-    }
+    for (int i = 0; i < 5; i++)
+        a->a[i] += bytes;
+}
+
+INLINE void fetch(const int32_t *w, const struct form f, const int words)
+{
+    const int ahead = f.rows > 2 ? AHEAD : AHEAD_FEW;
+    UNROLL
+    for (int i = 0; i < words * f.vectors * LANES; i += LINE)
+        __builtin_prefetch(w + ahead * words * f.vectors * LANES + i);
+}
+
+INLINE void step(const struct rows *a, const int32_t *w, struct qsums *s, const struct form f)
+{
+    vint wv[SIDE];
+    fetch(w, f, 1);
+    UNROLL
+    for (int v = 0; v < f.vectors; v++)
+        wv[v] = load_int(w + v * LANES);
     UNROLL
     for (int r = 0; r < f.rows; r++) {
-        const vint x = splat_word(a[at[r].base] + at[r].times * row);
+        const vint x = splat_row(a, r, 0);
         UNROLL
         for (int v = 0; v < f.vectors; v++)
-            s->v[r][v] = (f.words == WORDS_PAIRS ? dot_pairs : dot)(s->v[r][v], x, wv[v]);
+            s->v[r][v] = (f.pairs ? dot_pairs : dot)(s->v[r][v], x, wv[v]);
     }
 }
 
 INLINE void sum_up(const struct qmicro *m, struct qsums *s, const struct form f)
 {
-    const int64_t row = m->row_step;
-    const uint8_t *w = m->w;
+    const int32_t *w = m->w;
     for (int64_t l = 0; l < m->lines; l++) {
-        const uint8_t *const line = m->a + l * m->line_step;
-        const uint8_t *a[5] = {line, line + 3 * row, line + 6 * row, line + 9 * row,
-                               line + 12 * row};
+        struct rows a = rows_at(m->a + l * m->line_step, m->row_step);
         TWO_STEPS
         for (int64_t k = 0; k < m->words; k++) {
-            if (f.words == WORDS_PAIRS) {
+            if (f.pairs) {
                 UNROLL
                 for (int i = 0; i < SIDE; i++)
                     __builtin_prefetch(m->prefetch[i] + k * SIDE * LANES, 0, 2);
             }
-            step(a, row, w, s, f);
-            UNROLL
-            for (int i = 0; i < 5; i++)
-                a[i] += sizeof(int32_t);
-            w += f.vectors * LANES * size_of(f.words);
+            step(&a, w, s, f);
+            next_rows(&a, sizeof(int32_t));
+            w += f.vectors * LANES;
         }
     }
 }
 
-INLINE void run_block(const struct qmicro *m, const block_end *e, const int rows, const int vectors)
+#if SUMS_16
+/* Two words of bytes whose products fit into 16 bits: those of both together, or of each alone. */
+INLINE void step_bytes(const struct rows *a, const int32_t *w, struct qsums *s, const bool together,
+                       const struct form f)
+{
+    const __m256i one = _mm256_set1_epi16(1);
+    fetch(w, f, STEP_WORDS);
+    UNROLL
+    for (int r = 0; r < f.rows; r++) {
+        const __m256i x = (__m256i)splat_row(a, r, 0), z = (__m256i)splat_row(a, r, 4);
+        UNROLL
+        for (int v = 0; v < f.vectors; v++) {
+            const __m256i first = (__m256i)load_int(w + v * LANES);
+            const __m256i next = (__m256i)load_int(w + (f.vectors + v) * LANES);
+            const __m256i p = _mm256_maddubs_epi16(x, first), q = _mm256_maddubs_epi16(z, next);
+            vint sum = s->v[r][v];
+            if (together) {
+                sum = wrap_add(sum, (vint)_mm256_madd_epi16(_mm256_add_epi16(p, q), one));
+            } else {
+                sum = in_order(wrap_add(sum, (vint)_mm256_madd_epi16(p, one)));
+                sum = wrap_add(sum, (vint)_mm256_madd_epi16(q, one));
+            }
+            s->v[r][v] = in_order(sum);
+        }
+    }
+}
+
+/* A bit for each of LIMITS steps that might saturate. */
+INLINE uint32_t large_steps(const uint8_t *most, const uint8_t *limit)
+{
+    const __m256i above = _mm256_subs_epu8(_mm256_loadu_si256((const void *)most),
+                                           _mm256_loadu_si256((const void *)limit));
+    return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(above, _mm256_setzero_si256()));
+}
+
+/* Makes words of 16-bit numbers, the even bytes of each word first, and adds what bytes lack. */
+static __attribute__((noinline)) void widen_panel(struct qmicro *m, int rows)
+{
+    const __m128i byte = _mm_set1_epi16(255);
+    const __m128i low_8 = _mm_set1_epi8((char)m->low), low_16 = _mm_set1_epi16(m->low);
+    for (int r = 0; r < rows; r++) {
+        __m128i *to = (void *)(m->wide + r * wide_row(m->lines * m->words));
+        for (int64_t l = 0; l < m->lines; l++) {
+            const uint8_t *const a = m->a + r * m->row_step + l * m->line_step;
+            for (int64_t i = 0; i < m->words * (int64_t)sizeof(int32_t); i += STEP_BYTES, to++) {
+                const __m128i x = _mm_add_epi8(_mm_loadl_epi64((const void *)(a + i)), low_8);
+                const __m128i even = _mm_and_si128(x, byte), odd = _mm_srli_epi16(x, 8);
+                _mm_storeu_si128(to, _mm_sub_epi16(_mm_unpacklo_epi32(even, odd), low_16));
+            }
+        }
+    }
+    m->is_widened = true;
+}
+
+/* One word of any bytes, as two words of 16-bit numbers. */
+INLINE void word_widened(const struct rows *a, const int32_t *w, struct qsums *s,
+                         const struct form f)
+{
+    vint both[SIDE];
+    UNROLL
+    for (int v = 0; v < f.vectors; v++)
+        both[v] = load_int(w + v * LANES);
+    UNROLL
+    for (int i = 0; i < 2; i++) {
+        __m256i part[SIDE];
+        UNROLL
+        for (int v = 0; v < f.vectors; v++)
+            part[v] = _mm256_srai_epi16(_mm256_slli_epi16((__m256i)both[v], i ? 0 : 8), 8);
+        UNROLL
+        for (int r = 0; r < f.rows; r++) {
+            const vint x = splat_row(a, r, 4 * i);
+            UNROLL
+            for (int v = 0; v < f.vectors; v++)
+                s->v[r][v] = in_order(dot(s->v[r][v], x, (vint)part[v]));
+        }
+    }
+}
+
+INLINE void copy_sums(struct qsums *to, const struct qsums *from, const struct form f)
+{
+    UNROLL
+    for (int r = 0; r < f.rows; r++) {
+        UNROLL
+        for (int v = 0; v < f.vectors; v++)
+            to->v[r][v] = from->v[r][v];
+    }
+}
+
+/* Steps of any bytes.  Not inline: beside it the loop over most steps would lack registers. */
+#define WIDENED(r, vectors)                                                                        \
+    static __attribute__((noinline)) void widened_##r##x##vectors(                                 \
+        const uint8_t *panel, int64_t row, const int32_t *w, int64_t steps, struct qsums *sums)    \
+    {                                                                                              \
+        const struct form f = {r, vectors, false};                                                 \
+        struct rows a = rows_at(panel, row);                                                       \
+        struct qsums s;                                                                            \
+        copy_sums(&s, sums, f);                                                                    \
+        for (int64_t k = 0; k < steps * STEP_WORDS; k++, w += (vectors)*LANES) {                   \
+            word_widened(&a, w, &s, f);                                                            \
+            next_rows(&a, 2 * sizeof(int32_t));                                                    \
+        }                                                                                          \
+        copy_sums(sums, &s, f);                                                                    \
+    }
+#define WIDENED_BOTH(r)  WIDENED(r, 1) WIDENED(r, 2)
+#define WIDENED_NAMES(r) {widened_##r##x1, widened_##r##x2},
+EACH_ROWS(WIDENED_BOTH)
+
+/* From step `at` of the panel on. */
+INLINE void steps_widened(struct qmicro *m, int64_t at, const int32_t *w, int64_t steps,
+                          struct qsums *s, const struct form f)
+{
+    static void (*const table[QMR][SIDE])(const uint8_t *, int64_t, const int32_t *, int64_t,
+                                          struct qsums *) = {EACH_ROWS(WIDENED_NAMES)};
+    if (!m->is_widened)
+        widen_panel(m, f.rows);
+    struct qsums out; /* a copy: the sums themselves must not be addressed */
+    copy_sums(&out, s, f);
+    table[f.rows - 1][f.vectors - 1](m->wide + at * 2 * STEP_BYTES, wide_row(m->lines * m->words),
+                                     w, steps, &out);
+    copy_sums(s, &out, f);
+}
+
+/* LIMITS steps of bytes at most, but for those of `large`, from step `at` of the panel on. */
+INLINE void steps_bytes(struct qmicro *m, struct rows *a, int64_t at, const int32_t *w,
+                        int64_t steps, uint32_t large, struct qsums *s, const bool together,
+                        const struct form f)
+{
+    for (int64_t k = 0;; k++, large &= large - 1) {
+        const int64_t to = large ? __builtin_ctz(large) : steps;
+        for (; k < to; k++, w += STEP_WORDS * f.vectors * LANES) {
+            step_bytes(a, w, s, together, f);
+            next_rows(a, STEP_BYTES);
+        }
+        if (k == steps)
+            return;
+        steps_widened(m, at + k, w, 1, s, f);
+        next_rows(a, STEP_BYTES);
+        w += STEP_WORDS * f.vectors * LANES;
+    }
+}
+
+/* Cycles of a step of six rows in L1, measured on a Zen 5; and of one that is widened among others,
+ * whose jump is not foreseen. */
+#define TOGETHER_CYCLES 18
+#define ALONE_CYCLES    24
+#define WIDENED_CYCLES  34
+#define ODD_CYCLES      60
+
+INLINE void sum_up_bytes(struct qmicro *m, struct qsums *s, const struct form f)
+{
+    const int32_t *w = m->w;
+    const uint8_t *most = m->most, *limit = m->limit;
+    int64_t at = 0;
+    for (int64_t l = 0; l < m->lines; l++, most += m->limits, limit += 2 * m->limits) {
+        struct rows a = rows_at(m->a + l * m->line_step, m->row_step);
+        for (int64_t k = 0, steps; k < m->words / STEP_WORDS; k += LIMITS, at += steps) {
+            steps = min_i64(m->words / STEP_WORDS - k, LIMITS);
+            const uint32_t large = large_steps(most + k, limit + k);
+            const uint32_t alone = large_steps(most + k, limit + m->limits + k);
+            const int64_t cost_together =
+                steps * TOGETHER_CYCLES +
+                __builtin_popcount(large) * (ODD_CYCLES - TOGETHER_CYCLES);
+            const int64_t cost_alone =
+                steps * ALONE_CYCLES + __builtin_popcount(alone) * (ODD_CYCLES - ALONE_CYCLES);
+            const int64_t cost_widened = steps * WIDENED_CYCLES;
+            if (cost_together <= cost_alone && cost_together <= cost_widened) {
+                steps_bytes(m, &a, at, w, steps, large, s, true, f);
+            } else if (cost_alone <= cost_widened) {
+                steps_bytes(m, &a, at, w, steps, alone, s, false, f);
+            } else {
+                steps_widened(m, at, w, steps, s, f);
+                next_rows(&a, steps * STEP_BYTES);
+            }
+            w += steps * STEP_WORDS * f.vectors * LANES;
+        }
+    }
+}
+#endif
+
+INLINE void run_block(struct qmicro *m, const block_end *e, const int rows, const int vectors,
+                      const bool bytes)
 {
     struct qsums s;
     begin(m, &s, rows, vectors);
-    if (BYTE_ROWS && m->bytes)
-        sum_up(m, &s, (struct form){rows, vectors, WORDS_KEPT_AS_BYTES});
+#if SUMS_16
+    if (bytes)
+        sum_up_bytes(m, &s, (struct form){rows, vectors, false});
     else
-        sum_up(m, &s, (struct form){rows, vectors, WORDS_OWN});
+#endif
+        sum_up(m, &s, (struct form){rows, vectors, false});
     finish(m, e, &s, rows, vectors);
 }
 
 /* From one block of WIDE columns to the next. */
 INLINE void next_block(struct qmicro *m)
 {
-    const int64_t word = m->bytes ? 2 : 4;
-    m->w = (const uint8_t *)m->w + m->lines * m->words * WIDE * word;
+    m->w = (const int32_t *)m->w + m->lines * m->words * WIDE;
+#if SUMS_16
+    m->limit += m->lines * 2 * m->limits;
+#endif
     m->bias += WIDE;
     m->ratio += WIDE;
     m->y = (uint8_t *)m->y + WIDE * (m->end->to_float ? sizeof(float) : 1);
     m->add = m->add ? m->add + WIDE : NULL;
 }
 
-FORMED void run_rows(struct qmicro *m, const int rows, const int vectors)
+FORMED void run_rows(struct qmicro *m, const int rows, const int vectors, const bool bytes)
 {
     const block_end e = block_end_of(m->end);
     int64_t left = m->width;
     for (;;) {
         m->width = min_i64(left, WIDE);
-        run_block(m, &e, rows, vectors);
+        run_block(m, &e, rows, vectors, bytes);
         left -= WIDE;
         if (left <= 0)
             break;
@@ -323,7 +522,7 @@ FORMED void run_rows(struct qmicro *m, const int rows, const int vectors)
 FORMED void run_pairs(const struct qmicro *m, const int rows)
 {
     struct qsums s = {0};
-    sum_up(m, &s, (struct form){rows, SIDE, WORDS_PAIRS});
+    sum_up(m, &s, (struct form){rows, SIDE, true});
     UNROLL
     for (int r = 0; r < rows; r++) {
         UNROLL
@@ -337,32 +536,40 @@ FORMED void run_pairs(const struct qmicro *m, const int rows)
 #define INSTANCE(r, v)                                                                             \
     static void rows_##r##x##v(struct qmicro *m)                                                   \
     {                                                                                              \
-        run_rows(m, r, v);                                                                         \
+        run_rows(m, r, v, false);                                                                  \
+    }
+#define BYTES_INSTANCE(r, v)                                                                       \
+    static void bytes_##r##x##v(struct qmicro *m)                                                  \
+    {                                                                                              \
+        run_rows(m, r, v, true);                                                                   \
     }
 #define PAIRS(r)                                                                                   \
     static void pairs_##r(const struct qmicro *m)                                                  \
     {                                                                                              \
         run_pairs(m, r);                                                                           \
     }
-#define INSTANCES(r)  INSTANCE(r, 1) INSTANCE(r, 2) PAIRS(r)
-#define NAMES(r)      {rows_##r##x1, rows_##r##x2},
-#define PAIR_NAMES(r) pairs_##r,
-
-/* clang-format off */
-#if QMR == 14
-#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
-#elif QMR == 8
-#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
-#else
-#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#endif
-/* clang-format on */
+#define INSTANCES(r)       INSTANCE(r, 1) INSTANCE(r, 2) PAIRS(r)
+#define BYTES_INSTANCES(r) BYTES_INSTANCE(r, 1) BYTES_INSTANCE(r, 2)
+#define NAMES(r)           {rows_##r##x1, rows_##r##x2},
+#define BYTES_NAMES(r)     {bytes_##r##x1, bytes_##r##x2},
+#define PAIR_NAMES(r)      pairs_##r,
 
 EACH_ROWS(INSTANCES)
+
+#if SUMS_16
+EACH_ROWS(BYTES_INSTANCES)
+#endif
 
 void EW_K(qmicro)(struct qmicro *m, int rows)
 {
     static void (*const table[QMR][SIDE])(struct qmicro *) = {EACH_ROWS(NAMES)};
+#if SUMS_16
+    static void (*const of_bytes[QMR][SIDE])(struct qmicro *) = {EACH_ROWS(BYTES_NAMES)};
+    if (m->bytes) {
+        of_bytes[rows - 1][m->width > LANES](m);
+        return;
+    }
+#endif
     table[rows - 1][m->width > LANES](m);
 }
 
