@@ -56,7 +56,7 @@ static void draw(const struct ew_prior *p, int vector, int stream, double *theta
     for (int j = 0; j < p->n; j++)
         theta[j] =
             p->mean[j] + (vector ? p->sd[j] * ew_rng_normal(SEED, (uint64_t)stream,
-                                                            (uint64_t)(vector * EW_LAW_PARAMS + j))
+                                                            (uint64_t)(vector * EW_TIME_PARAMS + j))
                                  : 0);
 }
 

@@ -24,6 +24,12 @@ struct state {
     struct ew_law_point *points;
 };
 
+/* Parameters that are looked for. */
+static int searched(const struct state *s)
+{
+    return s->f->prior.n - s->f->prior.n_linear;
+}
+
 static double weight(double r, double sigma)
 {
     return fmin((FREEDOM + 1) / (FREEDOM + r * r / (sigma * sigma)), 1.25);
@@ -48,7 +54,7 @@ static double cost(const struct state *s, const double *theta, const struct ew_l
 static void normal_equations(const struct state *s, const double *theta, double *h, double *g)
 {
     const struct ew_prior *p = &s->f->prior;
-    const int k = p->n;
+    const int k = searched(s);
     memset(h, 0, (size_t)k * k * sizeof(*h));
     for (int j = 0; j < k; j++) {
         const double precision = 1 / (p->sd[j] * p->sd[j]);
@@ -70,8 +76,9 @@ static void normal_equations(const struct state *s, const double *theta, double 
 /* Tries theta plus the damped step; true where that lowers the cost. */
 static bool try_step(struct state *s, const double *h, const double *g, double damping, double *now)
 {
-    const int k = s->f->prior.n, n = s->data->n;
+    const int k = searched(s), n = s->data->n;
     double l[EW_LAW_PARAMS * EW_LAW_PARAMS], step[EW_LAW_PARAMS], theta[EW_LAW_PARAMS];
+    memcpy(theta, s->f->theta, sizeof(theta));
     memcpy(l, h, (size_t)k * k * sizeof(*l));
     memcpy(step, g, (size_t)k * sizeof(*step));
     for (int j = 0; j < k; j++)
@@ -80,7 +87,7 @@ static bool try_step(struct state *s, const double *h, const double *g, double d
         return false;
     ew_chol_solve(l, k, step);
     for (int j = 0; j < k; j++)
-        theta[j] = s->f->theta[j] + fmax(-1, fmin(1, step[j]));
+        theta[j] += fmax(-1, fmin(1, step[j]));
     struct ew_law_point *tried = s->points + n;
     s->f->law(s->f->ctx, theta, s->data->modes, n, tried);
     for (int i = 0; i < n; i++)
@@ -149,9 +156,9 @@ static ew_err search(struct state *s)
     double best[EW_LAW_PARAMS], low = HUGE_VAL;
     const int starts = s->data->starts ? s->data->starts : EW_FIT_STARTS;
     for (int i = 0; i < starts; i++) {
-        for (int j = 0; j < p->n; j++)
-            s->f->theta[j] =
-                p->mean[j] + (i ? p->sd[j] * ew_rng_normal(SEED, (uint64_t)i, (uint64_t)j) : 0);
+        memcpy(s->f->theta, p->mean, sizeof(s->f->theta));
+        for (int j = 0; i > 0 && j < searched(s); j++)
+            s->f->theta[j] += p->sd[j] * ew_rng_normal(SEED, (uint64_t)i, (uint64_t)j);
         descend_rounds(s);
         const double c = cost(s, s->f->theta, s->points);
         if (c < low) {

@@ -53,6 +53,10 @@ struct ew_fit_data {
 ew_err ew_fit(struct ew_arena *a, ew_law *law, const void *ctx, const struct ew_prior *prior,
               const struct ew_fit_data *data, struct ew_fit *out);
 
+/* How uncertain the parameters are: the lower triangle of L, n x n, theta + L u with u normal.
+ * False where their covariance has no factor. */
+bool ew_fit_spread(const struct ew_fit *f, double *l);
+
 /* Mean of ln of the quantity at a mode where the law was evaluated, and the variance of that mean
  * (the noise of a measurement is not in it).  `scratch` has room for EW_FIT_ROWS. */
 void ew_fit_at(const struct ew_fit *f, const struct ew_mode *m, const struct ew_law_point *p,

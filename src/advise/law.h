@@ -13,13 +13,14 @@ struct ew_mode {
     double cores, cpu, gpu, mem;
 };
 
-#define EW_LAW_PARAMS 14 /* at most */
+#define EW_LAW_PARAMS 23 /* at most */
 
 /* Normal beliefs about a law's parameters before anything was measured, independent of each other.
  */
 struct ew_prior {
     int n;
     int n_scale; /* the first ones are logarithms of amounts: a change of units moves all of them */
+    int n_linear; /* the last ones are uncertain but not looked for: the law is linear in them */
     double mean[EW_LAW_PARAMS], sd[EW_LAW_PARAMS];
 };
 
@@ -70,6 +71,13 @@ void ew_time_law(const void *ctx, const double *theta, const struct ew_mode *mod
 void ew_time_parts(const double *theta, const struct ew_mode *modes, int n,
                    struct ew_time_parts *out);
 
+/* Derivatives of the logarithms of these parts by the parameters. */
+struct ew_time_slopes {
+    double gpu[EW_TIME_PARAMS], loader[EW_TIME_PARAMS], total[EW_TIME_PARAMS];
+};
+
+void ew_time_slopes(const double *theta, const struct ew_mode *m, struct ew_time_slopes *out);
+
 /* ---- Power ----------------------------------------------------------------------------------- */
 
 /* Parameters of the power law, all logarithms; watts in the top mode. */
@@ -91,6 +99,11 @@ struct ew_power_ctx {
     struct ew_mode top;  /* the highest setting of each */
     const double *theta; /* of the time law */
     double top_s;        /* time in the top mode */
+    struct ew_time_slopes top_slopes;
+    /* How uncertain theta is: lower triangle of L, EW_TIME_PARAMS squared, theta + L u with u
+     * normal. The law then has these u behind its own parameters, linear around 0.  NULL: theta is
+     * known. */
+    const double *spread;
 };
 
 extern const struct ew_prior ew_power_prior;      /* any board */

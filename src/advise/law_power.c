@@ -8,6 +8,7 @@
 #include "advise/law.h"
 
 #include <math.h>
+#include <string.h>
 
 #define LN_ORIN                                                                                    \
     {                                                                                              \
@@ -38,6 +39,27 @@ void ew_power_ctx_init(struct ew_power_ctx *c, const struct ew_mode *top, const 
     struct ew_time_parts t;
     ew_time_parts(theta, top, 1, &t);
     *c = (struct ew_power_ctx){.top = *top, .theta = theta, .top_s = t.total};
+    ew_time_slopes(theta, top, &c->top_slopes);
+}
+
+/* Derivatives of ln P by u, of its terms' shares of P in jac. */
+static void by_spread(const struct ew_power_ctx *c, const struct ew_mode *m,
+                      const struct ew_time_parts *t, double *jac)
+{
+    const double ug = t->gpu / t->total, ul = t->loader / t->total;
+    const double gpu = ug < 1 ? jac[EW_POWER_GPU] * ug / (0.25 + ug) : 0;
+    const double loader = ul < 1 ? jac[EW_POWER_LOADER] : 0;
+    const double rate = jac[EW_POWER_STEP_GPU] + jac[EW_POWER_STEP_FIXED];
+    struct ew_time_slopes s;
+    double *u = jac + EW_POWER_PARAMS;
+    ew_time_slopes(c->theta, m, &s);
+    memset(u, 0, EW_TIME_PARAMS * sizeof(*u));
+    for (int j = 0; j < EW_TIME_PARAMS; j++) {
+        const double by = gpu * (s.gpu[j] - s.total[j]) + loader * (s.loader[j] - s.total[j]) +
+                          rate * (c->top_slopes.total[j] - s.total[j]);
+        for (int i = 0; i <= j; i++)
+            u[i] += c->spread[j * EW_TIME_PARAMS + i] * by;
+    }
 }
 
 static void power_at(const struct ew_power_ctx *c, const double *theta, const struct ew_mode *m,
@@ -65,6 +87,8 @@ static void power_at(const struct ew_power_ctx *c, const double *theta, const st
     out->jac[EW_POWER_GAMMA] = out->jac[EW_POWER_GPU] * gamma * log(xg);
     for (int j = 0; j < EW_POWER_PARAMS; j++)
         out->jac[j] /= watts;
+    if (c->spread)
+        by_spread(c, m, t, out->jac);
     out->y = log(watts);
     out->sigma = NOISE_GPU * (1 - t->share) + NOISE_LOADER * t->share;
 }

@@ -11,6 +11,7 @@
 #include "advise/law.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Means and deviations over training and inference of networks on an AGX Orin; three times as wide
  * changes errors from ten modes by half a point, so they serve other boards too. */
@@ -108,28 +109,51 @@ static struct parts parts_at(const struct coeffs *k, const struct ew_mode *m)
     return t;
 }
 
-/* Derivatives of ln of the total by the parameters. */
+/* Derivatives of ln of the accelerator's part by the parameters, the others being 0. */
+static void gpu_slopes(const struct coeffs *k, const struct parts *t, double *jac)
+{
+    jac[EW_TIME_GPU] = 1 - t->gpu.share;
+    jac[EW_TIME_MEM] = t->gpu.share;
+    jac[EW_TIME_ROOFLINE] = t->gpu.by_power * (k->p - 1);
+}
+
+/* The same of the loader's. */
+static void loader_slopes(const struct coeffs *k, const struct ew_mode *m, const struct parts *t,
+                          double *jac)
+{
+    const double by_host = t->clock_is_least ? 1 : 1 / t->host.value / t->clock;
+    jac[EW_TIME_LOADER] = 1;
+    jac[EW_TIME_WORKERS] = -t->crowd.share;
+    jac[EW_TIME_RESERVED] = t->x_is_least ? 0 : (1 - t->crowd.share) / t->x;
+    jac[EW_TIME_CROWD] = t->crowd.by_power * (k->r - 1);
+    jac[EW_TIME_CACHE] = t->cache / (1 + t->cache);
+    jac[EW_TIME_SYSTEM] = t->clock_is_least ? 0 : k->cpu_pow / t->clock * k->system / m->cores;
+    jac[EW_TIME_CPU_POW] = -log(t->clock);
+    jac[EW_TIME_HOST_MEM] = t->host.share * k->cpu_pow * by_host;
+}
+
+/* The same of the total and both parts. */
 static void derivatives(const struct coeffs *k, const struct ew_mode *m, const struct parts *t,
-                        double *jac)
+                        struct ew_time_slopes *s)
 {
     const double step = t->step.value / t->total; /* share of the total */
     const double gpu = step * (1 - t->step.share), loader = step * t->step.share;
-    jac[EW_TIME_GPU] = gpu * (1 - t->gpu.share);
-    jac[EW_TIME_MEM] = gpu * t->gpu.share;
-    jac[EW_TIME_ROOFLINE] = gpu * t->gpu.by_power * (k->p - 1);
-    jac[EW_TIME_OVERLAP] = step * t->step.by_power * (k->q - 1);
-    jac[EW_TIME_LAUNCH] = k->launch * t->host.value / t->total;
-    jac[EW_TIME_FIXED] = k->fixed / t->total;
-    jac[EW_TIME_LOADER] = loader;
-    jac[EW_TIME_WORKERS] = -loader * t->crowd.share;
-    jac[EW_TIME_RESERVED] = t->x_is_least ? 0 : loader * (1 - t->crowd.share) / t->x;
-    jac[EW_TIME_CROWD] = loader * t->crowd.by_power * (k->r - 1);
-    jac[EW_TIME_CACHE] = loader * t->cache / (1 + t->cache);
-    jac[EW_TIME_SYSTEM] =
-        t->clock_is_least ? 0 : loader * k->cpu_pow / t->clock * k->system / m->cores;
-    jac[EW_TIME_CPU_POW] = -loader * log(t->clock);
-    const double by_host = t->clock_is_least ? 1 : 1 / t->host.value / t->clock;
-    jac[EW_TIME_HOST_MEM] = t->host.share * (jac[EW_TIME_LAUNCH] + loader * k->cpu_pow * by_host);
+    const double launch = k->launch * t->host.value / t->total;
+    *s = (struct ew_time_slopes){.total = {[EW_TIME_LAUNCH] = launch}};
+    gpu_slopes(k, t, s->gpu);
+    loader_slopes(k, m, t, s->loader);
+    for (int j = 0; j < EW_TIME_PARAMS; j++)
+        s->total[j] += gpu * s->gpu[j] + loader * s->loader[j];
+    s->total[EW_TIME_OVERLAP] = step * t->step.by_power * (k->q - 1);
+    s->total[EW_TIME_FIXED] = k->fixed / t->total;
+    s->total[EW_TIME_HOST_MEM] += t->host.share * launch;
+}
+
+void ew_time_slopes(const double *theta, const struct ew_mode *m, struct ew_time_slopes *out)
+{
+    const struct coeffs k = coeffs(theta);
+    const struct parts t = parts_at(&k, m);
+    derivatives(&k, m, &t, out);
 }
 
 void ew_time_parts(const double *theta, const struct ew_mode *modes, int n,
@@ -151,6 +175,8 @@ void ew_time_law(const void *ctx, const double *theta, const struct ew_mode *mod
         const struct parts t = parts_at(&k, &modes[i]);
         out[i].y = log(t.total);
         out[i].sigma = NOISE_GPU * (1 - t.step.share) + NOISE_LOADER * t.step.share;
-        derivatives(&k, &modes[i], &t, out[i].jac);
+        struct ew_time_slopes s;
+        derivatives(&k, &modes[i], &t, &s);
+        memcpy(out[i].jac, s.total, sizeof(s.total));
     }
 }

@@ -88,6 +88,27 @@ static ew_err fit_time(struct ew_arena *a, const struct ew_predict_data *d, stru
     return EW_OK;
 }
 
+/* A power's prior of which the time law's uncertainty is a part. */
+static struct ew_prior with_time(const struct ew_prior *power, const struct ew_power_ctx *c)
+{
+    struct ew_prior p = *power;
+    if (!c->spread)
+        return p;
+    p.n_linear = EW_TIME_PARAMS;
+    for (int j = 0; j < EW_TIME_PARAMS; j++)
+        p.sd[p.n++] = 1;
+    return p;
+}
+
+static ew_err fit_time_spread(struct ew_arena *a, struct ew_predictor *p)
+{
+    double *l = ew_arena_array(a, EW_TIME_PARAMS * EW_TIME_PARAMS, sizeof(*l));
+    EW_CHECK(l, EW_ERR_MEMORY, "no memory for a fit");
+    if (ew_fit_spread(&p->time, l))
+        p->power_ctx.spread = l;
+    return EW_OK;
+}
+
 /* The board's own prior, or the general one in the measurements' units: whichever they speak for.
  */
 static ew_err fit_power(struct ew_arena *a, const struct ew_predict_data *d, struct ew_predictor *p)
@@ -105,13 +126,16 @@ static ew_err fit_power(struct ew_arena *a, const struct ew_predict_data *d, str
         return EW_OK;
     p->has_power = true;
     ew_power_ctx_init(&p->power_ctx, &p->top, p->time.theta);
+    EW_TRY(fit_time_spread(a, p));
+    const struct ew_prior any = with_time(&ew_power_prior, &p->power_ctx);
     data.own_units = true;
-    EW_TRY(ew_fit(a, ew_power_law, &p->power_ctx, &ew_power_prior, &data, &p->power));
+    EW_TRY(ew_fit(a, ew_power_law, &p->power_ctx, &any, &data, &p->power));
     if (!d->board || strcmp(d->board, "agx-orin") != 0)
         return EW_OK;
+    const struct ew_prior orin = with_time(&ew_power_prior_orin, &p->power_ctx);
     struct ew_fit own;
     data.own_units = false;
-    EW_TRY(ew_fit(a, ew_power_law, &p->power_ctx, &ew_power_prior_orin, &data, &own));
+    EW_TRY(ew_fit(a, ew_power_law, &p->power_ctx, &orin, &data, &own));
     if (own.evidence > p->power.evidence)
         p->power = own;
     return EW_OK;

@@ -315,7 +315,7 @@ static double cost(const struct ew_fit *f, const struct ew_fit_data *data, const
 static void move(struct ew_fit *f, const struct ew_fit_data *data, const double *from,
                  const double *step, double by, struct ew_law_point *points)
 {
-    for (int j = 0; j < f->prior.n; j++)
+    for (int j = 0; j < f->prior.n - f->prior.n_linear; j++)
         f->theta[j] = from[j] + fmax(-1, fmin(1, by * step[j]));
     f->law(f->ctx, f->theta, data->modes, data->n, points);
 }
@@ -408,6 +408,25 @@ ew_err ew_rest_fit(struct ew_arena *a, struct ew_fit *f, const struct ew_fit_dat
     EW_TRY(absorb(f, data, points, &p));
     linearise(f, data, points, &p);
     return keep(a, &p, &s, &f->rest);
+}
+
+/* S0 - S0 J' C^-1 J S0, factored. */
+bool ew_fit_spread(const struct ew_fit *f, double *l)
+{
+    const struct ew_rest *r = &f->rest;
+    const int k = f->prior.n, n = r->n;
+    memcpy(l, r->cov, (size_t)k * (size_t)k * sizeof(*l));
+    for (int a = 0; a < k; a++) {
+        double x[EW_FIT_ROWS];
+        for (int i = 0; i < n; i++)
+            x[i] = r->cov_jac[i * k + a];
+        ew_chol_solve(r->chol, n, x);
+        for (int b = 0; b <= a; b++)
+            for (int i = 0; i < n; i++)
+                l[a * k + b] -= x[i] * r->cov_jac[i * k + b];
+        l[a * k + a] += 1e-6 * f->prior.sd[a] * f->prior.sd[a]; /* against what rounding takes */
+    }
+    return ew_chol(l, k);
 }
 
 void ew_rest_at(const struct ew_fit *f, const struct ew_mode *m, const struct ew_law_point *q,

@@ -83,6 +83,32 @@ static void laws_have_right_derivatives(void)
     derivatives(ew_power_law, &ctx, &ew_power_prior);
 }
 
+/* Where the parameters of time are uncertain, power's derivatives by what they are off. */
+static void power_knows_how_uncertain_time_is(void)
+{
+    enum { K = EW_TIME_PARAMS };
+    double spread[K * K] = {0}, theta[K];
+    struct ew_power_ctx ctx;
+    struct ew_law_point at[4], high[4], low[4];
+    for (int i = 0; i < K; i++)
+        for (int j = 0; j <= i; j++)
+            spread[i * K + j] = i == j ? 0.5 : 0.1 * sin(3 * i + j);
+    ew_power_ctx_init(&ctx, &some[0], ew_time_prior.mean);
+    ctx.spread = spread;
+    ew_power_law(&ctx, ew_power_prior.mean, some, 4, at);
+    for (int u = 0; u < K; u++) {
+        const double h = 1e-4;
+        for (int side = -1; side <= 1; side += 2) {
+            for (int j = 0; j < K; j++)
+                theta[j] = ew_time_prior.mean[j] + side * h * spread[j * K + u];
+            ew_power_ctx_init(&ctx, &some[0], theta);
+            ew_power_law(&ctx, ew_power_prior.mean, some, 4, side < 0 ? low : high);
+        }
+        for (int i = 0; i < 4; i++)
+            EW_EXPECT_NEAR(at[i].jac[EW_POWER_PARAMS + u], (high[i].y - low[i].y) / (2 * h), 1e-4);
+    }
+}
+
 /* Faster clocks and more cores never take longer. */
 static void time_falls_with_clocks(void)
 {
@@ -684,10 +710,10 @@ static void repeated_modes_become_one(void)
 }
 
 EW_TEST_MAIN(EW_TEST(factors_solve), EW_TEST(laws_have_right_derivatives),
-             EW_TEST(time_falls_with_clocks), EW_TEST(ten_modes_of_a_large_board),
-             EW_TEST(ten_modes_of_a_small_board), EW_TEST(fifty_modes),
-             EW_TEST(layers_and_voltage_tables), EW_TEST(composed_boards), EW_TEST(blind_boards),
-             EW_TEST(small_networks), EW_TEST(wrong_prior_gives_way),
+             EW_TEST(power_knows_how_uncertain_time_is), EW_TEST(time_falls_with_clocks),
+             EW_TEST(ten_modes_of_a_large_board), EW_TEST(ten_modes_of_a_small_board),
+             EW_TEST(fifty_modes), EW_TEST(layers_and_voltage_tables), EW_TEST(composed_boards),
+             EW_TEST(blind_boards), EW_TEST(small_networks), EW_TEST(wrong_prior_gives_way),
              EW_TEST(throttled_run_stands_out), EW_TEST(designs_differ_and_teach),
              EW_TEST(designs_reach_between), EW_TEST(energy_is_joint), EW_TEST(units_do_not_matter),
              EW_TEST(published_epochs), EW_TEST(board_is_known_by_its_clocks),
