@@ -61,6 +61,9 @@ struct ew_device_info {
     /* What float32 activations and their gradients are stored as: plans give kernels tensors of
      * this type for them.  Weights, their gradients and the training loss stay float32. */
     enum ew_dtype storage;
+    /* Multiply-accumulates in the time of a few launches: convolutions side by side become one that
+     * has up to so many more. */
+    int64_t launch_macs;
     bool updates_last; /* parameters are best updated one after the other, at the end of a step */
     /* backend, name, target and kernels: two devices with the same one run the same kernels in
      * about the same time.  Keys of measurements (the tuner's cache) begin with it. */

@@ -44,6 +44,10 @@ ew_err ew_pass_trim_taps(struct ew_graph *g);
 ew_err ew_pass_matmul_conv(struct ew_graph *g);
 /* Activations and additions after a convolution become its epilogue. */
 ew_err ew_pass_fuse_epilogue(struct ew_graph *g);
+/* Convolutions side by side whose outputs are concatenated become one, where smaller filters are
+ * filled up with so many multiply-accumulates at most; behind the others, and not one of
+ * ew_pass_all. */
+ew_err ew_pass_join_convs(struct ew_graph *g, int64_t most);
 
 /* Activations after a batch norm become its epilogue; for training, so it is not one of
  * ew_pass_all.  Nodes and values keep their numbers, and no weight is read. */

@@ -229,6 +229,8 @@ static ew_err copy_graph(struct ew_plan *p, struct ew_graph *g)
         if (ew_backend_info(p->be)->lowers_pow2)
             EW_TRY(ew_pass_lower_dpu(p->g));
         EW_TRY(ew_pass_all(p->g));
+        if (ew_backend_info(p->be)->launch_macs > 0)
+            EW_TRY(ew_pass_join_convs(p->g, ew_backend_info(p->be)->launch_macs));
         return ew_plan_release_replaced(p);
     }
     if (p->strategy.parts > 1) { /* before passes, which leave nodes without inputs behind */

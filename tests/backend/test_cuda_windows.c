@@ -433,5 +433,42 @@ static void pools(void)
         check_pool(&cases[i]);
 }
 
+/* A maximum of what is not a number is none, wherever that stands in the window, and its gradient
+ * goes there.  Windows of 2 x 2 and 3 x 3 have kernels of their own; 5 x 5 has none. */
+static void maxima_keep_nan(void)
+{
+    static const int types[] = {EW_CUDA_F32, EW_CUDA_F16, EW_CUDA_BF16};
+    if (!gpu_open())
+        return;
+    for (size_t t = 0; t < EW_COUNT(types); t++)
+        for (int side = 2; side <= 5; side++)
+            for (int at = 0; at < side * side; at++) {
+                const int v[11] = {1, side, side, 8, 8, side, side, 0, 0, 1, 1};
+                const struct ew_cuda_window g = window(v);
+                struct buf x = buf_new(types[t], x_count(&g), 1), dx = x,
+                           y = buf_new(types[t], y_count(&g), 1);
+                x.h[at * g.c + 3] = NAN;
+                buf_put(&x);
+                const struct ew_cuda_pool p = {.type = types[t],
+                                               .kind = EW_CUDA_POOL_MAX,
+                                               .g = g,
+                                               .x = x.d,
+                                               .y = y.d,
+                                               .index = device_bytes(NULL, y.n),
+                                               .dy = y.d,
+                                               .dx = dx.d};
+                EXPECT_LAUNCH(pool(gpu.q, &p));
+                const float *out = buf_get(&y);
+                for (int c = 0; c < g.c; c++)
+                    EW_EXPECT(isnan(out[c]) == (c == 3));
+                EXPECT_LAUNCH(pool_back(gpu.q, &p));
+                const float *back = buf_get(&dx);
+                for (int i = 0; i < side * side; i++)
+                    EW_EXPECT(isnan(back[i * g.c + 3]) == (i == at));
+                gpu_end();
+            }
+}
+
 EW_TEST_MAIN(EW_TEST(depthwise_layers), EW_TEST(first_layers), EW_TEST(direct_layers),
-             EW_TEST(unrolled_layers), EW_TEST(library_layers), EW_TEST(pools))
+             EW_TEST(unrolled_layers), EW_TEST(library_layers), EW_TEST(pools),
+             EW_TEST(maxima_keep_nan))

@@ -193,6 +193,32 @@ static void vgg_has_no_transpose_left(void)
     ew_graph_free(g);
 }
 
+/* SqueezeNet's 1x1 and 3x3 side by side: a convolution each where zeros may cost as much as they
+ * do, and none is touched where they may not. */
+static void branches_become_one_convolution(void)
+{
+    struct ew_graph *g = build("squeezenet1_1"), *kept = NULL, *joined = NULL;
+    struct ew_plan *want = g ? ew_run_sine(g, true) : NULL;
+    if (want && EW_EXPECT_OK(ew_graph_clone(g, &kept)) && EW_EXPECT_OK(ew_pass_all(kept)) &&
+        EW_EXPECT_OK(ew_graph_clone(kept, &joined))) {
+        EW_EXPECT_OK(ew_pass_join_convs(kept, 0));
+        EW_EXPECT_INT(count(kept, "concat"), 8);
+        EW_EXPECT_INT(count(kept, "conv"), 26);
+        EW_EXPECT_OK(ew_pass_join_convs(joined, INT64_MAX));
+        EW_EXPECT_OK(ew_graph_check(joined));
+        EW_EXPECT_INT(count(joined, "concat"), 0);
+        EW_EXPECT_INT(count(joined, "conv"), 18);
+        struct ew_plan *got = ew_run_sine(joined, true);
+        if (got)
+            expect_same(want, got);
+        ew_plan_free(got);
+    }
+    ew_plan_free(want);
+    ew_graph_free(joined);
+    ew_graph_free(kept);
+    ew_graph_free(g);
+}
+
 /* At 32x32 the last stage works on one pixel: what is left of its 3x3 filters is their middle. */
 static void one_pixel_leaves_one_tap(void)
 {
@@ -341,7 +367,7 @@ static const struct ew_test tests[] = {
     EW_TEST(mobilenet_has_no_activation_left), EW_TEST(densenet_has_no_activation_left),
     EW_TEST(vgg_has_no_transpose_left),        EW_TEST(one_pixel_leaves_one_tap),
     EW_TEST(pads_become_the_convolutions_own), EW_TEST(outputs_keep_their_names),
-    EW_TEST(a_perceptron_is_two_convolutions)};
+    EW_TEST(a_perceptron_is_two_convolutions), EW_TEST(branches_become_one_convolution)};
 
 int main(int argc, char **argv)
 {

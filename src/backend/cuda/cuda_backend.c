@@ -136,6 +136,14 @@ static ew_err take_resources(struct ew_cuda_own *o, size_t memory, bool scaled)
     return EW_OK;
 }
 
+/* What repays fewer launches, and outputs that are not copied: on an H200 with tensor cores even
+ * SqueezeNet's 1.6 billion at batch 64 do, in full float32 25 million at batch 1. */
+static int64_t launch_macs(const struct ew_cuda_device *d, const struct precision *precision)
+{
+    const bool full = precision->type == EW_CUDA_F32 && precision->math == EW_CUDA_MATH_FP32;
+    return (int64_t)d->processors * (full ? 1 << 18 : 1 << 25);
+}
+
 static ew_err start(struct ew_cuda_own *o, int device, const struct precision *precision)
 {
     struct ew_cuda *be = &o->cuda;
@@ -165,6 +173,7 @@ static ew_err start(struct ew_cuda_own *o, int device, const struct precision *p
                                             .memory_bytes = d.memory,
                                             .storage = precision->storage,
                                             .updates_last = true,
+                                            .launch_macs = launch_macs(&d, precision),
                                             .fused = EW_FUSED_NORM_ADD | EW_FUSED_NORM_ACT |
                                                      EW_FUSED_CONV_RELU | EW_FUSED_SINK_ACT};
     ew_backend_identify(&be->base);

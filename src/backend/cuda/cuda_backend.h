@@ -37,6 +37,8 @@ struct ew_cuda {
     int type;                    /* enum ew_cuda_type: of activations */
     int node;                    /* of the command that is being started, for seeds */
     struct ew_cuda_rates *rates; /* on the device: what a run is given */
+    struct ew_cuda_rates last_rates;
+    bool has_rates;              /* last_rates are there */
     struct ew_cuda_scale *scale; /* on the device; NULL: losses are not scaled */
     struct ew_cuda_copies *copies;
     const struct ew_cuda_update *update; /* of all parameters, that is being started; NULL: by

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "backend/cuda/cuda_own.h"
+#include "base/mem.h"
+#include "graph/ops.h"
 #include "op/optimizer.h"
 
 #define CAPTURES 4 /* that may fail */
@@ -19,6 +21,8 @@ struct list {
     bool warm;
     void *graph;
     int failed; /* captures */
+    bool asks;  /* some command reads rates, */
+    bool draws; /* and some random numbers */
     struct ew_cuda_updates *updates;
     struct ew_cuda_whole *whole; /* that its first commands are; NULL: each is by itself */
     int n;
@@ -41,6 +45,10 @@ ew_err ew_cuda_load(struct ew_backend *be, const struct ew_command *commands, in
     EW_CHECK(l, EW_ERR_MEMORY, "no memory for %d steps", n);
     *l = (struct list){.base.be = be, .n = n};
     memcpy(l->commands, commands, (size_t)n * sizeof(*commands));
+    for (int k = 0; k < n; k++) {
+        l->draws = l->draws || (commands[k].call && commands[k].call->op == &ew_op_dropout);
+        l->asks = l->asks || l->draws || commands[k].phase != EW_PHASE_FORWARD;
+    }
     struct ew_cuda *cuda = &((struct ew_cuda_own *)be)->cuda;
     ew_err e = ew_cuda_updates_new(cuda, commands, n, &l->updates);
     if (e == EW_OK)
@@ -106,30 +114,58 @@ static ew_err run_timed(struct ew_cuda *be, const struct list *l, int64_t *ns)
     return e != EW_OK ? e : ew_cuda_check(be->cu, status, "timing");
 }
 
-static struct ew_cuda_rates rates_of(const struct ew_run_params *params)
+static struct ew_cuda_rates rates_of(const struct list *l, const struct ew_run_params *params)
 {
     const struct ew_optimizer *o = params->optimizer;
-    struct ew_cuda_rates r = {.key = params->key, .scaled = o != NULL};
+    struct ew_cuda_rates r = {.key = l->draws ? params->key : 0, .scaled = o != NULL};
     if (!o)
         return r;
     const double t = (double)(o->step + 1);
+    const bool adaptive = o->kind == EW_OPTIMIZER_ADAM || o->kind == EW_OPTIMIZER_ADAMW;
     r.lr = o->lr;
     r.momentum = o->momentum;
     r.weight_decay = o->weight_decay;
     r.beta1 = o->beta1;
     r.beta2 = o->beta2;
     r.eps = o->eps;
-    r.bias1 = 1 - pow(o->beta1, t);
-    r.bias2 = 1 - pow(o->beta2, t);
+    r.bias1 = adaptive ? 1 - pow(o->beta1, t) : 1;
+    r.bias2 = adaptive ? 1 - pow(o->beta2, t) : 1;
     return r;
+}
+
+static bool is_same(const struct ew_cuda_rates *a, const struct ew_cuda_rates *b)
+{
+    const double *x[] = {&a->lr,    &a->momentum, &a->weight_decay, &a->beta1,
+                         &a->beta2, &a->eps,      &a->bias1,        &a->bias2};
+    const double *y[] = {&b->lr,    &b->momentum, &b->weight_decay, &b->beta1,
+                         &b->beta2, &b->eps,      &b->bias1,        &b->bias2};
+    bool same = a->scaled == b->scaled && a->key == b->key;
+    for (size_t i = 0; i < EW_COUNT(x); i++)
+        same = same && !memcmp(x[i], y[i], sizeof(double));
+    return same;
+}
+
+/* A launch of its own, so only where somebody reads them and they are others than before. */
+static ew_err set_rates(struct ew_cuda *be, const struct list *l,
+                        const struct ew_run_params *params)
+{
+    if (!l->asks)
+        return EW_OK;
+    const struct ew_cuda_rates rates = rates_of(l, params);
+    if (be->has_rates && is_same(&rates, &be->last_rates))
+        return EW_OK;
+    be->has_rates = false;
+    EW_CUDA_TRY(be->cu, set_rates(be->q, be->rates, &rates));
+    be->last_rates = rates;
+    be->has_rates = true;
+    return EW_OK;
 }
 
 ew_err ew_cuda_run(struct ew_program *p, const struct ew_run_params *params, int64_t *ns)
 {
     struct list *l = (struct list *)p;
     struct ew_cuda *be = &((struct ew_cuda_own *)p->be)->cuda;
-    const struct ew_cuda_rates rates = rates_of(params);
-    EW_CUDA_TRY(be->cu, set_rates(be->q, be->rates, &rates));
+    EW_TRY(set_rates(be, l, params));
     ((struct ew_cuda_own *)p->be)->running = true;
     if (ns)
         return run_timed(be, l, ns);

@@ -160,13 +160,16 @@ static inline int column_width(int cols, int v)
     return (threads + blocks - 1) / blocks;
 }
 
-/* One `outer` where Q is above COLUMN_INLINE. */
+/* One `outer` where Q is above COLUMN_INLINE; `room`: scratch is that of so many rows. */
 template <int V, int Q, class Map, class End>
 static int column_launch(ew_cuda_queue *q, int64_t outer, int64_t rows, int cols, float *scratch,
-                         const Map &map, const End &end)
+                         const Map &map, const End &end, int64_t room = 0)
 {
-    const int width = column_width(cols, V);
-    column_shape s = {rows, cols, ew_cuda_splits(outer, rows, cols), scratch, q->counters};
+    const int width = column_width(cols, V), height = COLUMN_THREADS / width;
+    column_shape s = {rows, cols, ew_cuda_splits(outer, room ? room : rows, cols), scratch,
+                      q->counters};
+    if (s.splits > (rows + height - 1) / height)
+        s.splits = (int)((rows + height - 1) / height);
     const int across = (cols + width * V - 1) / (width * V);
     /* Two blocks a processor have loads enough under way; more parts only take longer to add. */
     const int64_t fill = (2 * q->processors + across * outer - 1) / (across * outer);
@@ -179,8 +182,7 @@ static int column_launch(ew_cuda_queue *q, int64_t outer, int64_t rows, int cols
     const dim3 grid(across, s.splits, (unsigned)outer);
     if ((int64_t)grid.x * grid.z > EW_CUDA_COUNTERS || outer > 65535)
         return cudaErrorInvalidConfiguration;
-    column_kernel<V, Q>
-        <<<grid, dim3(width, COLUMN_THREADS / width), 0, stream_of(q)>>>(s, map, end);
+    column_kernel<V, Q><<<grid, dim3(width, height), 0, stream_of(q)>>>(s, map, end);
     column_last<Q, (Q > COLUMN_INLINE)>::launch(q, s, end);
     return cudaGetLastError();
 }

@@ -276,10 +276,74 @@ __global__ void __launch_bounds__(THREADS) gather_dx_kernel(const ew_cuda_conv_b
     }
 }
 
+/* Windows of K x K, two apart: of their rows and columns every second one reads an input. */
+template <int V, int K, typename T>
+__global__ void __launch_bounds__(THREADS) halved_dx_kernel(const depthwise_job j)
+{
+    extern __shared__ float filters[];
+    constexpr int READERS = (K + 1) / 2;
+    const ew_cuda_window &g = j.g;
+    const int width = blockDim.x * V, base = blockIdx.x * width, mine = threadIdx.x * V;
+    const int c = base + mine;
+    stage_filters<T>(j, base, width, filters);
+    if (c >= g.c)
+        return;
+    const unsigned jobs = (unsigned)(g.n * g.h * g.w);
+    for (unsigned k = blockIdx.y * blockDim.y + threadIdx.y; k < jobs;
+         k += gridDim.y * blockDim.y) {
+        const unsigned line = k / (unsigned)g.w, n = line / (unsigned)g.h;
+        const int py = (int)(line - n * g.h) + g.ph, px = (int)(k - line * g.w) + g.pw;
+        const T *image = static_cast<const T *>(j.x) + (int64_t)n * g.oh * g.ow * g.c + c;
+        float acc[V] = {}, v[READERS * READERS][V];
+#pragma unroll
+        for (int a = 0; a < READERS * READERS; a++) {
+            const int r = (py & 1) + a / READERS * 2, t = (px & 1) + a % READERS * 2;
+            const int oy = (py - r) >> 1, ox = (px - t) >> 1;
+            pack<T, V> d = {};
+            if (r < K && t < K && oy >= 0 && oy < g.oh && ox >= 0 && ox < g.ow)
+                d = *reinterpret_cast<const pack<T, V> *>(image + (oy * g.ow + ox) * g.c);
+#pragma unroll
+            for (int i = 0; i < V; i++)
+                v[a][i] = to_float(d.v[i]);
+        }
+#pragma unroll
+        for (int a = 0; a < READERS * READERS; a++) {
+            const int r = (py & 1) + a / READERS * 2, t = (px & 1) + a % READERS * 2;
+            float w[V];
+            load<V>(filters + (r < K && t < K ? r * K + t : 0) * width + mine, w);
+#pragma unroll
+            for (int i = 0; i < V; i++)
+                acc[i] += v[a][i] * w[i];
+        }
+        put<V>(static_cast<T *>(j.y) + (int64_t)k * g.c + c, acc, j.add);
+    }
+}
+
+template <int V, int K, typename T>
+static int halved_dx(ew_cuda_queue *q, const ew_cuda_conv_back *p)
+{
+    depthwise_job j = {};
+    j.g = p->g;
+    j.add = p->add;
+    j.x = p->dy, j.w = p->w, j.y = p->dx;
+    const depthwise_grid s = grid_for(q, p->g, V, (int64_t)p->g.n * p->g.h * p->g.w);
+    halved_dx_kernel<V, K, T><<<s.grid, s.block, s.shared, stream_of(q)>>>(j);
+    return cudaGetLastError();
+}
+
 template <typename T> static int gather_dx(ew_cuda_queue *q, const ew_cuda_conv_back *p)
 {
-    const int64_t n = (int64_t)p->g.n * p->g.h * p->g.w * p->g.c;
-    if (p->g.c % 4 == 0 && aligned(p->dy, 4 * sizeof(T)) && aligned(p->dx, 4 * sizeof(T)))
+    const ew_cuda_window &g = p->g;
+    const int64_t n = (int64_t)g.n * g.h * g.w * g.c;
+    const bool wide =
+        g.c % 4 == 0 && aligned(p->dy, 4 * sizeof(T)) && aligned(p->dx, 4 * sizeof(T));
+    if (wide && g.kh == g.kw && g.sh == 2 && g.sw == 2 && g.dh == 1 && g.dw == 1) {
+        if (g.kh == 3)
+            return halved_dx<4, 3, T>(q, p);
+        if (g.kh == 5)
+            return halved_dx<4, 5, T>(q, p);
+    }
+    if (wide)
         gather_dx_kernel<4, T><<<blocks_for(q, n / 4, THREADS), THREADS, 0, stream_of(q)>>>(*p);
     else
         gather_dx_kernel<1, T><<<blocks_for(q, n, THREADS), THREADS, 0, stream_of(q)>>>(*p);
@@ -309,10 +373,83 @@ extern "C" int ew_cu_depthwise_dx(ew_cuda_queue *q, const ew_cuda_conv_back *p)
 
 /* ---- Gradient of the filter: a sum over pixels of one product a tap ---- */
 
-template <int V, int KH, int KW, typename T> struct depthwise_dw_map {
+/* A row of the sum is a stretch of an output row, over which a thread slides its window: columns of
+ * it stay in registers, and the next ones are under way meanwhile. */
+template <int V, int K, int S, typename T> struct depthwise_dw_map {
     ew_cuda_window g;
     const T *x, *dy;
-    __device__ void add(int64_t, int64_t row, int c, float sum[KH * KW][V]) const
+    int stretches, length; /* of an output row */
+
+    /* Columns `first` and on of the K rows around a thread's output row. */
+    template <int N>
+    __device__ void read(const T *image, int y0, int first, float to[K][N][V]) const
+    {
+#pragma unroll
+        for (int r = 0; r < K; r++)
+#pragma unroll
+            for (int t = 0; t < N; t++) {
+                const int iy = y0 + r, ix = first + t;
+                const bool inside = iy >= 0 && iy < g.h && ix >= 0 && ix < g.w;
+                pack<T, V> v = {};
+                if (inside)
+                    v = *reinterpret_cast<const pack<T, V> *>(image + (iy * g.w + ix) * g.c);
+#pragma unroll
+                for (int i = 0; i < V; i++)
+                    to[r][t][i] = to_float(v.v[i]);
+            }
+    }
+    __device__ void add(int64_t, int64_t row, int c, float sum[K * K][V]) const
+    {
+        constexpr int KEPT = K - S;
+        const unsigned line = (unsigned)row / (unsigned)stretches;
+        const unsigned n = line / (unsigned)g.oh;
+        const int oy = (int)(line - n * g.oh), y0 = oy * S - g.ph;
+        const int from = (int)((unsigned)row - line * stretches) * length;
+        const int to = from + length < g.ow ? from + length : g.ow;
+        const T *image = x + (int64_t)n * g.h * g.w * g.c + c;
+        const T *up = dy + (int64_t)line * g.ow * g.c + c;
+        float win[K][K][V], next[K][S][V], d[V], next_d[V];
+        float kept[K][KEPT][V];
+        read<KEPT>(image, y0, from * S - g.pw, kept);
+        read<S>(image, y0, from * S - g.pw + KEPT, next);
+        load<V>(up + (int64_t)from * g.c, next_d);
+        for (int ox = from; ox < to; ox++) {
+#pragma unroll
+            for (int r = 0; r < K; r++)
+#pragma unroll
+                for (int t = 0; t < K; t++)
+#pragma unroll
+                    for (int i = 0; i < V; i++)
+                        win[r][t][i] = t < KEPT ? kept[r][t < KEPT ? t : 0][i]
+                                                : next[r][t < KEPT ? 0 : t - KEPT][i];
+#pragma unroll
+            for (int i = 0; i < V; i++)
+                d[i] = next_d[i];
+            if (ox + 1 < to) {
+                read<S>(image, y0, (ox + 1) * S - g.pw + KEPT, next);
+                load<V>(up + (int64_t)(ox + 1) * g.c, next_d);
+            }
+#pragma unroll
+            for (int t = 0; t < K * K; t++)
+#pragma unroll
+                for (int i = 0; i < V; i++)
+                    sum[t][i] += win[t / K][t % K][i] * d[i];
+#pragma unroll
+            for (int r = 0; r < K; r++)
+#pragma unroll
+                for (int t = 0; t < KEPT; t++)
+#pragma unroll
+                    for (int i = 0; i < V; i++)
+                        kept[r][t][i] = win[r][t + S][i];
+        }
+    }
+};
+
+/* Any stride and dilation. */
+template <int V, int K, typename T> struct depthwise_dw_any_map {
+    ew_cuda_window g;
+    const T *x, *dy;
+    __device__ void add(int64_t, int64_t row, int c, float sum[K * K][V]) const
     {
         const unsigned line = (unsigned)row / (unsigned)g.ow;
         const int ox = (int)((unsigned)row - line * g.ow), oy = (int)(line % (unsigned)g.oh);
@@ -320,10 +457,10 @@ template <int V, int KH, int KW, typename T> struct depthwise_dw_map {
         float up[V];
         load<V>(dy + row * g.c + c, up);
 #pragma unroll
-        for (int r = 0; r < KH; r++) {
+        for (int r = 0; r < K; r++) {
             const int iy = oy * g.sh - g.ph + r * g.dh;
 #pragma unroll
-            for (int t = 0; t < KW; t++) {
+            for (int t = 0; t < K; t++) {
                 const int ix = ox * g.sw - g.pw + t * g.dw;
                 if (iy < 0 || iy >= g.h || ix < 0 || ix >= g.w)
                     continue;
@@ -331,7 +468,7 @@ template <int V, int KH, int KW, typename T> struct depthwise_dw_map {
                 load<V>(x + ((n * g.h + iy) * g.w + ix) * g.c + c, v);
 #pragma unroll
                 for (int i = 0; i < V; i++)
-                    sum[r * KW + t][i] += v[i] * up[i];
+                    sum[r * K + t][i] += v[i] * up[i];
             }
         }
     }
@@ -350,14 +487,35 @@ struct depthwise_dw_end {
     }
 };
 
+#define STRETCH 8 /* outputs that a window slides over, about */
+
+template <int V, int K, int S, typename T>
+static int depthwise_dw_slide(ew_cuda_queue *q, const ew_cuda_conv_back *p)
+{
+    const ew_cuda_window &g = p->g;
+    const int stretches = (g.ow + STRETCH - 1) / STRETCH;
+    const depthwise_dw_map<V, K, S, T> map = {g, static_cast<const T *>(p->x),
+                                              static_cast<const T *>(p->dy), stretches,
+                                              (g.ow + stretches - 1) / stretches};
+    const depthwise_dw_end end = {p->dw, K * K, p->add};
+    const int64_t lines = (int64_t)g.n * g.oh;
+    return column_launch<V, K * K>(q, 1, lines * stretches, g.c, p->scratch, map, end,
+                                   lines * g.ow);
+}
+
 template <int V, int K, typename T>
 static int depthwise_dw(ew_cuda_queue *q, const ew_cuda_conv_back *p)
 {
-    const depthwise_dw_map<V, K, K, T> map = {p->g, static_cast<const T *>(p->x),
-                                              static_cast<const T *>(p->dy)};
+    const ew_cuda_window &g = p->g;
+    const bool plain = g.sh == g.sw && g.dh == 1 && g.dw == 1;
+    if (plain && g.sh == 1)
+        return depthwise_dw_slide<V, K, 1, T>(q, p);
+    if (plain && g.sh == 2)
+        return depthwise_dw_slide<V, K, 2, T>(q, p);
+    const depthwise_dw_any_map<V, K, T> map = {g, static_cast<const T *>(p->x),
+                                               static_cast<const T *>(p->dy)};
     const depthwise_dw_end end = {p->dw, K * K, p->add};
-    return column_launch<V, K * K>(q, 1, (int64_t)p->g.n * p->g.oh * p->g.ow, p->g.c, p->scratch,
-                                   map, end);
+    return column_launch<V, K * K>(q, 1, (int64_t)g.n * g.oh * g.ow, g.c, p->scratch, map, end);
 }
 
 template <typename T> static int depthwise_dw_pick(ew_cuda_queue *q, const ew_cuda_conv_back *p)

@@ -68,6 +68,40 @@ template <int V, typename T> __device__ inline void store(T *p, const float in[V
     *reinterpret_cast<pack<T, V> *>(p) = r;
 }
 
+/* V numbers as they lie in memory, in registers of 32 bits: a pack of 16-bit numbers would take one
+ * for each. */
+template <typename T, int V, bool PAIRS = sizeof(T) == 2 && V % 2 == 0> struct held {
+    pack<T, V> p;
+    __device__ void read(const T *from)
+    {
+        p = *reinterpret_cast<const pack<T, V> *>(from);
+    }
+    __device__ float at(int i) const
+    {
+        return to_float(p.v[i]);
+    }
+};
+__device__ inline float half_at(unsigned pair, int i, bf16)
+{
+    return __uint_as_float(i ? pair & 0xffff0000u : pair << 16);
+}
+__device__ inline float half_at(unsigned pair, int i, __half)
+{
+    const __half_raw r = {(unsigned short)(i ? pair >> 16 : pair & 0xffffu)};
+    return __half2float(__half(r));
+}
+template <typename T, int V> struct held<T, V, true> {
+    pack<unsigned, V / 2> p;
+    __device__ void read(const T *from)
+    {
+        p = *reinterpret_cast<const pack<unsigned, V / 2> *>(from);
+    }
+    __device__ float at(int i) const
+    {
+        return half_at(p.v[i / 2], i % 2, T());
+    }
+};
+
 /* store, or add to what is there */
 template <int V, typename T> __device__ inline void put(T *p, const float in[V], int add)
 {
@@ -151,6 +185,10 @@ template <int A> __device__ inline float act_apply_as(const ew_cuda_act &a, floa
         return x;
     if (A == EW_CUDA_ACT_RELU)
         return x > 0 || isnan(x) ? x : 0;
+    if (A == EW_CUDA_ACT_CLIP)
+        return x < a.lo ? a.lo : x > a.hi ? a.hi : x;
+    if (A == EW_CUDA_ACT_HARD_SWISH)
+        return x >= 3 ? x : x <= -3 ? 0 : x * (x + 3) * (1 / 6.f);
     return act_apply(a, x);
 }
 
@@ -160,6 +198,10 @@ template <int A> __device__ inline float act_slope_as(const ew_cuda_act &a, floa
         return 1;
     if (A == EW_CUDA_ACT_RELU)
         return x > 0;
+    if (A == EW_CUDA_ACT_CLIP)
+        return x > a.lo && x < a.hi;
+    if (A == EW_CUDA_ACT_HARD_SWISH)
+        return x >= 3 ? 1 : x <= -3 ? 0 : x * (1 / 3.f) + 0.5f;
     return act_slope(a, x);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions and batch norm: statistics and application, forward and backward, two launches each.
- */
-#include "backend/cuda/module/columns.cuh"
+/* Reductions; and batch norm, forward and backward: sums of columns and a pass over all rows. */
+#include "backend/cuda/module/sheet.cuh"
 
 /* ---- Sums ---- */
 
@@ -58,116 +57,205 @@ extern "C" int ew_cu_reduce(ew_cuda_queue *q, const ew_cuda_reduce *p)
     return status;
 }
 
-/* ---- Statistics: sums of x - pivot and of its square; the pivot is the first pixel ---- */
+/* ---- Batch norm forward ---- */
 
-template <int V, typename T> struct stats_map {
-    const T *x;
-    int cols;
-    __device__ void add(int64_t, int64_t row, int col, float sum[2][V]) const
-    {
-        float v[V], pivot[V];
-        load<V>(x + row * cols + col, v);
-        load<V>(x + col, pivot);
-#pragma unroll
-        for (int i = 0; i < V; i++) {
-            const float d = v[i] - pivot[i];
-            sum[0][i] += d;
-            sum[1][i] += d * d;
-        }
-    }
-};
+/* Rows that a thread has loads of under way. */
+#define AHEAD      8
+#define BACK_AHEAD 4
 
+/* Statistics of a channel from sums of x - pivot and of its square; the pivot is the first pixel.
+ */
 template <typename T> struct stats_end {
     ew_cuda_norm p;
-    __device__ void operator()(int64_t, int c, const double *total) const
+    __device__ double variance(const double *total) const
     {
         const double n = (double)p.pixels, shift = total[0] / n;
-        const double mean = to_float(static_cast<const T *>(p.x)[c]) + shift;
-        const double var = fmax(total[1] / n - shift * shift, 0.0);
-        p.kept[c] = (float)mean;
-        p.kept[p.channels + c] = (float)(1 / sqrt(var + p.eps));
+        return fmax(total[1] / n - shift * shift, 0.0);
+    }
+    __device__ void of(int c, const double *total, float out[2]) const
+    {
+        out[0] = (float)(to_float(static_cast<const T *>(p.x)[c]) + total[0] / (double)p.pixels);
+        out[1] = (float)(1 / sqrt(variance(total) + p.eps));
+    }
+    __device__ void note(int c, const double *total, const float *out) const
+    {
+        p.kept[c] = out[0];
+        p.kept[p.channels + c] = out[1];
         if (!p.update_running)
             return;
-        const double unbiased = p.pixels > 1 ? n / (n - 1) : 1;
-        p.mean[c] = (float)(p.momentum * (double)p.mean[c] + (1 - p.momentum) * mean);
+        const double n = (double)p.pixels, unbiased = p.pixels > 1 ? n / (n - 1) : 1;
+        const double var = variance(total);
+        p.mean[c] = (float)(p.momentum * (double)p.mean[c] + (1 - p.momentum) * out[0]);
         p.var[c] = (float)(p.momentum * (double)p.var[c] + (1 - p.momentum) * unbiased * var);
     }
 };
 
-/* ---- Application: threads keep the coefficients of their channels ---- */
+/* Of a thread's rows, the last one first: what was written last may still be in the cache. */
+template <int V, typename T>
+__device__ inline void stats_sum(const ew_cuda_norm &p, const sheet_rows &r, int c, float sum[2][V])
+{
+    const T *x = static_cast<const T *>(p.x) + r.first * p.channels + c;
+    float pivot[V];
+    load<V>(static_cast<const T *>(p.x) + c, pivot);
+    for (int k = r.count; k > 0; k -= AHEAD) {
+        held<T, V> raw[AHEAD];
+#pragma unroll
+        for (int u = 0; u < AHEAD; u++)
+            if (k - u > 0)
+                raw[u].read(x + (k - 1 - u) * r.step * p.channels);
+#pragma unroll
+        for (int u = 0; u < AHEAD; u++) {
+            if (k - u <= 0)
+                continue;
+#pragma unroll
+            for (int i = 0; i < V; i++) {
+                const float d = raw[u].at(i) - pivot[i];
+                sum[0][i] += d;
+                sum[1][i] += d * d;
+            }
+        }
+    }
+}
+
+/* Threads keep the coefficients of their channels; rows in order. */
+template <int V, int A, bool RESIDUAL, typename T>
+__device__ inline void norm_rows(const ew_cuda_norm &p, const sheet_rows &r, int c,
+                                 const float *mean, const float *inv)
+{
+    constexpr int AHEAD_OF = RESIDUAL ? AHEAD / 2 : AHEAD;
+    float slope[V], shift[V];
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+        slope[i] = inv[i] * p.scale[c + i];
+        shift[i] = p.bias[c + i] - mean[i] * slope[i];
+    }
+    const int64_t first = r.first * p.channels + c, step = r.step * p.channels;
+    const T *x = static_cast<const T *>(p.x) + first;
+    const T *residual = static_cast<const T *>(p.residual) + first;
+    T *y = static_cast<T *>(p.y) + first;
+    for (int k = 0; k < r.count; k += AHEAD_OF) {
+        held<T, V> raw[AHEAD_OF], more[AHEAD_OF];
+#pragma unroll
+        for (int u = 0; u < AHEAD_OF; u++) {
+            if (k + u >= r.count)
+                continue;
+            raw[u].read(x + (k + u) * step);
+            if (RESIDUAL)
+                more[u].read(residual + (k + u) * step);
+        }
+#pragma unroll
+        for (int u = 0; u < AHEAD_OF; u++) {
+            if (k + u >= r.count)
+                continue;
+            float v[V];
+#pragma unroll
+            for (int i = 0; i < V; i++)
+                v[i] = act_apply_as<A>(p.act, raw[u].at(i) * slope[i] + shift[i] +
+                                                  (RESIDUAL ? more[u].at(i) : 0));
+            store<V>(y + (k + u) * step, v);
+        }
+    }
+}
 
 template <int V, int A, typename T>
-__global__ void __launch_bounds__(COLUMN_THREADS) norm_apply_kernel(const ew_cuda_norm p)
+__device__ inline void norm_apply(const ew_cuda_norm &p, const sheet_rows &r, int c,
+                                  const float *mean, const float *inv)
+{
+    if (p.residual)
+        norm_rows<V, A, true, T>(p, r, c, mean, inv);
+    else
+        norm_rows<V, A, false, T>(p, r, c, mean, inv);
+}
+
+template <int V, typename T>
+__global__ void __launch_bounds__(SHEET_THREADS, 1)
+    norm_sum_kernel(const sheet s, const ew_cuda_norm p)
+{
+    const int c = (blockIdx.x * blockDim.x + threadIdx.x) * V;
+    float sum[2][V] = {};
+    if (c < p.channels)
+        stats_sum<V, T>(p, rows_of(s.rows), c, sum);
+    sheet_leave<V>(s, sum);
+}
+
+template <int V, int A, typename T>
+__global__ void __launch_bounds__(SHEET_THREADS, 1)
+    norm_apply_kernel(const sheet s, const ew_cuda_norm p)
+{
+    const int c = (blockIdx.x * blockDim.x + threadIdx.x) * V;
+    float known[2][V];
+    sheet_fetch<V>(s, stats_end<T>{p}, p.kept, known);
+    if (c < p.channels)
+        norm_apply<V, A, T>(p, rows_of(s.rows), c, known[0], known[1]);
+}
+
+/* With the running statistics. */
+template <int V, typename T>
+__global__ void __launch_bounds__(SHEET_THREADS, 1) norm_running_kernel(const ew_cuda_norm p)
 {
     const int c = (blockIdx.x * blockDim.x + threadIdx.x) * V;
     if (c >= p.channels)
         return;
-    float slope[V], shift[V];
+    float mean[V], inv[V];
 #pragma unroll
     for (int i = 0; i < V; i++) {
-        const float mean = p.batch_stats ? p.kept[c + i] : p.mean[c + i];
-        const float inv = p.batch_stats ? p.kept[p.channels + c + i] : rsqrtf(p.var[c + i] + p.eps);
-        slope[i] = inv * p.scale[c + i];
-        shift[i] = p.bias[c + i] - mean * slope[i];
-        if (!p.batch_stats && p.kept && blockIdx.y == 0 && threadIdx.y == 0) {
-            p.kept[c + i] = mean;
-            p.kept[p.channels + c + i] = inv;
+        mean[i] = p.mean[c + i];
+        inv[i] = rsqrtf(p.var[c + i] + p.eps);
+        if (p.kept && blockIdx.y == 0 && threadIdx.y == 0) {
+            p.kept[c + i] = mean[i];
+            p.kept[p.channels + c + i] = inv[i];
         }
     }
-    const T *x = static_cast<const T *>(p.x), *residual = static_cast<const T *>(p.residual);
-    const int64_t step = (int64_t)gridDim.y * blockDim.y;
-    /* Two rows at once: all loads before the first store, which the compiler cannot move. */
-    for (int64_t row = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; row < p.pixels;
-         row += 2 * step) {
-        const bool more = row + step < p.pixels;
-        const int64_t at[2] = {row * p.channels + c, (row + step) * p.channels + c};
-        float v[2][V], r[2][V];
-#pragma unroll
-        for (int k = 0; k < 2; k++) {
-            if (k && !more)
-                continue;
-            load<V>(x + at[k], v[k]);
-            if (residual)
-                load<V>(residual + at[k], r[k]);
-        }
-#pragma unroll
-        for (int k = 0; k < 2; k++) {
-            if (k && !more)
-                continue;
-#pragma unroll
-            for (int i = 0; i < V; i++)
-                v[k][i] = act_apply_as<A>(p.act,
-                                          v[k][i] * slope[i] + shift[i] + (residual ? r[k][i] : 0));
-            store<V>(static_cast<T *>(p.y) + at[k], v[k]);
-        }
-    }
+    norm_apply<V, EW_ACT_ANY, T>(p, rows_of(p.pixels), c, mean, inv);
 }
 
-/* Blocks over (columns, rows) that fill the device a few times. */
-static dim3 sheet(const ew_cuda_queue *q, int64_t rows, int cols, int v, dim3 *block)
-{
-    const int width = column_width(cols, v), height = COLUMN_THREADS / width;
-    *block = dim3(width, height);
-    const int64_t across = (cols + width * v - 1) / (width * v);
-    const int64_t need = (rows + height - 1) / height, most = q->processors * 16 / across + 1;
-    const int64_t down = need < most ? need : most;
-    return dim3((unsigned)across, (unsigned)(down < 1 ? 1 : down > 65535 ? 65535 : down));
-}
+/* Blocks of a pass over all rows, for each processor. */
+#define PASS_BLOCKS 4
 
-template <int V, typename T> static int norm_launch(ew_cuda_queue *q, const ew_cuda_norm *p)
+template <int V, int A, typename T> static int norm_launch(ew_cuda_queue *q, const ew_cuda_norm *p)
 {
-    if (p->batch_stats) {
-        const stats_map<V, T> map = {static_cast<const T *>(p->x), p->channels};
-        const stats_end<T> end = {*p};
-        const int status = column_launch<V, 2>(q, 1, p->pixels, p->channels, p->scratch, map, end);
-        if (status)
-            return status;
+    const sheet_grid g =
+        sheet_blocks(p->pixels, p->channels, V, AHEAD, (int64_t)q->processors * PASS_BLOCKS);
+    sheet s = {p->pixels, p->channels, 0, p->scratch};
+    if (!p->batch_stats) {
+        norm_running_kernel<V, T><<<g.grid, g.block, 0, stream_of(q)>>>(*p);
+        return cudaGetLastError();
     }
-    dim3 block;
-    const dim3 grid = sheet(q, p->pixels, p->channels, V, &block);
-    FOR_ACT(p->act, (norm_apply_kernel<V, A, T><<<grid, block, 0, stream_of(q)>>>(*p)));
+    const int status = sheet_sum<V>(q, norm_sum_kernel<V, T>, *p, stats_end<T>{*p}, AHEAD, &s);
+    if (status)
+        return status;
+    norm_apply_kernel<V, A, T><<<g.grid, g.block, 0, stream_of(q)>>>(s, *p);
     return cudaGetLastError();
 }
+
+/* Calls it with A, the kind of activation where that is one of those that come often. */
+#define FOR_NORM_ACT(act, ...)                                                                     \
+    switch ((act).kind) {                                                                          \
+    case EW_CUDA_ACT_NONE: {                                                                       \
+        constexpr int A = EW_CUDA_ACT_NONE;                                                        \
+        __VA_ARGS__;                                                                               \
+        break;                                                                                     \
+    }                                                                                              \
+    case EW_CUDA_ACT_RELU: {                                                                       \
+        constexpr int A = EW_CUDA_ACT_RELU;                                                        \
+        __VA_ARGS__;                                                                               \
+        break;                                                                                     \
+    }                                                                                              \
+    case EW_CUDA_ACT_CLIP: {                                                                       \
+        constexpr int A = EW_CUDA_ACT_CLIP;                                                        \
+        __VA_ARGS__;                                                                               \
+        break;                                                                                     \
+    }                                                                                              \
+    case EW_CUDA_ACT_HARD_SWISH: {                                                                 \
+        constexpr int A = EW_CUDA_ACT_HARD_SWISH;                                                  \
+        __VA_ARGS__;                                                                               \
+        break;                                                                                     \
+    }                                                                                              \
+    default: {                                                                                     \
+        constexpr int A = EW_ACT_ANY;                                                              \
+        __VA_ARGS__;                                                                               \
+    }                                                                                              \
+    }
 
 /* How many channels a thread takes: 16 bytes of them, where rows and addresses allow. */
 template <typename T> static int norm_width(int channels, const void *const *p, int n)
@@ -184,10 +272,14 @@ extern "C" int ew_cu_norm(ew_cuda_queue *q, const ew_cuda_norm *p)
     const void *const all[] = {p->x, p->y, p->residual};
     int status = 0;
     FOR_TYPE(p->type, {
+        constexpr int most = 16 / sizeof(T);
         const int v = norm_width<T>(p->channels, all, 3);
-        status = v == 8   ? norm_launch<8, T>(q, p)
-                 : v == 4 ? norm_launch<4, T>(q, p)
-                          : norm_launch<1, T>(q, p);
+        if (v == most)
+            FOR_NORM_ACT(p->act, status = norm_launch<most, A, T>(q, p))
+        else if (v == 4)
+            status = norm_launch<4, EW_ACT_ANY, T>(q, p);
+        else
+            status = norm_launch<1, EW_ACT_ANY, T>(q, p);
     });
     return status;
 }
@@ -208,108 +300,153 @@ template <int V> struct norm_line {
     }
 };
 
-/* x and dz of V channels of a pixel. */
-template <int V, int A, typename T>
-__device__ inline void norm_gradient(const ew_cuda_norm_back &p, int64_t at,
-                                     const norm_line<V> &line, float *x, float *dz)
-{
-    load<V>(static_cast<const T *>(p.x) + at, x);
-    load<V>(static_cast<const T *>(p.dy) + at, dz);
-    float y[V];
-    if (A != EW_CUDA_ACT_NONE && p.y)
-        load<V>(static_cast<const T *>(p.y) + at, y);
-#pragma unroll
-    for (int i = 0; i < V; i++)
-        if (A != EW_CUDA_ACT_NONE)
-            dz[i] *= act_slope_as<A>(p.act, p.y ? y[i] : x[i] * line.slope[i] + line.shift[i]);
-}
-
-/* Sums of dz and of dz (x - mean). */
-template <int V, int A, typename T> struct norm_back_map {
-    ew_cuda_norm_back p;
-    __device__ void add(int64_t, int64_t row, int c, float sum[2][V]) const
+/* What a row has in memory. */
+template <int V, int A, typename T> struct norm_row {
+    held<T, V> x, dy, y;
+    __device__ void read(const ew_cuda_norm_back &p, int64_t at)
     {
-        norm_line<V> line;
-        float x[V], dz[V];
-        line.read(p, c);
-        norm_gradient<V, A, T>(p, row * p.channels + c, line, x, dz);
-#pragma unroll
-        for (int i = 0; i < V; i++) {
-            sum[0][i] += dz[i];
-            sum[1][i] += dz[i] * (x[i] - line.mean[i]);
-        }
+        x.read(static_cast<const T *>(p.x) + at);
+        dy.read(static_cast<const T *>(p.dy) + at);
+        if (A != EW_CUDA_ACT_NONE && p.y)
+            y.read(static_cast<const T *>(p.y) + at);
+    }
+    /* The gradient before the activation. */
+    __device__ float slope(const ew_cuda_norm_back &p, const norm_line<V> &line, int i) const
+    {
+        const float d = dy.at(i);
+        if (A == EW_CUDA_ACT_NONE)
+            return d;
+        return d * act_slope_as<A>(p.act, p.y ? y.at(i) : x.at(i) * line.slope[i] + line.shift[i]);
     }
 };
 
+/* Sums of dz and of dz xhat. */
 struct norm_back_end {
     ew_cuda_norm_back p;
-    __device__ void operator()(int64_t, int c, const double *total) const
+    __device__ void of(int c, const double *total, float out[2]) const
     {
-        const float dz = (float)total[0], dzx = (float)(total[1] * p.kept[p.channels + c]);
-        p.sums[c] = dz;
-        p.sums[p.channels + c] = dzx;
+        out[0] = (float)total[0];
+        out[1] = (float)(total[1] * p.kept[p.channels + c]);
+    }
+    __device__ void note(int c, const double *, const float *out) const
+    {
+        p.sums[c] = out[0];
+        p.sums[p.channels + c] = out[1];
         if (p.dbias)
-            put<1>(p.dbias + c, &dz, p.add_dbias);
+            put<1>(p.dbias + c, out, p.add_dbias);
         if (p.dscale)
-            put<1>(p.dscale + c, &dzx, p.add_dscale);
+            put<1>(p.dscale + c, out + 1, p.add_dscale);
     }
 };
+
+/* Sums of dz and of dz (x - mean), the last row first. */
+template <int V, int A, typename T>
+__device__ inline void norm_back_sum(const ew_cuda_norm_back &p, const sheet_rows &r, int c,
+                                     const norm_line<V> &line, float sum[2][V])
+{
+    const int64_t first = r.first * p.channels + c, step = r.step * p.channels;
+    for (int k = r.count; k > 0; k -= BACK_AHEAD) {
+        norm_row<V, A, T> row[BACK_AHEAD];
+#pragma unroll
+        for (int u = 0; u < BACK_AHEAD; u++)
+            if (k - u > 0)
+                row[u].read(p, first + (k - 1 - u) * step);
+#pragma unroll
+        for (int u = 0; u < BACK_AHEAD; u++) {
+            if (k - u <= 0)
+                continue;
+#pragma unroll
+            for (int i = 0; i < V; i++) {
+                const float dz = row[u].slope(p, line, i);
+                sum[0][i] += dz;
+                sum[1][i] += dz * (row[u].x.at(i) - line.mean[i]);
+            }
+        }
+    }
+}
 
 /* dx = slope (dz - mean(dz) - xhat mean(dz xhat)), as slope dz + x by_x + rest. */
 template <int V, int A, typename T>
-__global__ void __launch_bounds__(COLUMN_THREADS) norm_dx_kernel(const ew_cuda_norm_back p)
+__device__ inline void norm_back_apply(const ew_cuda_norm_back &p, const sheet_rows &r, int c,
+                                       const norm_line<V> &line, const float (*sums)[V])
 {
-    const int c = (blockIdx.x * blockDim.x + threadIdx.x) * V;
-    if (c >= p.channels)
-        return;
-    norm_line<V> line;
-    float by_x[V], rest[V];
     const float share = p.batch_stats ? 1.f / (float)p.pixels : 0;
-    line.read(p, c);
+    float by_x[V], rest[V];
 #pragma unroll
     for (int i = 0; i < V; i++) {
-        const float inv = p.kept[p.channels + c + i];
-        by_x[i] = -line.slope[i] * inv * p.sums[p.channels + c + i] * share;
-        rest[i] = -line.slope[i] * p.sums[c + i] * share - by_x[i] * line.mean[i];
+        by_x[i] = -line.slope[i] * p.kept[p.channels + c + i] * sums[1][i] * share;
+        rest[i] = -line.slope[i] * sums[0][i] * share - by_x[i] * line.mean[i];
     }
-    const int64_t step = (int64_t)gridDim.y * blockDim.y;
-    /* Two rows at once: all loads before the first store, which the compiler cannot move. */
-    for (int64_t row = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; row < p.pixels;
-         row += 2 * step) {
-        const bool more = row + step < p.pixels;
-        const int64_t at[2] = {row * p.channels + c, (row + step) * p.channels + c};
-        float x[2][V], dz[2][V];
+    const int64_t first = r.first * p.channels + c, step = r.step * p.channels;
+    for (int k = 0; k < r.count; k += BACK_AHEAD) {
+        norm_row<V, A, T> row[BACK_AHEAD];
 #pragma unroll
-        for (int k = 0; k < 2; k++)
-            if (k == 0 || more)
-                norm_gradient<V, A, T>(p, at[k], line, x[k], dz[k]);
+        for (int u = 0; u < BACK_AHEAD; u++)
+            if (k + u < r.count)
+                row[u].read(p, first + (k + u) * step);
 #pragma unroll
-        for (int k = 0; k < 2; k++) {
-            if (k && !more)
+        for (int u = 0; u < BACK_AHEAD; u++) {
+            const int64_t at = first + (k + u) * step;
+            float dz[V];
+            if (k + u >= r.count)
                 continue;
+#pragma unroll
+            for (int i = 0; i < V; i++)
+                dz[i] = row[u].slope(p, line, i);
             if (p.dresidual)
-                put<V>(static_cast<T *>(p.dresidual) + at[k], dz[k], p.add_dresidual);
+                put<V>(static_cast<T *>(p.dresidual) + at, dz, p.add_dresidual);
             if (!p.dx)
                 continue;
 #pragma unroll
             for (int i = 0; i < V; i++)
-                dz[k][i] = line.slope[i] * dz[k][i] + x[k][i] * by_x[i] + rest[i];
-            put<V>(static_cast<T *>(p.dx) + at[k], dz[k], p.add_dx);
+                dz[i] = line.slope[i] * dz[i] + row[u].x.at(i) * by_x[i] + rest[i];
+            put<V>(static_cast<T *>(p.dx) + at, dz, p.add_dx);
         }
     }
 }
 
 template <int V, int A, typename T>
+__global__ void __launch_bounds__(SHEET_THREADS, 1)
+    norm_back_sum_kernel(const sheet s, const ew_cuda_norm_back p)
+{
+    const int c = (blockIdx.x * blockDim.x + threadIdx.x) * V;
+    float sum[2][V] = {};
+    if (c < p.channels) {
+        norm_line<V> line;
+        line.read(p, c);
+        norm_back_sum<V, A, T>(p, rows_of(s.rows), c, line, sum);
+    }
+    sheet_leave<V>(s, sum);
+}
+
+template <int V, int A, typename T>
+__global__ void __launch_bounds__(SHEET_THREADS, 1)
+    norm_dx_kernel(const sheet s, const ew_cuda_norm_back p)
+{
+    const int c = (blockIdx.x * blockDim.x + threadIdx.x) * V;
+    float sums[2][V];
+    sheet_fetch<V>(s, norm_back_end{p}, p.sums, sums);
+    if (c >= p.channels || !(p.dx || p.dresidual))
+        return;
+    norm_line<V> line;
+    line.read(p, c);
+    norm_back_apply<V, A, T>(p, rows_of(s.rows), c, line, sums);
+}
+
+/* Where nobody wants gradients but those of scale and bias, the second launch is one of one block a
+ * column, for its sums alone. */
+template <int V, int A, typename T>
 static int norm_back_launch(ew_cuda_queue *q, const ew_cuda_norm_back *p)
 {
-    const norm_back_map<V, A, T> map = {*p};
-    const norm_back_end end = {*p};
-    const int status = column_launch<V, 2>(q, 1, p->pixels, p->channels, p->scratch, map, end);
-    if (status || (!p->dx && !p->dresidual))
+    const bool passes = p->dx || p->dresidual;
+    const sheet_grid g = sheet_blocks(p->pixels, p->channels, V, BACK_AHEAD,
+                                      passes ? (int64_t)q->processors * PASS_BLOCKS : 1);
+    sheet s = {p->pixels, p->channels, 0, p->scratch};
+    const int status =
+        sheet_sum<V>(q, norm_back_sum_kernel<V, A, T>, *p, norm_back_end{*p}, BACK_AHEAD, &s);
+    if (status)
         return status;
-    dim3 block;
-    const dim3 grid = sheet(q, p->pixels, p->channels, V, &block);
-    norm_dx_kernel<V, A, T><<<grid, block, 0, stream_of(q)>>>(*p);
+    norm_dx_kernel<V, A, T><<<g.grid, g.block, 0, stream_of(q)>>>(s, *p);
     return cudaGetLastError();
 }
 
@@ -318,10 +455,14 @@ extern "C" int ew_cu_norm_back(ew_cuda_queue *q, const ew_cuda_norm_back *p)
     const void *const all[] = {p->x, p->y, p->dy, p->dx, p->dresidual};
     int status = 0;
     FOR_TYPE(p->type, {
+        constexpr int most = 16 / sizeof(T);
         const int v = norm_width<T>(p->channels, all, 5);
-        FOR_ACT(p->act, status = v == 8   ? norm_back_launch<8, A, T>(q, p)
-                                 : v == 4 ? norm_back_launch<4, A, T>(q, p)
-                                          : norm_back_launch<1, A, T>(q, p));
+        if (v == most)
+            FOR_NORM_ACT(p->act, status = norm_back_launch<most, A, T>(q, p))
+        else if (v == 4)
+            status = norm_back_launch<4, EW_ACT_ANY, T>(q, p);
+        else
+            status = norm_back_launch<1, EW_ACT_ANY, T>(q, p);
     });
     return status;
 }

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two sums for each column of [rows, cols], and a pass over the rows that needs them.
+ *
+ * A first launch leaves the sums of parts of the rows.  Few parts are added up by every block of
+ * the second launch for its own columns; many by a launch between the two, a warp for each column.
+ * Sums go in a fixed order: those of a thread's rows, of a block's threads, and of parts. */
+#ifndef EW_BACKEND_CUDA_MODULE_SHEET_CUH
+#define EW_BACKEND_CUDA_MODULE_SHEET_CUH
+
+#include "backend/cuda/module/columns.cuh"
+
+#define SHEET_THREADS 512
+#define SHEET_FEW     32       /* parts */
+#define SHEET_WIDTH   (32 * 8) /* columns of a block, at most */
+
+struct sheet {
+    int64_t rows;
+    int cols, parts;
+    float *partial; /* [parts][2][cols] */
+};
+
+/* The rows of a thread: `first`, `first` + `step`, ... */
+struct sheet_rows {
+    int64_t first, step;
+    int count;
+};
+
+__device__ inline sheet_rows rows_of(int64_t rows)
+{
+    const int64_t first = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    const int64_t step = (int64_t)gridDim.y * blockDim.y;
+    return {first, step, first < rows ? (int)((rows - 1 - first) / step) + 1 : 0};
+}
+
+/* Adds up what all threads of a block have. */
+template <int V> __device__ inline void sheet_leave(const sheet &s, const float (*sum)[V])
+{
+    __shared__ float fold[2 * V][SHEET_THREADS];
+    const int width = blockDim.x, height = blockDim.y, self = threadIdx.y * width + threadIdx.x;
+    const int base = blockIdx.x * width * V;
+#pragma unroll
+    for (int i = 0; i < 2 * V; i++)
+        fold[i][self] = sum[i / V][i % V];
+    __syncthreads();
+    float *mine = s.partial + (int64_t)blockIdx.y * 2 * s.cols + base;
+    for (int k = self; k < 2 * V * width; k += width * height) {
+        const int q = k / (V * width), c = k - q * V * width;
+        float t = 0;
+#pragma unroll 4
+        for (int j = 0; j < height; j++)
+            t += fold[q * V + c % V][j * width + c / V];
+        if (base + c < s.cols)
+            mine[q * s.cols + c] = t;
+    }
+}
+
+/* end.of(col, total, out): two numbers of a column from its sums; end.note(col, total, out) keeps
+ * what others read. */
+template <class End>
+__global__ void __launch_bounds__(COLUMN_THREADS) sheet_totals_kernel(const sheet s, const End end)
+{
+    const int lane = threadIdx.x % 32, c = (blockIdx.x * COLUMN_THREADS + threadIdx.x) / 32;
+    if (c >= s.cols)
+        return;
+    double total[2] = {};
+#pragma unroll 4
+    for (int k = lane; k < s.parts; k += 32) {
+        total[0] += s.partial[(int64_t)k * 2 * s.cols + c];
+        total[1] += s.partial[((int64_t)k * 2 + 1) * s.cols + c];
+    }
+#pragma unroll
+    for (int d = 16; d > 0; d /= 2) {
+        total[0] += __shfl_xor_sync(0xffffffffu, total[0], d);
+        total[1] += __shfl_xor_sync(0xffffffffu, total[1], d);
+    }
+    float out[2];
+    if (lane == 0) {
+        end.of(c, total, out);
+        end.note(c, total, out);
+    }
+}
+
+/* The two numbers of a block's columns, for all its threads; kept: [2][cols], where a launch before
+ * has noted them. */
+template <int V, class End>
+__device__ inline void sheet_fetch(const sheet &s, const End &end, const float *kept,
+                                   float out[2][V])
+{
+    __shared__ float own[2][SHEET_WIDTH];
+    const int width = blockDim.x * V, base = blockIdx.x * width;
+    for (int k = threadIdx.y * blockDim.x + threadIdx.x; k < width && base + k < s.cols;
+         k += blockDim.x * blockDim.y) {
+        float v[2];
+        if (s.parts > SHEET_FEW) {
+            v[0] = kept[base + k];
+            v[1] = kept[s.cols + base + k];
+        } else {
+            float part[2][SHEET_FEW];
+            double total[2] = {};
+#pragma unroll
+            for (int i = 0; i < SHEET_FEW; i++)
+#pragma unroll
+                for (int q = 0; q < 2; q++)
+                    part[q][i] = i < s.parts ? s.partial[(i * 2 + q) * s.cols + base + k] : 0;
+#pragma unroll
+            for (int i = 0; i < SHEET_FEW; i++) {
+                total[0] += part[0][i];
+                total[1] += part[1][i];
+            }
+            end.of(base + k, total, v);
+            if (blockIdx.y == 0)
+                end.note(base + k, total, v);
+        }
+        own[0][k] = v[0];
+        own[1][k] = v[1];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < 2 * V; i++)
+        out[i / V][i % V] = own[i / V][threadIdx.x * V + i % V];
+}
+
+/* Blocks over columns and rows; `ahead`: rows that a thread loads together. */
+struct sheet_grid {
+    dim3 grid, block;
+};
+
+static inline sheet_grid sheet_blocks(int64_t rows, int cols, int v, int ahead, int64_t blocks)
+{
+    const int width = column_width(cols, v), height = SHEET_THREADS / width;
+    const int across = (cols + width * v - 1) / (width * v);
+    const int64_t need = (rows + (int64_t)height * ahead - 1) / ((int64_t)height * ahead);
+    const int64_t most = (blocks + across - 1) / across, down = need < most ? need : most;
+    return {dim3((unsigned)across, (unsigned)(down < 1       ? 1
+                                              : down > 65535 ? 65535
+                                                             : down)),
+            dim3((unsigned)width, (unsigned)height)};
+}
+
+/* The first launches: sum(sheet, what), and what adds parts up where there are many. */
+template <int V, class What, class End>
+static int sheet_sum(ew_cuda_queue *q, void (*sum)(const sheet, const What), const What &what,
+                     const End &end, int ahead, sheet *s)
+{
+    sheet_grid g = sheet_blocks(s->rows, s->cols, V, ahead, q->processors);
+    const unsigned room = (unsigned)ew_cuda_splits(1, s->rows, s->cols);
+    g.grid.y = g.grid.y < room ? g.grid.y : room;
+    s->parts = (int)g.grid.y;
+    sum<<<g.grid, g.block, 0, stream_of(q)>>>(*s, what);
+    if (s->parts > SHEET_FEW) {
+        const unsigned warps = COLUMN_THREADS / 32;
+        sheet_totals_kernel<<<((unsigned)s->cols + warps - 1) / warps, COLUMN_THREADS, 0,
+                              stream_of(q)>>>(*s, end);
+    }
+    return cudaGetLastError();
+}
+
+#endif
