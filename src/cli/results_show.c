@@ -105,6 +105,23 @@ static int find_column(const struct sheet *t, const char *name)
     return -1;
 }
 
+/* The same for all runs of each command: another command's options are no difference. */
+static bool same_by_command(const struct sheet *t, int column)
+{
+    const int command = find_column(t, "command");
+    for (int i = 1; command >= 0 && i < t->rows; i++) {
+        const char *of = cell(t, i, command), *b = cell(t, i, column);
+        int first = 0;
+        while (first < i &&
+               strcmp(cell(t, first, command) ? cell(t, first, command) : "", of ? of : "") != 0)
+            first++;
+        const char *a = cell(t, first, column);
+        if ((a == NULL) != (b == NULL) || (a && strcmp(a, b) != 0))
+            return false;
+    }
+    return command >= 0;
+}
+
 /* ---- Columns --------------------------------------------------------------------------------- */
 
 static ew_err pick_named(const struct sheet *t, const char *columns, bool lenient, int *picked,
@@ -150,7 +167,9 @@ static bool tells(const struct sheet *t, int column, int *figures)
     for (size_t i = 0; i < EW_COUNT(often); i++)
         if (strcmp(often[i], name) == 0)
             return true;
-    return t->origins[column] == EW_COLUMN_OPTION || strcmp(name, "machine_unit") == 0;
+    if (t->origins[column] == EW_COLUMN_OPTION)
+        return !same_by_command(t, column);
+    return strcmp(name, "machine_unit") == 0;
 }
 
 static void pick_telling(const struct sheet *t, int *picked, int *n)

@@ -11,6 +11,10 @@ edgewise results --db a.db --csv --columns id,batch,status
 edgewise results --db a.db --json --columns batch --where "id = 2" | tr -d ' \n'
 echo
 edgewise results --db a.db --csv --columns id,no_such 2>&1 || echo "exit $?"
+# Options of another command are no difference between runs: the table had seventy columns.
+edgewise train lenet5 --data synthetic:train=32,test=16 --batch 16 --epochs 1 --db m.db >/dev/null 2>&1
+edgewise results import a.db --db m.db >/dev/null
+edgewise results --db m.db --where "status = 'done'" | head -n 1 | tr -s ' '
 edgewise results diff 1 2 --db a.db | grep '^batch' | tr -s ' '
 edgewise results export b.db --db a.db
 edgewise results export b.db --db a.db
