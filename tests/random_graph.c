@@ -259,6 +259,41 @@ static ew_err add_concat(struct maker *m)
     return add(m, "concat", &a, in, n);
 }
 
+/* A convolution that keeps the sides, and mostly an activation behind it. */
+static ew_err branch_conv(struct maker *m, int x, int64_t channels, int64_t side, int *out)
+{
+    const struct ew_conv_attr a = {.win = {.pad = {4, {side / 2, side / 2, side / 2, side / 2}}},
+                                   .groups = 1};
+    int in[] = {x, -1};
+    EW_TRY(
+        filters(m, &(struct ew_shape){4, {channels, side, side, shape_of(m, x)->dim[3]}}, &in[1]));
+    EW_TRY(ew_graph_add(m->g, ew_op_find("conv"), NULL, &a, ew_inputs(in, 2), out));
+    if (chance(m, 3))
+        return EW_OK;
+    const int y = *out;
+    const char *name = chance(m, 2) ? "silu" : "relu";
+    return ew_graph_add(m->g, ew_op_find(name), NULL, NULL, EW_INPUTS(y), out);
+}
+
+/* Branches of one value that only their concatenation reads, as in networks that find objects: with
+ * sums in them, whose parts nobody else reads either. */
+static ew_err add_branches(struct maker *m)
+{
+    const int x = pick(m), n = (int)draw(m, 2, 3);
+    int part[3], more;
+    for (int i = 0; i < n; i++) {
+        const int64_t channels = draw(m, 1, 17);
+        EW_TRY(branch_conv(m, x, channels, 1, &part[i]));
+        if (chance(m, 2))
+            continue;
+        const int from = part[i];
+        EW_TRY(branch_conv(m, from, channels, chance(m, 2) ? 1 : 3, &more));
+        const struct ew_inputs both = chance(m, 2) ? EW_INPUTS(from, more) : EW_INPUTS(more, from);
+        EW_TRY(ew_graph_add(m->g, ew_op_find("add"), NULL, NULL, both, &part[i]));
+    }
+    return add(m, "concat", &(struct ew_concat_attr){.axis = -1}, part, n);
+}
+
 /* ---- Moves ---- */
 
 static ew_err add_resize(struct maker *m)
@@ -362,9 +397,9 @@ static ew_err add_quantiser(struct maker *m)
 static ew_err add_something(struct maker *m)
 {
     static ew_err (*const kinds[])(struct maker *) = {
-        add_conv, add_conv,  add_conv,   add_norm,     add_activation, add_activation,
-        add_pool, add_pair,  add_pair,   add_concat,   add_resize,     add_transpose,
-        add_pad,  add_slice, add_gather, add_quantiser};
+        add_conv, add_conv,  add_conv,   add_norm,      add_activation, add_activation,
+        add_pool, add_pair,  add_pair,   add_concat,    add_branches,   add_resize,
+        add_pad,  add_slice, add_gather, add_transpose, add_quantiser};
     ew_err (*const kind)(struct maker *) = kinds[draw(m, 0, (int64_t)EW_COUNT(kinds) - 1)];
     if (kind == add_quantiser && (m->o->no_quant || m->o->trainable))
         return EW_OK;
