@@ -155,9 +155,10 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
         [EW_CONV_BATCH_LANES_DGRAD] = "transposed batch in lanes"};
     const size_t scratch = ew_share_scratch(be, ew_conv_scratch_bytes(ew_cpu(be)->isa, m, &shape));
     const size_t packed = ew_conv_packed_bytes(ew_cpu(be)->isa, m, &shape);
-    /* A residual is read at the output's offsets, so that its rows would have to be as far apart. */
-    const bool strided = is_dense(s) && (m == EW_CONV_GEMM || m == EW_CONV_WINOGRAD) &&
-                         !(c->n_in > 3 && c->in[3]);
+    /* A residual is read at the output's offsets, so that its rows would have to be as far apart.
+     */
+    const bool strided =
+        is_dense(s) && (m == EW_CONV_GEMM || m == EW_CONV_WINOGRAD) && !(c->n_in > 3 && c->in[3]);
     const size_t stats = c->train ? stats_bytes(ew_cpu(be)->isa, m, s) : 0;
     const unsigned roles = (strided ? EW_ROLE_STRIDED_OUTPUT : 0) |
                            (s->input_norm ? EW_ROLE_INPUT_NORM : 0) |
