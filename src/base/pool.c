@@ -30,6 +30,7 @@
 #include "base/flush.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/process.h"
 
 #define MAX_THREADS 1024
 #define SPIN_NS     300000 /* longer than a small layer, shorter than anybody notices */
@@ -45,6 +46,7 @@ struct worker {
 
 struct ew_pool {
     int threads;
+    unsigned forks; /* of the process that has the threads; in a copy of it the caller is alone */
     bool spin; /* not where threads outnumber CPUs: a spinner would hold up the one it waits for */
 
     /* The loop: written by the caller before it opens, read by threads within it. */
@@ -217,7 +219,7 @@ static void close_loop(struct ew_pool *p)
 
 static void run(struct ew_pool *p, int64_t n, ew_pool_fn *fn, void *ctx)
 {
-    const bool alone = ew_pool_threads(p) == 1 || n == 1;
+    const bool alone = ew_pool_threads(p) == 1 || n == 1 || p->forks != ew_process_forks();
     if (alone || atomic_flag_test_and_set_explicit(&p->busy, memory_order_acquire)) {
         fn(ctx, 0, n, 0);
         return;
@@ -268,6 +270,7 @@ ew_err ew_pool_new(int threads, struct ew_pool **out)
     EW_TRY(ew_aligned_new(sizeof(struct ew_pool) + (size_t)n * sizeof(struct worker), &mem));
     struct ew_pool *p = mem;
     p->threads = 1;
+    p->forks = ew_process_forks();
     p->spin = n <= ew_pool_cpus();
     atomic_init(&p->cpu, -1);
     atomic_flag_clear(&p->busy);
@@ -287,6 +290,10 @@ void ew_pool_free(struct ew_pool *p)
 {
     if (!p)
         return;
+    if (p->forks != ew_process_forks()) { /* nobody to end, and a lock may be held for ever */
+        free(p);
+        return;
+    }
     p->quit = true;
     open_loop(p);
     for (int i = 1; i < p->threads; i++)

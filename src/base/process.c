@@ -2,6 +2,8 @@
 /* Boots and beginnings of processes, from /proc. */
 #include "base/process.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,4 +59,23 @@ bool ew_process_alive(int pid, const char *stamp)
     char now[EW_STAMP_CHARS];
     ew_process_stamp(pid, now);
     return pid > 0 && ew_process_start(pid) >= 0 && strcmp(now, stamp) == 0;
+}
+
+static atomic_uint forks;
+
+static void count_fork(void)
+{
+    atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
+}
+
+static void begin_counting(void)
+{
+    pthread_atfork(NULL, NULL, count_fork);
+}
+
+unsigned ew_process_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, begin_counting);
+    return atomic_load_explicit(&forks, memory_order_relaxed);
 }

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/process.h"
 #include "data/fill.h"
 #include "data/streams.h"
 
@@ -35,8 +36,9 @@ struct ew_loader {
     struct ew_filler *fillers; /* one for each of them; inline, for each thread of o.pool */
     int64_t n_fillers;
     struct ew_loader_counts counts;
-    int64_t want; /* the caller's next batch */
-    int64_t held; /* so many batches before it are with the caller */
+    int64_t want;   /* the caller's next batch */
+    int64_t held;   /* so many batches before it are with the caller */
+    unsigned forks; /* of the process that has the workers */
 
     pthread_mutex_t lock; /* guards all below, and the slots' `ready` */
     pthread_cond_t work, done;
@@ -110,6 +112,20 @@ static ew_err start_workers(struct ew_loader *l)
                  strerror(failed));
         w->running = true;
     }
+    return EW_OK;
+}
+
+/* In a copy of the process by fork() there are none, and the lock may be held for ever. */
+static bool lost_workers(const struct ew_loader *l)
+{
+    return l->fill.o.workers > 0 && l->forks != ew_process_forks();
+}
+
+static ew_err check_workers(const struct ew_loader *l)
+{
+    EW_CHECK(!lost_workers(l), EW_ERR_ARG,
+             "%s: its loader was opened before fork(), and its workers stayed there",
+             ew_dataset_info(l->fill.o.data)->name);
     return EW_OK;
 }
 
@@ -266,6 +282,7 @@ ew_err ew_loader_open(const struct ew_loader_opts *o, struct ew_loader **out)
     EW_CHECK(o->frames || !o->augment.time, EW_ERR_USAGE, "--augment time is for clips");
     struct ew_loader *l = calloc(1, sizeof(*l));
     EW_CHECK(l, EW_ERR_MEMORY, "no memory for a loader");
+    l->forks = ew_process_forks();
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->work, NULL);
     pthread_cond_init(&l->done, NULL);
@@ -281,13 +298,15 @@ ew_err ew_loader_open(const struct ew_loader_opts *o, struct ew_loader **out)
 
 static void end_workers(struct ew_loader *l)
 {
-    pthread_mutex_lock(&l->lock);
-    l->quit = true;
-    pthread_cond_broadcast(&l->work);
-    pthread_mutex_unlock(&l->lock);
-    for (int64_t i = 0; l->workers && i < l->fill.o.workers; i++)
-        if (l->workers[i].running)
-            pthread_join(l->workers[i].thread, NULL);
+    if (!lost_workers(l)) {
+        pthread_mutex_lock(&l->lock);
+        l->quit = true;
+        pthread_cond_broadcast(&l->work);
+        pthread_mutex_unlock(&l->lock);
+        for (int64_t i = 0; l->workers && i < l->fill.o.workers; i++)
+            if (l->workers[i].running)
+                pthread_join(l->workers[i].thread, NULL);
+    }
     free(l->workers);
     for (int64_t i = 0; i < l->n_fillers; i++)
         ew_filler_fini(&l->fillers[i]);
@@ -309,9 +328,11 @@ void ew_loader_close(struct ew_loader *l)
     free(l->members);
     ew_medium_free(l->fill.medium);
     ew_bad_list_fini(&l->fill.bad);
-    pthread_cond_destroy(&l->done);
-    pthread_cond_destroy(&l->work);
-    pthread_mutex_destroy(&l->lock);
+    if (!lost_workers(l)) {
+        pthread_cond_destroy(&l->done);
+        pthread_cond_destroy(&l->work);
+        pthread_mutex_destroy(&l->lock);
+    }
     free(l);
 }
 
@@ -319,7 +340,7 @@ void ew_loader_close(struct ew_loader *l)
 
 void ew_loader_forget(struct ew_loader *l)
 {
-    if (!l || !l->fill.medium)
+    if (!l || !l->fill.medium || lost_workers(l))
         return;
     calm(l);
     ew_medium_forget(l->fill.medium);
@@ -329,6 +350,7 @@ ew_err ew_loader_start(struct ew_loader *l, int64_t epoch, int64_t first)
 {
     EW_CHECK(first >= 0 && first <= l->batches, EW_ERR_ARG, "batch %lld of %lld", (long long)first,
              (long long)l->batches);
+    EW_TRY(check_workers(l));
     calm(l);
     struct ew_fill *x = &l->fill;
     x->epoch = epoch;
@@ -370,6 +392,7 @@ ew_err ew_loader_next(struct ew_loader *l, const struct ew_batch **out)
     EW_CHECK(l->held < l->fill.o.hold, EW_ERR_ARG, "the loader's last batch was not released");
     if (l->want >= l->batches)
         return EW_OK;
+    EW_TRY(check_workers(l));
     const int64_t start = ew_clock_ns();
     struct ew_batch_slot *s = slot_of(l, l->want);
     if (l->fill.o.workers == 0) {
@@ -399,6 +422,8 @@ void ew_loader_release(struct ew_loader *l, const struct ew_batch *b)
     if (!l->held || b->number != l->want - l->held)
         return;
     l->held--;
+    if (lost_workers(l))
+        return;
     pthread_mutex_lock(&l->lock);
     l->released = l->want - l->held;
     if (l->next - l->want <= l->n_slots / 2) /* waking takes as long as a sample or two */

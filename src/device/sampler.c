@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "base/process.h"
 
 #define DEFAULT_FRAMES 64
 
@@ -30,6 +31,7 @@ struct ew_sampler {
     pthread_mutex_t lock; /* guards `stop` */
     pthread_cond_t wake;
     bool stop, joined;
+    unsigned forks; /* of the process that has the thread */
 
     /* Written by the thread only. */
     _Atomic int64_t frames, missed, dropped, cpu_ns, end_ns, read_ns, read_max_ns;
@@ -146,6 +148,7 @@ ew_err ew_sampler_start(struct ew_board *board, int64_t interval_ns, int frames,
     s->interval_ns = interval_ns;
     s->capacity = frames > 0 ? frames : DEFAULT_FRAMES;
     s->start_ns = ew_clock_ns();
+    s->forks = ew_process_forks();
     s->joined = true; /* until there is a thread */
     ew_err err = allocate(s);
     if (err == EW_OK)
@@ -173,7 +176,7 @@ bool ew_sampler_next(struct ew_sampler *s, int64_t *t_ns, struct ew_sample_value
 
 void ew_sampler_stop(struct ew_sampler *s)
 {
-    if (s->joined)
+    if (s->joined || s->forks != ew_process_forks()) /* it stayed there */
         return;
     pthread_mutex_lock(&s->lock);
     s->stop = true;

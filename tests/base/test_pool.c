@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -300,7 +301,43 @@ static void closed_queue_drains(void)
     ew_queue_fini(&q);
 }
 
-EW_TEST_MAIN(EW_TEST(each_index_once), EW_TEST(same_bits_for_any_threads), EW_TEST(many_loops),
-             EW_TEST(loops_within_loops), EW_TEST(nobody_waits_for_work_not_begun),
-             EW_TEST(two_callers), EW_TEST(bad_counts), EW_TEST(denormals_are_zeros),
-             EW_TEST(queue_keeps_order), EW_TEST(closed_queue_drains))
+static void add(void *ctx, int64_t begin, int64_t end, int thread)
+{
+    atomic_fetch_add((atomic_long *)ctx, end - begin);
+}
+
+/* A copy of the process, as Python's multiprocessing makes: the threads stayed behind.  Freeing the
+ * pool waited for them for ever, and a loop did where the copy was made at a bad moment. */
+static void after_fork(void)
+{
+    struct ew_pool *p;
+    atomic_long sum = 0;
+    EW_EXPECT_OK(ew_pool_new(3, &p));
+    for (int round = 0; round < 50; round++) {
+        ew_pool_run(p, 1000, add, &sum);
+        int status = 0;
+        const pid_t pid = fork();
+        if (pid == 0) {
+            alarm(30);
+            atomic_store(&sum, 0);
+            for (int i = 0; i < 10; i++)
+                ew_pool_run(p, 1000, add, &sum);
+            ew_pool_free(p);
+            struct ew_pool *own;
+            const bool well = ew_pool_new(2, &own) == EW_OK;
+            ew_pool_run(own, 1000, add, &sum);
+            ew_pool_free(own);
+            _exit(well && sum == 11000 ? 0 : 1);
+        }
+        EW_EXPECT(waitpid(pid, &status, 0) == pid);
+        if (!EW_EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0))
+            break;
+    }
+    ew_pool_free(p);
+    EW_EXPECT_INT(sum, 50000);
+}
+
+EW_TEST_MAIN(EW_TEST(after_fork), EW_TEST(each_index_once), EW_TEST(same_bits_for_any_threads),
+             EW_TEST(many_loops), EW_TEST(loops_within_loops),
+             EW_TEST(nobody_waits_for_work_not_begun), EW_TEST(two_callers), EW_TEST(bad_counts),
+             EW_TEST(denormals_are_zeros), EW_TEST(queue_keeps_order), EW_TEST(closed_queue_drains))

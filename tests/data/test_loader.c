@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "ew_test.h"
@@ -168,5 +170,35 @@ static void spread_over_all_classes(void)
         EW_EXPECT_INT(ew_spread_sample(i, 7, 7), i);
 }
 
-EW_TEST_MAIN(EW_TEST(spread_over_all_classes), EW_TEST(same_for_any_workers),
+/* In a copy of the process the workers are missing: that is said, and closing waits for nobody. */
+static void after_fork(void)
+{
+    struct ew_dataset *d = NULL;
+    struct ew_loader *l = NULL;
+    const struct ew_batch *b = NULL;
+    if (!EW_EXPECT_OK(ew_dataset_open(SPEC, &d)))
+        return;
+    struct ew_loader_opts o = all_options(d);
+    o.workers = 2;
+    if (EW_EXPECT_OK(ew_loader_open(&o, &l)) && EW_EXPECT_OK(ew_loader_start(l, 0, 0)) &&
+        EW_EXPECT_OK(ew_loader_next(l, &b))) {
+        int status = 0;
+        const pid_t pid = fork();
+        if (pid == 0) {
+            alarm(30);
+            ew_loader_release(l, b);
+            const bool said = ew_loader_next(l, &b) == EW_ERR_ARG &&
+                              strstr(ew_error_message(), "before fork()") != NULL &&
+                              ew_loader_start(l, 1, 0) == EW_ERR_ARG;
+            ew_loader_close(l);
+            _exit(said ? 0 : 1);
+        }
+        EW_EXPECT(waitpid(pid, &status, 0) == pid);
+        EW_EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    ew_loader_close(l);
+    ew_dataset_close(d);
+}
+
+EW_TEST_MAIN(EW_TEST(after_fork), EW_TEST(spread_over_all_classes), EW_TEST(same_for_any_workers),
              EW_TEST(resumes_inside_an_epoch), EW_TEST(takes_a_subset))
