@@ -387,18 +387,22 @@ INLINE void copy_sums(struct qsums *to, const struct qsums *from, const struct f
     }
 }
 
-/* Steps of any bytes.  Not inline: beside it the loop over most steps would lack registers. */
+/* The steps of `which`, of any bytes.  Not inline: beside it the loops over most steps would lack
+ * registers. */
 #define WIDENED(r, vectors)                                                                        \
     static __attribute__((noinline)) void widened_##r##x##vectors(                                 \
-        const uint8_t *panel, int64_t row, const int32_t *w, int64_t steps, struct qsums *sums)    \
+        const uint8_t *panel, int64_t row, const int32_t *w, uint32_t which, struct qsums *sums)   \
     {                                                                                              \
         const struct form f = {r, vectors, false};                                                 \
-        struct rows a = rows_at(panel, row);                                                       \
         struct qsums s;                                                                            \
         copy_sums(&s, sums, f);                                                                    \
-        for (int64_t k = 0; k < steps * STEP_WORDS; k++, w += (vectors)*LANES) {                   \
-            word_widened(&a, w, &s, f);                                                            \
-            next_rows(&a, 2 * sizeof(int32_t));                                                    \
+        for (; which; which &= which - 1) {                                                        \
+            const int64_t k = __builtin_ctz(which);                                                \
+            struct rows a = rows_at(panel + k * 2 * STEP_BYTES, row);                              \
+            for (int i = 0; i < STEP_WORDS; i++) {                                                 \
+                word_widened(&a, w + (k * STEP_WORDS + i) * (vectors)*LANES, &s, f);               \
+                next_rows(&a, 2 * sizeof(int32_t));                                                \
+            }                                                                                      \
         }                                                                                          \
         copy_sums(sums, &s, f);                                                                    \
     }
@@ -407,46 +411,32 @@ INLINE void copy_sums(struct qsums *to, const struct qsums *from, const struct f
 EACH_ROWS(WIDENED_BOTH)
 
 /* From step `at` of the panel on. */
-INLINE void steps_widened(struct qmicro *m, int64_t at, const int32_t *w, int64_t steps,
+INLINE void steps_widened(struct qmicro *m, int64_t at, const int32_t *w, uint32_t which,
                           struct qsums *s, const struct form f)
 {
-    static void (*const table[QMR][SIDE])(const uint8_t *, int64_t, const int32_t *, int64_t,
+    static void (*const table[QMR][SIDE])(const uint8_t *, int64_t, const int32_t *, uint32_t,
                                           struct qsums *) = {EACH_ROWS(WIDENED_NAMES)};
     if (!m->is_widened)
         widen_panel(m, f.rows);
     struct qsums out; /* a copy: the sums themselves must not be addressed */
     copy_sums(&out, s, f);
     table[f.rows - 1][f.vectors - 1](m->wide + at * 2 * STEP_BYTES, wide_row(m->lines * m->words),
-                                     w, steps, &out);
+                                     w, which, &out);
     copy_sums(s, &out, f);
 }
 
-/* LIMITS steps of bytes at most, but for those of `large`, from step `at` of the panel on. */
-INLINE void steps_bytes(struct qmicro *m, struct rows *a, int64_t at, const int32_t *w,
-                        int64_t steps, uint32_t large, struct qsums *s, const bool together,
-                        const struct form f)
+INLINE void steps_bytes(const struct rows *a, const int32_t *w, uint32_t which, struct qsums *s,
+                        const bool together, const struct form f)
 {
-    for (int64_t k = 0;; k++, large &= large - 1) {
-        const int64_t to = large ? __builtin_ctz(large) : steps;
-        for (; k < to; k++, w += STEP_WORDS * f.vectors * LANES) {
-            step_bytes(a, w, s, together, f);
-            next_rows(a, STEP_BYTES);
-        }
-        if (k == steps)
-            return;
-        steps_widened(m, at + k, w, 1, s, f);
-        next_rows(a, STEP_BYTES);
-        w += STEP_WORDS * f.vectors * LANES;
+    for (; which; which &= which - 1) {
+        const int64_t k = __builtin_ctz(which);
+        struct rows at = *a;
+        next_rows(&at, k * STEP_BYTES);
+        step_bytes(&at, w + k * STEP_WORDS * f.vectors * LANES, s, together, f);
     }
 }
 
-/* Cycles of a step of six rows in L1, measured on a Zen 5; and of one that is widened among others,
- * whose jump is not foreseen. */
-#define TOGETHER_CYCLES 18
-#define ALONE_CYCLES    24
-#define WIDENED_CYCLES  34
-#define ODD_CYCLES      60
-
+/* Sums have no order: each way of a step takes all steps of its own, so that jumps are foreseen. */
 INLINE void sum_up_bytes(struct qmicro *m, struct qsums *s, const struct form f)
 {
     const int32_t *w = m->w;
@@ -456,22 +446,15 @@ INLINE void sum_up_bytes(struct qmicro *m, struct qsums *s, const struct form f)
         struct rows a = rows_at(m->a + l * m->line_step, m->row_step);
         for (int64_t k = 0, steps; k < m->words / STEP_WORDS; k += LIMITS, at += steps) {
             steps = min_i64(m->words / STEP_WORDS - k, LIMITS);
+            const uint32_t all = (uint32_t)(~0ull >> (64 - steps));
             const uint32_t large = large_steps(most + k, limit + k);
             const uint32_t alone = large_steps(most + k, limit + m->limits + k);
-            const int64_t cost_together =
-                steps * TOGETHER_CYCLES +
-                __builtin_popcount(large) * (ODD_CYCLES - TOGETHER_CYCLES);
-            const int64_t cost_alone =
-                steps * ALONE_CYCLES + __builtin_popcount(alone) * (ODD_CYCLES - ALONE_CYCLES);
-            const int64_t cost_widened = steps * WIDENED_CYCLES;
-            if (cost_together <= cost_alone && cost_together <= cost_widened) {
-                steps_bytes(m, &a, at, w, steps, large, s, true, f);
-            } else if (cost_alone <= cost_widened) {
-                steps_bytes(m, &a, at, w, steps, alone, s, false, f);
-            } else {
-                steps_widened(m, at, w, steps, s, f);
-                next_rows(&a, steps * STEP_BYTES);
-            }
+            steps_bytes(&a, w, all & ~large, s, true, f);
+            if (large & ~alone)
+                steps_bytes(&a, w, large & ~alone, s, false, f);
+            if (alone)
+                steps_widened(m, at, w, alone, s, f);
+            next_rows(&a, steps * STEP_BYTES);
             w += steps * STEP_WORDS * f.vectors * LANES;
         }
     }
