@@ -27,9 +27,11 @@ def known():
 def held_library():
     """ONNX Runtime's library for AVX2: it has no switch, see hold_avx2.py."""
     copy = sides.OUT / "libonnxruntime-avx2.so"
-    if not copy.exists() or copy.stat().st_mtime < sides.library().stat().st_mtime:
-        script = [sys.executable, sides.HERE / "hold_avx2.py", sides.library(), copy]
-        subprocess.run([str(s) for s in script], check=True)
+    script = sides.HERE / "hold_avx2.py"
+    newest = max(p.stat().st_mtime for p in (sides.library(), script))
+    if not copy.exists() or copy.stat().st_mtime < newest:
+        command = [sys.executable, script, sides.library(), copy]
+        subprocess.run([str(c) for c in command], check=True)
     return copy
 
 
