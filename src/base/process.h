@@ -20,7 +20,7 @@ void ew_process_stamp(int pid, char out[EW_STAMP_CHARS]);
 /* The process that had this stamp still runs. */
 bool ew_process_alive(int pid, const char *stamp);
 
-/* Which process this is since the first call: another number after each fork().  The threads of
+/* Which process this is since the first call: another number after each fork.  The threads of
  * what was made under another number stayed behind: nothing of it may wait for them.  As fast as a
  * load. */
 unsigned ew_process_forks(void);

@@ -115,7 +115,7 @@ static ew_err start_workers(struct ew_loader *l)
     return EW_OK;
 }
 
-/* In a copy of the process by fork() there are none, and the lock may be held for ever. */
+/* In a copy of the process by a fork there are none, and the lock may be held for ever. */
 static bool lost_workers(const struct ew_loader *l)
 {
     return l->fill.o.workers > 0 && l->forks != ew_process_forks();
@@ -124,7 +124,7 @@ static bool lost_workers(const struct ew_loader *l)
 static ew_err check_workers(const struct ew_loader *l)
 {
     EW_CHECK(!lost_workers(l), EW_ERR_ARG,
-             "%s: its loader was opened before fork(), and its workers stayed there",
+             "%s: its loader was opened before a fork, and its workers stayed there",
              ew_dataset_info(l->fill.o.data)->name);
     return EW_OK;
 }

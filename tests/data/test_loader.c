@@ -188,7 +188,7 @@ static void after_fork(void)
             alarm(30);
             ew_loader_release(l, b);
             const bool said = ew_loader_next(l, &b) == EW_ERR_ARG &&
-                              strstr(ew_error_message(), "before fork()") != NULL &&
+                              strstr(ew_error_message(), "before a fork") != NULL &&
                               ew_loader_start(l, 1, 0) == EW_ERR_ARG;
             ew_loader_close(l);
             _exit(said ? 0 : 1);
