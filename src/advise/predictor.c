@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OTHER_PRIORS 4 /* of the time law */
-#define OTHER_FROM   8 /* measurements: fewer cannot tell which law they follow */
+#define OTHER_PRIORS (EW_PREDICT_BELIEFS - 1) /* of the time law */
+#define OTHER_FROM   8    /* measurements: fewer cannot tell which law they follow */
+#define USUAL_LN     1    /* ln of the odds of the usual prior against each other one */
+#define CHANCE_LEAST 0.03 /* of a prior that still counts */
 
 /* ---- Widths ---------------------------------------------------------------------------------- */
 
@@ -64,7 +66,29 @@ static void other_priors(struct ew_prior out[OTHER_PRIORS])
     out[3] = ew_time_prior_host;
 }
 
-/* With the usual prior, or with another where the measurements clearly speak for it. */
+/* The chance of each prior by what was measured; those that hardly have one are left out. */
+static void weigh(const double *evidence, const struct ew_fit *fits, int n, struct ew_predictor *p)
+{
+    double sum = 0;
+    int best = 0;
+    for (int i = 1; i < n; i++)
+        if (evidence[i] > evidence[best])
+            best = i;
+    p->time = fits[best];
+    for (int i = 0; i < n; i++) {
+        const double chance = exp(evidence[i] - evidence[best]);
+        if (chance < CHANCE_LEAST)
+            continue;
+        p->times[p->n_times] = fits[i];
+        p->chance[p->n_times++] = chance;
+        sum += chance;
+    }
+    for (int i = 0; i < p->n_times; i++)
+        p->chance[i] /= sum;
+}
+
+/* With the usual prior and with others: ten measurements often fit several of them alike, which
+ * then say different things of modes far away. */
 static ew_err fit_time(struct ew_arena *a, const struct ew_predict_data *d, struct ew_predictor *p)
 {
     struct ew_prior others[OTHER_PRIORS];
@@ -73,18 +97,19 @@ static ew_err fit_time(struct ew_arena *a, const struct ew_predict_data *d, stru
     for (int i = 0; i < d->n; i++)
         y[i] = log(d->time[i]);
     struct ew_fit_data data = {.modes = d->modes, .y = y, .n = d->n, .own_units = true};
-    EW_TRY(ew_fit(a, ew_time_law, NULL, &ew_time_prior, &data, &p->time));
+    struct ew_fit *fits = ew_arena_array(a, EW_PREDICT_BELIEFS, sizeof(*fits));
+    double evidence[EW_PREDICT_BELIEFS];
+    int n = 1;
+    EW_CHECK(fits, EW_ERR_MEMORY, "no memory for a fit");
+    EW_TRY(ew_fit(a, ew_time_law, NULL, &ew_time_prior, &data, &fits[0]));
+    evidence[0] = fits[0].evidence + USUAL_LN;
     other_priors(others);
-    double best = p->time.evidence + 1;
     data.starts = 2;
-    for (int i = 0; i < OTHER_PRIORS && d->n >= OTHER_FROM; i++) {
-        struct ew_fit f;
-        EW_TRY(ew_fit(a, ew_time_law, NULL, &others[i], &data, &f));
-        if (f.evidence > best) {
-            best = f.evidence;
-            p->time = f;
-        }
+    for (int i = 0; i < OTHER_PRIORS && d->n >= OTHER_FROM; i++, n++) {
+        EW_TRY(ew_fit(a, ew_time_law, NULL, &others[i], &data, &fits[n]));
+        evidence[n] = fits[n].evidence;
     }
+    weigh(evidence, fits, n, p);
     return EW_OK;
 }
 
@@ -203,10 +228,30 @@ struct ew_guess ew_guess_of(double mean, double run_sd, double sd)
                              .sd = sd};
 }
 
+#define BLOCK 256 /* modes at a time */
+
 /* Of ln of one run, around its average. */
 static double run_var(const struct ew_fit *f, const struct ew_law_point *p)
 {
     return f->rest.run_noise * f->rest.run_noise * p->sigma * p->sigma;
+}
+
+/* Mean and variance of ln of the time over all beliefs, and the variance of one run around it; `t`
+ * are the laws by belief, BLOCK apart. */
+static void time_at(const struct ew_predictor *p, const struct ew_mode *m,
+                    const struct ew_law_point *t, double *scratch, double out[3])
+{
+    double square = 0;
+    out[0] = out[1] = out[2] = 0;
+    for (int i = 0; i < p->n_times; i++, t += BLOCK) {
+        double mean, var;
+        ew_fit_at(&p->times[i], m, t, scratch, &mean, &var);
+        out[0] += p->chance[i] * mean;
+        square += p->chance[i] * mean * mean;
+        out[1] += p->chance[i] * var;
+        out[2] += p->chance[i] * run_var(&p->times[i], t);
+    }
+    out[1] += fmax(square - out[0] * out[0], 0);
 }
 
 static void predict_one(const struct ew_predictor *p, const struct ew_mode *m,
@@ -214,9 +259,10 @@ static void predict_one(const struct ew_predictor *p, const struct ew_mode *m,
                         struct ew_prediction *out)
 {
     static const struct ew_guess none = {NAN, NAN, NAN, NAN, NAN};
-    double time_mean, time_var, power_mean, power_var;
-    ew_fit_at(&p->time, m, t, scratch, &time_mean, &time_var);
-    out->time_sd = p->time_width * sqrt(time_var + run_var(&p->time, t));
+    double time[3], power_mean, power_var;
+    time_at(p, m, t, scratch, time);
+    const double time_mean = time[0], time_var = time[1];
+    out->time_sd = p->time_width * sqrt(time_var + time[2]);
     out->time = ew_guess_of(time_mean, out->time_sd, p->time_width * sqrt(time_var));
     out->power = out->energy = none;
     out->power_sd = NAN;
@@ -231,18 +277,17 @@ static void predict_one(const struct ew_predictor *p, const struct ew_mode *m,
                     sd_of_sum(out->time.sd, out->power.sd, p->correlation));
 }
 
-#define BLOCK 256
-
 ew_err ew_predict(const struct ew_predictor *p, const struct ew_mode *modes, int n,
                   struct ew_prediction *out)
 {
-    struct ew_law_point *t = calloc(2 * BLOCK, sizeof(*t)), *w = t + BLOCK;
-    EW_CHECK(t, EW_ERR_MEMORY, "no memory for predictions");
+    struct ew_law_point *w = calloc((1 + EW_PREDICT_BELIEFS) * BLOCK, sizeof(*w)), *t = w + BLOCK;
+    EW_CHECK(w, EW_ERR_MEMORY, "no memory for predictions");
     for (int first = 0; first < n; first += BLOCK) {
         const int count = n - first < BLOCK ? n - first : BLOCK;
         struct ew_time_parts parts[BLOCK];
         double scratch[EW_FIT_ROWS];
-        ew_time_law(NULL, p->time.theta, modes + first, count, t);
+        for (int i = 0; i < p->n_times; i++)
+            ew_time_law(NULL, p->times[i].theta, modes + first, count, t + i * BLOCK);
         ew_time_parts(p->time.theta, modes + first, count, parts);
         if (p->has_power)
             ew_power_law(&p->power_ctx, p->power.theta, modes + first, count, w);
@@ -251,7 +296,7 @@ ew_err ew_predict(const struct ew_predictor *p, const struct ew_mode *modes, int
             out[first + i].share = parts[i].share;
         }
     }
-    free(t);
+    free(w);
     return EW_OK;
 }
 

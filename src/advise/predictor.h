@@ -30,8 +30,13 @@ struct ew_prediction {
     double time_sd, power_sd, correlation;
 };
 
+#define EW_PREDICT_BELIEFS 5 /* about the time law, at most */
+
 struct ew_predictor {
-    struct ew_fit time, power;
+    struct ew_fit time, power; /* time: the likeliest of those below */
+    struct ew_fit times[EW_PREDICT_BELIEFS];
+    double chance[EW_PREDICT_BELIEFS]; /* of each; their sum is 1 */
+    int n_times;
     bool has_power;
     struct ew_power_ctx power_ctx;
     struct ew_mode top;
