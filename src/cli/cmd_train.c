@@ -40,6 +40,9 @@ const struct ew_field ew_train_cmd_fields[] = {
     {.name = "idle", .type = EW_FIELD_FLOAT, .offset = offsetof(struct ew_train_cmd, idle),
      .def = "0", .min = 0, .max = 86400, .metavar = "SECONDS",
      .help = "first measure the idle power for this long, in the current power mode"},
+    {.name = "power-from", .type = EW_FIELD_STR, .offset = offsetof(struct ew_train_cmd, power_from),
+     .metavar = "CMD|FILE|-",
+     .help = "external power meter: a command or file that gives lines of [timestamp] watts"},
     {.name = "carbon", .type = EW_FIELD_FLOAT, .offset = offsetof(struct ew_train_cmd, carbon),
      .def = "0", .min = 0, .max = 10000, .metavar = "G/KWH",
      .help = "also report energy as CO2e, for a grid of this carbon intensity"},
@@ -338,7 +341,7 @@ static ew_err train(struct ew_cmd_call *c, struct ew_train_run *r)
     struct ew_train_view view;
     struct sigaction before[2];
     bool stopped = false;
-    EW_TRY(ew_train_board_open(&r->arena, &r->board, &r->job.machine));
+    EW_TRY(ew_train_board_open(&r->arena, r->o.power_from, &r->board, &r->job.machine));
     EW_TRY(watch_board(r));
     r->job.stop = &asked_to_stop;
     EW_TRY(ew_trainer_open(&r->job, &t));

@@ -26,11 +26,15 @@ static ew_err describe(struct ew_board *b, struct ew_arena *a, const char **out)
     return EW_OK;
 }
 
-ew_err ew_train_board_open(struct ew_arena *a, struct ew_board **board, const char **json)
+ew_err ew_train_board_open(struct ew_arena *a, const char *power_from, struct ew_board **board,
+                           const char **json)
 {
     *board = NULL;
     *json = NULL;
-    if (ew_board_open(&(struct ew_board_opts){.root = NULL}, board) != EW_OK) {
+    const ew_err err = ew_board_open(&(struct ew_board_opts){.power_from = power_from}, board);
+    if (err != EW_OK && power_from)
+        return err; /* it was asked for */
+    if (err != EW_OK) {
         EW_WARN("%s; power is not measured", ew_error_message());
         *board = NULL;
         return EW_OK;

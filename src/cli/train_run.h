@@ -14,7 +14,7 @@
 struct ew_train_cmd {
     struct ew_network_opts net;
     struct ew_train_opts train;
-    const char *init, *output, *resume, *db, *device, *simulate, *tensorboard;
+    const char *init, *output, *resume, *db, *device, *simulate, *tensorboard, *power_from;
     int precision;     /* of ew_precision_names */
     bool fast;         /* of a GPU: sums without a fixed order */
     const char *model; /* not an option: the argument, kept with them */

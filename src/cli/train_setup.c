@@ -21,9 +21,9 @@
 static ew_err resume(const struct ew_cmd_call *c, struct ew_train_run *r)
 {
     static const char *const may_change[] = {
-        "data",          "epochs", "eval-every",       "threads", "workers",     "prefetch",
-        "loss-every",    "idle",   "checkpoint-every", "resume",  "tensorboard", "cold",
-        "on-bad-sample", "db",     "device",           NULL};
+        "data",          "epochs", "eval-every",       "threads",    "workers",     "prefetch",
+        "loss-every",    "idle",   "checkpoint-every", "resume",     "tensorboard", "cold",
+        "on-bad-sample", "db",     "device",           "power-from", NULL};
     const struct ew_train_cmd *asked = c->opts;
     struct ew_cmd_resume saved = {
         .from = asked->resume, .may_change = may_change, .arena = &r->arena};

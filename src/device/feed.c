@@ -50,13 +50,27 @@ static ew_err start(const char *command, struct ew_feed *f)
     return EW_OK;
 }
 
+/* A script's text is no reading.  Some file systems call every file a program: it begins like one.
+ */
+static bool is_program(const char *path, const struct stat *st)
+{
+    char head[2] = "";
+    if (!S_ISREG(st->st_mode) || access(path, X_OK) != 0 || !strchr(path, '/'))
+        return false;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd >= 0 ? read(fd, head, sizeof(head)) : 0;
+    if (fd >= 0)
+        close(fd);
+    return n == 2 && (memcmp(head, "#!", 2) == 0 || memcmp(head, "\177E", 2) == 0);
+}
+
 ew_err ew_feed_open(const char *from, bool whole, struct ew_feed *f)
 {
     *f = (struct ew_feed){.fd = -1};
     struct stat st;
     if (strcmp(from, "-") == 0) {
         f->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-    } else if (whole || stat(from, &st) == 0) {
+    } else if (whole || (stat(from, &st) == 0 && !is_program(from, &st))) {
         /* A pipe without a writer must not hold us up. */
         f->fd = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (f->fd >= 0 && !whole && S_ISREG(st.st_mode))

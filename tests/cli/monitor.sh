@@ -43,3 +43,6 @@ mkdir -p root/proc/7 root/proc/12
 echo '7 (a) (b) S 1 7 7 0 -1 0 0 0 0 0 100 50 0 0 20 0 1 0 5 1000 256 0' >root/proc/7/stat
 echo '12 (init) S 1 12 12 0 -1 0 0 0 0 0 900 50 0 0 20 0 1 0 5 1000 512 0' >root/proc/12/stat
 edgewise monitor --root root --count 2 --interval 0.05 | grep -A 2 processes
+# A meter that is a script is run; its text was waited for as readings.
+printf '#!/bin/sh\nwhile :; do echo 12.5; sleep 0.02; done\n' >meter.sh && chmod +x meter.sh
+edgewise monitor --power-from ./meter.sh -- sleep 0.5 | grep -c 'energy .* J .*power of meter'
