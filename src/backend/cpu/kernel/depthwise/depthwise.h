@@ -148,9 +148,10 @@ INLINE void lines_fetch(const struct ew_conv_shape *s, const float *x, int64_t r
               n * (part + 1) / parts - n * part / parts);
 }
 
-/* Points the table at the inputs of output row `row` (counted over images, planes and rows). */
+/* Points the table at the inputs of output row `row` (counted over images, planes and rows): so
+ * many `lines` of each plane, axis 1's taps or, for those of the next rows too, more. */
 static inline void lines_find(struct lines *l, const struct ew_conv_shape *s, const float *x,
-                              int64_t row)
+                              int64_t row, int64_t lines)
 {
     const struct ew_conv_axis *a = s->axis;
     const int64_t n = row / a[1].out / a[0].out;
@@ -160,9 +161,9 @@ static inline void lines_find(struct lines *l, const struct ew_conv_shape *s, co
     const int64_t first = min_i64(max_i64(a[2].pad, 0), l->columns);
     const int64_t last = max_i64(min_i64((int64_t)a[2].in + a[2].pad, l->columns), first);
     const float **out = l->at;
-    for (int64_t i = 0; i < a[0].taps * a[1].taps; i++) {
-        const int64_t z = z0 + i / a[1].taps * a[0].dilation;
-        const int64_t y = y0 + i % a[1].taps * a[1].dilation;
+    for (int64_t i = 0; i < a[0].taps * lines; i++) {
+        const int64_t z = z0 + i / lines * a[0].dilation;
+        const int64_t y = y0 + i % lines * a[1].dilation;
         const bool inside = z >= 0 && z < a[0].in && y >= 0 && y < a[1].in;
         const float *line =
             inside ? lines_at(l, x, (n * a[0].in + z) * a[1].in + y, a[2].in) : NULL;

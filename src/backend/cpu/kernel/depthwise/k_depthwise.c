@@ -398,7 +398,7 @@ void EW_K(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row)
     struct stats stats = stats_of(c, row);
     const enum end end = end_of(c);
     const bool clip = c->end.act == EW_ACT_CLIP;
-    lines_find(l, s, c->x, row);
+    lines_find(l, s, c->x, row, s->axis[1].taps);
     for (int64_t o = 0; o < out; o += PIXELS) {
         const struct span span = {.conv = c,
                                   .at = l->at + o * s->axis[2].stride,

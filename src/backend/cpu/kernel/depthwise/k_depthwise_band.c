@@ -162,27 +162,6 @@ static void band_span(const struct span *s, int64_t rows, int64_t pixels)
         (a->stride == 1 ? span_5_1_2 : span_5_2_2)(s, pixels);
 }
 
-/* Points the table at the inputs of the band, with zeros outside the image. */
-static void find_lines(const struct lines *l, const struct ew_conv *c, int64_t row, int64_t lines)
-{
-    const struct ew_conv_axis *a = c->shape.axis;
-    const int64_t image = row / a[1].out * a[1].in;
-    const int64_t first = row % a[1].out * a[1].stride - a[1].pad;
-    const int64_t left = min_i64(a[2].pad, l->columns);
-    const int64_t right = max_i64(min_i64((int64_t)a[2].in + a[2].pad, l->columns), left);
-    const float **at = l->at;
-    for (int64_t i = 0; i < lines; i++, at += l->columns) {
-        const bool inside = first + i >= 0 && first + i < a[1].in;
-        const float *p = c->x + (image + first + i) * a[2].in * l->channels;
-        for (int64_t o = 0; o < left; o++)
-            at[o] = l->zero;
-        for (int64_t o = left; o < right; o++, p += l->channels)
-            at[o] = inside ? p : l->zero;
-        for (int64_t o = right; o < l->columns; o++)
-            at[o] = l->zero;
-    }
-}
-
 void EW_KF(depthwise_band)(const struct ew_conv *c, struct lines *l, int64_t row, int64_t rows)
 {
     const struct ew_conv_shape *s = &c->shape;
@@ -199,7 +178,7 @@ void EW_KF(depthwise_band)(const struct ew_conv *c, struct lines *l, int64_t row
                               : relu ? 0.0f
                                      : -INFINITY,
                         .hi = clip ? c->end.hi : INFINITY};
-    find_lines(l, c, row, (rows - 1) * a[1].stride + a[1].taps);
+    lines_find(l, s, c->x, row, (rows - 1) * a[1].stride + a[1].taps);
     for (int64_t o = 0; o < out;) {
         /* The last ones again rather than fewer at a time. */
         const int64_t pixels = out - o > FEWER && out >= PIXELS ? PIXELS : FEWER;

@@ -213,7 +213,7 @@ void EW_K(depthwise_wgrad_row)(const struct filter_row *in)
 {
     struct row r = {
         .in = in, .s = in->s, .l = in->l, .dy = in->dy, .sum = in->sum, .wide = wide_of(in->s)};
-    lines_find(in->l, in->s, in->x, in->row);
+    lines_find(in->l, in->s, in->x, in->row, in->s->axis[1].taps);
     if (!is_square(r.s)) {
         filter_any(&r);
         return;
