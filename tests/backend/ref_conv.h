@@ -123,19 +123,25 @@ static inline void ref_conv_filter(const struct ew_conv_shape *s, const float *d
     ref_conv_walk(s, ref_conv_pair, &d);
 }
 
+/* A nan stays one, as in the operators. */
+static inline double ref_clamp(double x, double lo, double hi)
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
 static inline double ref_act(enum ew_act act, double x, double lo, double hi)
 {
     switch (act) {
     case EW_ACT_RELU:
-        return x > 0 ? x : 0;
+        return ref_clamp(x, 0, INFINITY);
     case EW_ACT_CLIP:
-        return fmin(fmax(x, lo), hi);
+        return ref_clamp(x, lo, hi);
     case EW_ACT_LEAKY:
         return x < 0 ? x * lo : x;
     case EW_ACT_HARD_SWISH:
-        return x * fmin(fmax(x / 6 + 0.5, 0), 1);
+        return x * ref_clamp(x / 6 + 0.5, 0, 1);
     case EW_ACT_HARD_SIGMOID:
-        return fmin(fmax(x * lo + hi, 0), 1);
+        return ref_clamp(x * lo + hi, 0, 1);
     case EW_ACT_SILU:
         return x / (1 + exp(-x));
     case EW_ACT_SIGMOID:
