@@ -228,25 +228,6 @@ template <int A> __device__ inline float act_known(const ew_cuda_act &a, float x
     return act_apply(a, x);
 }
 
-/* Calls it with A, the kind of the activation where that is none or relu. */
-#define FOR_ACT(act, ...)                                                                          \
-    switch ((act).kind) {                                                                          \
-    case EW_CUDA_ACT_NONE: {                                                                       \
-        constexpr int A = EW_CUDA_ACT_NONE;                                                        \
-        __VA_ARGS__;                                                                               \
-        break;                                                                                     \
-    }                                                                                              \
-    case EW_CUDA_ACT_RELU: {                                                                       \
-        constexpr int A = EW_CUDA_ACT_RELU;                                                        \
-        __VA_ARGS__;                                                                               \
-        break;                                                                                     \
-    }                                                                                              \
-    default: {                                                                                     \
-        constexpr int A = EW_ACT_ANY;                                                              \
-        __VA_ARGS__;                                                                               \
-    }                                                                                              \
-    }
-
 static inline cudaStream_t stream_of(const ew_cuda_queue *q)
 {
     return static_cast<cudaStream_t>(q->stream);

@@ -190,7 +190,7 @@ __global__ void __launch_bounds__(SHEET_THREADS, 1)
 }
 
 /* With the running statistics. */
-template <int V, typename T>
+template <int V, int A, typename T>
 __global__ void __launch_bounds__(SHEET_THREADS, 1) norm_running_kernel(const ew_cuda_norm p)
 {
     const int c = (blockIdx.x * blockDim.x + threadIdx.x) * V;
@@ -206,19 +206,27 @@ __global__ void __launch_bounds__(SHEET_THREADS, 1) norm_running_kernel(const ew
             p.kept[p.channels + c + i] = inv[i];
         }
     }
-    norm_apply<V, EW_ACT_ANY, T>(p, rows_of(p.pixels), c, mean, inv);
+    norm_apply<V, A, T>(p, rows_of(p.pixels), c, mean, inv);
 }
 
-/* Blocks of a pass over all rows, for each processor. */
+/* A pass over all rows: up to so many blocks for each processor, and one for each before threads
+ * have few rows. */
 #define PASS_BLOCKS 4
+
+static sheet_grid pass_blocks(const ew_cuda_queue *q, int64_t rows, int cols, int v, int ahead)
+{
+    const sheet_grid wide =
+        sheet_blocks(rows, cols, v, ahead, (int64_t)q->processors * PASS_BLOCKS);
+    const bool fills = (int64_t)wide.grid.x * wide.grid.y >= q->processors;
+    return fills || ahead <= 2 ? wide : pass_blocks(q, rows, cols, v, ahead / 2);
+}
 
 template <int V, int A, typename T> static int norm_launch(ew_cuda_queue *q, const ew_cuda_norm *p)
 {
-    const sheet_grid g =
-        sheet_blocks(p->pixels, p->channels, V, AHEAD, (int64_t)q->processors * PASS_BLOCKS);
+    const sheet_grid g = pass_blocks(q, p->pixels, p->channels, V, p->batch_stats ? AHEAD : 1);
     sheet s = {p->pixels, p->channels, 0, p->scratch};
     if (!p->batch_stats) {
-        norm_running_kernel<V, T><<<g.grid, g.block, 0, stream_of(q)>>>(*p);
+        norm_running_kernel<V, A, T><<<g.grid, g.block, 0, stream_of(q)>>>(*p);
         return cudaGetLastError();
     }
     const int status = sheet_sum<V>(q, norm_sum_kernel<V, T>, *p, stats_end<T>{*p}, AHEAD, &s);
@@ -439,8 +447,8 @@ template <int V, int A, typename T>
 static int norm_back_launch(ew_cuda_queue *q, const ew_cuda_norm_back *p)
 {
     const bool passes = p->dx || p->dresidual;
-    const sheet_grid g = sheet_blocks(p->pixels, p->channels, V, BACK_AHEAD,
-                                      passes ? (int64_t)q->processors * PASS_BLOCKS : 1);
+    const sheet_grid g = passes ? pass_blocks(q, p->pixels, p->channels, V, BACK_AHEAD)
+                                : sheet_blocks(p->pixels, p->channels, V, BACK_AHEAD, 1);
     sheet s = {p->pixels, p->channels, 0, p->scratch};
     const int status =
         sheet_sum<V>(q, norm_back_sum_kernel<V, A, T>, *p, norm_back_end{*p}, BACK_AHEAD, &s);
