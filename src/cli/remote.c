@@ -18,7 +18,8 @@
 #include "base/spawn.h"
 
 #define COMMAND      2048
-#define NOT_THE_FILE 9                  /* our shell lines end with it where a sum differs */
+#define NOT_THE_FILE 9                  /* our shell lines end with it where a sum differs, */
+#define NOT_ALL      10                 /* and with this where the connection ended before */
 #define FETCH_BYTES  ((int64_t)4 << 30) /* of a file that a board sends */
 
 ew_err ew_remote_quote(const char *text, char *out, size_t size)
@@ -66,6 +67,8 @@ static ew_err finish(const struct ew_remote *r, struct ew_spawned *c, const char
     EW_TRY(ew_spawn_wait(c, &status, NULL));
     EW_CHECK(!(WIFEXITED(status) && WEXITSTATUS(status) == NOT_THE_FILE), EW_ERR_FORMAT,
              "%s: what arrived there is not the file that was sent", r->host);
+    EW_CHECK(!(WIFEXITED(status) && WEXITSTATUS(status) == NOT_ALL), EW_ERR_IO,
+             "%s: not all of the file arrived there; the same command goes on", r->host);
     EW_CHECK(!(WIFEXITED(status) && WEXITSTATUS(status) == 255), EW_ERR_IO,
              "%s: cannot be reached by ssh", r->host);
     EW_CHECK(ew_status_well(status), EW_ERR_IO, "%s: %s failed there", r->host, what);
@@ -146,17 +149,19 @@ static ew_err send_rest(const struct ew_remote *r, const char *path, const char 
     return e;
 }
 
-/* Everything from byte `at` on.  What is not the file then is removed there, or each later call
- * would go on from it.  `file` is quoted. */
+/* Everything from byte `at` of `size` on.  What is as long then and not the file is removed there,
+ * or each later call would go on from it; what is shorter stays: a lost connection looks like an
+ * end to `cat`.  `file` is quoted. */
 static ew_err send_part(const struct ew_remote *r, const char *path, const char *file,
-                        const char *sum, bool is_program, int64_t at)
+                        const char *sum, bool is_program, int64_t at, int64_t size)
 {
     char command[COMMAND];
     snprintf(command, sizeof(command),
              "f=%s; p=\"$f.%.8s\"; cat %s\"$p\" || exit 1; "
+             "[ $(wc -c <\"$p\") -ge %lld ] || exit %d; "
              "[ \"$(sha256sum \"$p\" | cut -d ' ' -f 1)\" = %s ] || { rm -f \"$p\"; exit %d; }; "
              "%smv \"$p\" \"$f\"",
-             file, sum, at ? ">>" : ">", sum, NOT_THE_FILE,
+             file, sum, at ? ">>" : ">", (long long)size, NOT_ALL, sum, NOT_THE_FILE,
              is_program ? "chmod +x \"$p\" && " : "");
     return send_rest(r, path, command, at);
 }
@@ -181,15 +186,16 @@ ew_err ew_remote_send(const struct ew_remote *r, const char *path, const char *n
         *sent = 0;
     if (strcmp(said, "same") == 0)
         return EW_OK;
+    const int64_t size = (int64_t)st.st_size;
     int64_t at = atoll(said);
-    at = at < 0 || at > (int64_t)st.st_size ? 0 : at;
-    ew_err e = send_part(r, path, file, sum, is_program, at);
+    at = at < 0 || at > size ? 0 : at;
+    ew_err e = send_part(r, path, file, sum, is_program, at, size);
     if (e == EW_ERR_FORMAT && at > 0) { /* the part that was there was another's */
         at = 0;
-        e = send_part(r, path, file, sum, is_program, at);
+        e = send_part(r, path, file, sum, is_program, at, size);
     }
     if (sent)
-        *sent = (int64_t)st.st_size - at;
+        *sent = size - at;
     return e;
 }
 

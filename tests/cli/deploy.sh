@@ -32,8 +32,19 @@ for bytes in 1000 "$size"; do
     cmp whole "home/edgewise/my net.onnx"
     find home/edgewise -name "*$sum*"
 done
-# A board that changes what it is sent; one whose store never ends.
+# A connection that is lost in the middle: the next call goes on from there.
 cp bin/ssh well
+cat >bin/ssh <<'SSH'
+#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+case $3 in *"cat >"*) head -c 100000 ;; *) cat ;; esac | sh ./well "$@"
+SSH
+rm "home/edgewise/my net.onnx"
+edgewise deploy board "my net.onnx" >/dev/null 2>&1 || echo "lost"
+cp well bin/ssh
+edgewise deploy board "my net.onnx" --json 2>/dev/null | grep network_bytes | tr -dc '0-9\n' | awk -v s="$size" '{ print s - $1, "bytes had come" }'
+cmp whole "home/edgewise/my net.onnx"
+# A board that changes what it is sent; one whose store never ends.
 cat >bin/ssh <<'SSH'
 #!/bin/sh
 while [ "$1" != -- ]; do shift; done
