@@ -20,7 +20,7 @@ static const struct ew_field fields[] = {
      .offset = offsetof(struct opts, from),
      .metavar = "URL|FILE",
      .verbs = "get",
-     .help = "get: another location of the same file"},
+     .help = "another location of the same file"},
     EW_FIELD_END,
 };
 

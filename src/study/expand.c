@@ -18,6 +18,8 @@ struct key {
     const char **values;
     const char *value;
     int n, at, line;
+    bool own;  /* the section's, not of [defaults], which may serve several commands */
+    bool used; /* an option of the command, or filled in elsewhere */
 };
 
 struct section {
@@ -117,7 +119,7 @@ static ew_err take_advice(struct section *s, struct key *k)
     return EW_OK;
 }
 
-static ew_err set_key(struct section *s, const struct ew_study_line *l, const char *name)
+static ew_err set_key(struct section *s, const struct ew_study_line *l, const char *name, bool own)
 {
     if (strcmp(name, "modes") == 0 && !is_known(s->opts, name))
         name = "power-mode";
@@ -131,7 +133,7 @@ static ew_err set_key(struct section *s, const struct ew_study_line *l, const ch
                  MAX_KEYS);
         k = &s->keys[s->n++];
     }
-    *k = (struct key){.name = name, .line = l->line};
+    *k = (struct key){.name = name, .line = l->line, .own = own};
     EW_TRY(ew_fail_in(ew_study_words(s->arena, l->value, &k->values, &k->n), "%s:%d", s->file->name,
                       l->line));
     EW_CHECK(k->n > 0, EW_ERR_FORMAT, "%s:%d: '%s' has no value", s->file->name, l->line, name);
@@ -152,7 +154,7 @@ static ew_err read_keys(struct section *s)
             const struct ew_study_line *l = &s->file->lines[i];
             const bool is_quick = strncmp(l->key, "quick.", 6) == 0;
             if (strcmp(l->section, from[pass % 2]) == 0 && is_quick == quick)
-                EW_TRY(set_key(s, l, is_quick ? l->key + 6 : l->key));
+                EW_TRY(set_key(s, l, is_quick ? l->key + 6 : l->key, pass % 2 == 1));
         }
     }
     return EW_OK;
@@ -168,10 +170,12 @@ static const char *value_of(struct section *s, const char *name)
 static const char *meaning(struct section *s, const char *name, size_t n)
 {
     for (int i = 0; i < s->n; i++) {
-        const struct key *k = &s->keys[i];
+        struct key *k = &s->keys[i];
         const char *plain = is_var(k->name) ? k->name + 4 : k->name;
-        if (strlen(plain) == n && strncmp(plain, name, n) == 0)
+        if (strlen(plain) == n && strncmp(plain, name, n) == 0) {
+            k->used = true;
             return k->values[k->at];
+        }
     }
     return NULL;
 }
@@ -222,12 +226,13 @@ static struct ew_study_power power_of(struct section *s)
 }
 
 /* Writes one option into the command's struct and the words of its command line. */
-static ew_err take_option(struct section *s, const struct ew_study_command *c, const struct key *k,
+static ew_err take_option(struct section *s, const struct ew_study_command *c, struct key *k,
                           void *opts, struct ew_study_job *j)
 {
     const struct ew_field *f = ew_field_find(c->opts, k->name);
     if (!f || is_own(k->name)) /* another command's, from [defaults]; or the study's */
         return EW_OK;
+    k->used = true;
     const char *value = k->value;
     EW_TRY(ew_fail_in(ew_field_parse(f, value, opts), "%s:%d", s->file->name, k->line));
     j->argv[j->n_argv++] = ew_arena_printf(s->arena, "--%s=%s", f->name, value);
@@ -267,7 +272,7 @@ static const char *simulated_mode(struct section *s, const struct ew_study_power
 static ew_err simulate_job(struct section *s, const struct ew_study_command *c, void *opts,
                            struct ew_study_job *j)
 {
-    const struct key k = {.name = "simulate", .value = simulated_mode(s, &j->power)};
+    struct key k = {.name = "simulate", .value = simulated_mode(s, &j->power)};
     EW_CHECK(k.value, EW_ERR_MEMORY, "no memory for a study");
     j->power = (struct ew_study_power){0};
     j->cool_down_s = 0;
@@ -286,7 +291,7 @@ static ew_err resolve(struct section *s, const struct ew_study_command *c, void 
         j->argv[j->n_argv++] = j->network;
     ew_fields_default(c->opts, opts, c->opts_size);
     for (int i = 0; i < s->n; i++) {
-        const struct key *k = &s->keys[i];
+        struct key *k = &s->keys[i];
         given[j->n_given++] =
             (struct ew_setting){is_var(k->name) ? k->name + 4 : k->name, k->value};
         EW_TRY(take_option(s, c, k, opts, j));
@@ -353,6 +358,18 @@ static bool can_simulate(struct section *s, const struct ew_study_job *j)
     return ew_field_find(j->fields, "simulate") && !(dvfs && strcmp(dvfs, "on") == 0);
 }
 
+/* Keys of the section itself that none of its commands takes. */
+static ew_err check_used(const struct section *s)
+{
+    for (int i = 0; i < s->n; i++) {
+        const struct key *k = &s->keys[i];
+        EW_CHECK(!k->own || k->used || is_own(k->name), EW_ERR_FORMAT,
+                 "%s:%d: [%s]: '%s' is an option of other commands only", s->file->name, k->line,
+                 s->label, k->name);
+    }
+    return EW_OK;
+}
+
 static ew_err expand_section(struct section *s, struct ew_study_job **jobs, int *n, int *cap)
 {
     EW_TRY(read_keys(s));
@@ -366,7 +383,7 @@ static ew_err expand_section(struct section *s, struct ew_study_job **jobs, int 
         EW_TRY(make_job(s, &(*jobs)[*n]));
         *n += !s->opts->simulate || can_simulate(s, &(*jobs)[*n]);
     } while (advance(s));
-    return EW_OK;
+    return check_used(s);
 }
 
 static bool is_job_section(const char *name)

@@ -35,15 +35,30 @@ static const struct ew_field kit_fields[] = {
     EW_FIELD_END,
 };
 
-static const struct ew_study_command kit_command = {"work", kit_fields, sizeof(struct kit_opts),
-                                                    false};
+struct kit_nap {
+    int64_t minutes;
+};
+
+static const struct ew_field kit_nap_fields[] = {
+    {.name = "minutes",
+     .type = EW_FIELD_INT,
+     .offset = offsetof(struct kit_nap, minutes),
+     .def = "1",
+     .max = 60},
+    EW_FIELD_END,
+};
+
+static const struct ew_study_command kit_commands[] = {
+    {"work", kit_fields, sizeof(struct kit_opts), false},
+    {"nap", kit_nap_fields, sizeof(struct kit_nap), false},
+};
 
 /* Parses a copy of `text`, which the arena keeps. */
 static inline ew_err kit_parse(struct ew_arena *a, const char *text, bool quick, const char *only,
                                struct ew_study *out)
 {
     const struct ew_study_opts o = {
-        .commands = &kit_command, .n_commands = 1, .quick = quick, .only = only};
+        .commands = kit_commands, .n_commands = 2, .quick = quick, .only = only};
     return ew_study_parse(a, "kit", ew_arena_strdup(a, text), &o, out);
 }
 

@@ -146,6 +146,7 @@ static void wrong_files_are_refused(void)
         const char *text, *message;
     } bad[] = {
         {HEAD "[a]\nworkes = 1\n", "kit:6: no option 'workes'; did you mean 'workers'?"},
+        {HEAD "[a]\nworkers = 2\nminutes = 5\n", "kit:7: [a]: 'minutes' is an option of other"},
         {HEAD "[a]\nworkers = many\n", "kit:6: workers: 'many' is not a whole number"},
         {HEAD "[a]\nworkers = 99\n", "not between"},
         {HEAD "[a]\nworkers =\n", "kit:6: 'workers' has no value"},
