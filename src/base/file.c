@@ -222,6 +222,26 @@ void ew_file_sweep(const char *path)
     sweep_from(path, 1); /* its neighbour may have ended well */
 }
 
+ew_err ew_file_out_replace(const char *path, struct ew_file_out *o)
+{
+    *o = (struct ew_file_out){0};
+    struct stat st;
+    const bool exists = lstat(path, &st) == 0;
+    EW_CHECK(!exists || !S_ISDIR(st.st_mode), EW_ERR_IO, "%s: is a folder", path);
+    o->path = strdup(path);
+    const int fd = o->path ? open_temp(o->path, &o->temp) : -1;
+    o->f = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    if (!o->f) {
+        const ew_err err = failed(path);
+        close_fd(&fd);
+        ew_file_out_abort(o);
+        return err;
+    }
+    if (exists && S_ISREG(st.st_mode))
+        (void)!fchmod(fd, st.st_mode & 07777);
+    return EW_OK;
+}
+
 ew_err ew_file_out_open(const char *path, struct ew_file_out *o)
 {
     *o = (struct ew_file_out){0};
@@ -294,13 +314,25 @@ ew_err ew_file_out_commit(struct ew_file_out *o)
     return EW_OK;
 }
 
+static ew_err write_out(struct ew_file_out *o, const void *data, size_t size)
+{
+    if (size)
+        fwrite(data, 1, size, o->f); /* commit looks at the stream's error */
+    return ew_file_out_commit(o);
+}
+
 ew_err ew_file_write(const char *path, const void *data, size_t size)
 {
     struct ew_file_out o;
     EW_TRY(ew_file_out_open(path, &o));
-    if (size)
-        fwrite(data, 1, size, o.f); /* commit looks at the stream's error */
-    return ew_file_out_commit(&o);
+    return write_out(&o, data, size);
+}
+
+ew_err ew_file_replace(const char *path, const void *data, size_t size)
+{
+    struct ew_file_out o;
+    EW_TRY(ew_file_out_replace(path, &o));
+    return write_out(&o, data, size);
 }
 
 bool ew_memstream_close(FILE *f, char **text)

@@ -38,6 +38,11 @@ struct ew_file_out {
 
 /* Removes what a killed process left of the same file under the name that it tries. */
 ew_err ew_file_out_open(const char *path, struct ew_file_out *o);
+
+/* The same in a folder of the program's own (a run's): a link of this name, or a pipe, is replaced.
+ * Whoever may write there could otherwise have us write whatever file of ours he likes. */
+ew_err ew_file_out_replace(const char *path, struct ew_file_out *o);
+ew_err ew_file_replace(const char *path, const void *data, size_t size);
 ew_err ew_file_out_commit(struct ew_file_out *o); /* always releases everything */
 void ew_file_out_abort(struct ew_file_out *o);    /* leaves no trace; fine after commit */
 

@@ -128,7 +128,7 @@ static ew_err save(struct run *r, const struct ew_federation_row *row)
     /* Rows first: those that a killed run has too many are left out when it goes on. */
     EW_CHECK(fflush(r->row_file) == 0, EW_ERR_MEMORY, "no memory for rows");
     snprintf(path, sizeof(path), "%s/rounds.csv", r->o.output);
-    EW_TRY(ew_file_write(path, r->rows, r->rows_bytes));
+    EW_TRY(ew_file_replace(path, r->rows, r->rows_bytes));
     snprintf(progress, sizeof(progress), "round = %lld\nsim_s = %.17g\nsim_j = %.17g\n",
              (long long)row->round, r->sim_s, r->sim_j);
     struct ew_checkpoint c = {

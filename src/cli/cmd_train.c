@@ -16,6 +16,7 @@
 #include "cli/train_run.h"
 #include "cli/train_simulated.h"
 #include "compress/pass.h"
+#include "format/onnx_export.h"
 
 static const char *const qat_names[] = {"off", "int8", "pow2", NULL};
 
@@ -240,7 +241,7 @@ static ew_err write_result(const struct ew_train_run *r, const struct ew_train_r
     char path[EW_RUNDIR_PATH];
     snprintf(path, sizeof(path), "%s/result.json", r->o.output);
     struct ew_file_out out;
-    EW_TRY(ew_file_out_open(path, &out));
+    EW_TRY(ew_file_out_replace(path, &out));
     const ew_err e = ew_train_print_json(out.f, r, x);
     if (e == EW_OK)
         return ew_file_out_commit(&out);
@@ -251,7 +252,6 @@ static ew_err write_result(const struct ew_train_run *r, const struct ew_train_r
 /* The best epoch as integers, in the form that `quantize` writes. */
 static ew_err write_int8(const struct ew_train_run *r)
 {
-    const struct ew_onnx_save_opts save = {0};
     char path[EW_RUNDIR_PATH];
     struct ew_checkpoint best;
     snprintf(path, sizeof(path), "%s/best.ckpt", r->o.output);
@@ -261,7 +261,7 @@ static ew_err write_int8(const struct ew_train_run *r)
     if (e == EW_OK)
         e = ew_pass_settle_quant(best.graph);
     if (e == EW_OK)
-        e = ew_onnx_save(best.graph, path, &save);
+        e = ew_onnx_replace(best.graph, path);
     ew_checkpoint_fini(&best);
     if (e == EW_OK)
         EW_INFO("%s: the best epoch as integers, in QDQ form", path);

@@ -87,7 +87,7 @@ static ew_err put_all(struct ew_put *p, const struct ew_checkpoint *c)
 ew_err ew_checkpoint_write(const char *path, const struct ew_checkpoint *c)
 {
     struct ew_file_out out;
-    EW_TRY(ew_file_out_open(path, &out));
+    EW_TRY(ew_file_out_replace(path, &out));
     struct ew_put p = {.f = out.f};
     const ew_err e = put_all(&p, c);
     if (e == EW_OK)

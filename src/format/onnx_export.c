@@ -475,16 +475,12 @@ static ew_err export_graph(struct export *x, const struct ew_graph *g)
     return put_model(x);
 }
 
-EW_API ew_err ew_onnx_save(const struct ew_graph *g, const char *path,
-                           const struct ew_onnx_save_opts *opts)
+static ew_err save(const struct ew_graph *g, const char *path, const struct ew_onnx_save_opts *opts,
+                   bool replace)
 {
-    EW_C_LOCALE;
-    EW_NEED(g);
-    EW_NEED(path);
-    struct export x = {.batch = opts ? opts->batch : 0};
+    struct export x = {.batch = opts->batch, .out.replace = replace};
     ew_arena_init(&x.out.arena);
-    EW_CHECK(x.batch >= 0, EW_ERR_ARG, "%s: batch is %lld", path, (long long)x.batch);
-    const int64_t limit = opts && opts->max_bytes > 0 ? opts->max_bytes : INT32_MAX;
+    const int64_t limit = opts->max_bytes > 0 ? opts->max_bytes : INT32_MAX;
     ew_err e = export_graph(&x, g);
     if (e == EW_OK)
         e = ew_onnx_write(&x.out, path, limit < INT32_MAX ? limit : INT32_MAX);
@@ -494,4 +490,21 @@ EW_API ew_err ew_onnx_save(const struct ew_graph *g, const char *path,
     ew_graph_free(x.g);
     ew_arena_fini(&x.out.arena);
     return e;
+}
+
+EW_API ew_err ew_onnx_save(const struct ew_graph *g, const char *path,
+                           const struct ew_onnx_save_opts *opts)
+{
+    const struct ew_onnx_save_opts defaults = {0};
+    EW_C_LOCALE;
+    EW_NEED(g);
+    EW_NEED(path);
+    opts = opts ? opts : &defaults;
+    EW_CHECK(opts->batch >= 0, EW_ERR_ARG, "%s: batch is %lld", path, (long long)opts->batch);
+    return save(g, path, opts, false);
+}
+
+ew_err ew_onnx_replace(const struct ew_graph *g, const char *path)
+{
+    return save(g, path, &(struct ew_onnx_save_opts){0}, true);
 }

@@ -15,10 +15,14 @@ struct ew_onnx_out {
         struct ew_tensor t; /* data is borrowed */
     } * inits;
     int n_inits, cap_inits;
+    bool replace; /* a link in the place of a file, as ew_file_out_replace */
 };
 
 /* Writes the model; tensors go to a second file "<path>.data" where the first would have more than
  * `limit` bytes. */
 ew_err ew_onnx_write(struct ew_onnx_out *o, const char *path, int64_t limit);
+
+/* ew_onnx_save with its defaults, into a folder of the program's own. */
+ew_err ew_onnx_replace(const struct ew_graph *g, const char *path);
 
 #endif

@@ -158,7 +158,7 @@ static ew_err write_file(const char *path, const struct ew_onnx_out *o, const st
                          ew_err (*fill)(FILE *, const struct ew_onnx_out *, const struct item *))
 {
     struct ew_file_out out;
-    EW_TRY(ew_file_out_open(path, &out));
+    EW_TRY(o->replace ? ew_file_out_replace(path, &out) : ew_file_out_open(path, &out));
     const ew_err e = fill(out.f, o, items);
     if (e == EW_OK)
         return ew_file_out_commit(&out);

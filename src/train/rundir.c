@@ -78,7 +78,7 @@ static ew_err open_rows(const struct ew_rundir *r, const char *name, int64_t byt
                         struct ew_rowfile *out)
 {
     ew_rundir_file(r, name, out->path);
-    const int fd = open(out->path, O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
+    const int fd = open(out->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     EW_CHECK(fd >= 0, EW_ERR_IO, "%s: %s", out->path, strerror(errno));
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 || !cut(fd, out->path, &bytes) ||
         !(out->f = fdopen(fd, "a"))) {
@@ -225,7 +225,7 @@ const char *ew_rundir_file(const struct ew_rundir *r, const char *name, char buf
 ew_err ew_rundir_text(const struct ew_rundir *r, const char *name, const char *text)
 {
     char path[EW_RUNDIR_PATH];
-    return *r->path ? ew_file_write(ew_rundir_file(r, name, path), text, strlen(text)) : EW_OK;
+    return *r->path ? ew_file_replace(ew_rundir_file(r, name, path), text, strlen(text)) : EW_OK;
 }
 
 /* ---- While it runs ---- */

@@ -116,6 +116,23 @@ static void link_is_kept(void)
     EW_EXPECT(S_ISLNK(st.st_mode));
 }
 
+/* In a folder of a run whoever may write there would choose what we write. */
+static void link_is_replaced(void)
+{
+    struct stat st;
+    const char *file = ew_test_file("theirs", "old", 3), *link = ew_test_path("own");
+    EW_EXPECT_INT(symlink("theirs", link), 0);
+    EW_EXPECT_OK(ew_file_replace(link, "new", 3));
+    expect_content(file, "old");
+    expect_content(link, "new");
+    EW_EXPECT(lstat(link, &st) == 0 && S_ISREG(st.st_mode));
+    unlink(link);
+    EW_EXPECT_INT(mkfifo(link, 0666), 0);
+    EW_EXPECT_OK(ew_file_replace(link, "new", 3)); /* and waits for no reader */
+    expect_content(link, "new");
+    EW_EXPECT_ERR(ew_file_replace(ew_test_path(""), "new", 3), EW_ERR_IO, "is a folder");
+}
+
 /* What a killed process left goes when the same file is written again; a writer at work, and what
  * is no plain file, is let alone. */
 static void leftovers_go(void)
@@ -270,6 +287,6 @@ static void lists_sorted(void)
 }
 
 EW_TEST_MAIN(EW_TEST(reads), EW_TEST(reads_without_size), EW_TEST(writes_whole),
-             EW_TEST(failure_keeps_the_old_file), EW_TEST(link_is_kept), EW_TEST(leftovers_go),
-             EW_TEST(two_writers), EW_TEST(longest_name), EW_TEST(reads_below_the_root),
-             EW_TEST(never_leaves_the_root), EW_TEST(lists_sorted))
+             EW_TEST(failure_keeps_the_old_file), EW_TEST(link_is_kept), EW_TEST(link_is_replaced),
+             EW_TEST(leftovers_go), EW_TEST(two_writers), EW_TEST(longest_name),
+             EW_TEST(reads_below_the_root), EW_TEST(never_leaves_the_root), EW_TEST(lists_sorted))

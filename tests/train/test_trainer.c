@@ -481,6 +481,29 @@ static void goes_on_without_links(void)
     free(text);
 }
 
+/* Nor is one followed that comes while the run is at work. */
+static void links_of_a_run_are_replaced(void)
+{
+    const struct ew_train_opts o = small_opts();
+    struct session s;
+    char folder[512], victim[512], path[600], *text = NULL;
+    size_t size = 0;
+    snprintf(folder, sizeof(folder), "%s", ew_test_path("swapped"));
+    snprintf(victim, sizeof(victim), "%s", ew_test_path("swapped-victim"));
+    EW_EXPECT_OK(ew_file_write(victim, "mine", 4));
+    EW_EXPECT_OK(session_open(&s, &o, folder));
+    train_some(s.t, 1);
+    snprintf(path, sizeof(path), "%s/last.ckpt", folder);
+    unlink(path);
+    EW_EXPECT_INT(symlink(victim, path), 0);
+    ew_trainer_save(s.t);
+    EW_EXPECT(!ew_trainer_result(s.t).checkpoint_failed);
+    session_close(&s);
+    EW_EXPECT_OK(ew_file_read(victim, 1 << 20, &text, &size));
+    EW_EXPECT_INT((int64_t)size, 4);
+    free(text);
+}
+
 /* A new run replaces neither rows nor checkpoints of another, nor files that are not of a run. */
 static void leaves_the_folders_of_others(void)
 {
@@ -600,6 +623,7 @@ int main(int argc, char **argv)
         EW_TEST(planned_memory_has_evaluation),
         EW_TEST(goes_on_in_the_same_parts),
         EW_TEST(goes_on_without_links),
+        EW_TEST(links_of_a_run_are_replaced),
         EW_TEST(goes_on_without_lost_rows),
         EW_TEST(leaves_the_folders_of_others),
         EW_TEST(survives_being_killed),
