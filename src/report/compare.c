@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "report/figure_key.h"
 #include "report/figure_stat.h"
 
@@ -366,21 +367,20 @@ static ew_err divide(const struct ew_results *r, const char *const side[2], cons
 static void say_ratios(const char *what, const char *const side[2], const struct ratios *x,
                        char *out)
 {
-    int n = snprintf(out, EW_FINDING_CHARS, "%s: %.40s has %.3g times that of %.40s", what, side[1],
-                     x->mean, side[0]);
+    snprintf(out, EW_FINDING_CHARS, "%s: %.40s has %.3g times that of %.40s", what, side[1],
+             x->mean, side[0]);
     if (x->jobs == 1)
-        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n, " (%.60s)", x->least_job);
+        ew_text_add(out, EW_FINDING_CHARS, " (%.60s)", x->least_job);
     else
-        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
-                      ", the geometric mean of %d jobs; from %.3g (%.50s) to %.3g (%.50s)", x->jobs,
-                      x->least, x->least_job, x->most, x->most_job);
+        ew_text_add(out, EW_FINDING_CHARS,
+                    ", the geometric mean of %d jobs; from %.3g (%.50s) to %.3g (%.50s)", x->jobs,
+                    x->least, x->least_job, x->most, x->most_job);
     if (x->repeated && !x->apart)
-        snprintf(out + n, EW_FINDING_CHARS - (size_t)n, "; all within noise.");
+        ew_text_add(out, EW_FINDING_CHARS, "; all within noise.");
     else if (x->repeated)
-        snprintf(out + n, EW_FINDING_CHARS - (size_t)n, "; beyond noise in %d of %d.", x->apart,
-                 x->repeated);
+        ew_text_add(out, EW_FINDING_CHARS, "; beyond noise in %d of %d.", x->apart, x->repeated);
     else
-        snprintf(out + n, EW_FINDING_CHARS - (size_t)n, ".");
+        ew_text_add(out, EW_FINDING_CHARS, ".");
 }
 
 /* The machine's field on that side; NULL: its runs do not agree, or do not say. */
@@ -407,21 +407,20 @@ static void say_software(const struct ew_results *r, const char *const side[2], 
         {"system", "system"},         {"version", "Edgewise"},  {"isa", "instruction set"},
         {"compiler", "compiler"}};
     struct ew_arena a;
-    int n = 0;
     ew_arena_init(&a);
-    for (size_t i = 0; i < EW_COUNT(fields) && n < EW_FINDING_CHARS; i++) {
+    out[0] = '\0';
+    for (size_t i = 0; i < EW_COUNT(fields); i++) {
         const char *const x = of_side(r, side[0], fields[i][0], &a);
         const char *const y = of_side(r, side[1], fields[i][0], &a);
         if (x && y && strcmp(x, y) != 0)
-            n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n, "%s%s (%.32s, %.32s)",
-                          n ? ", " : "Machine and software differ in ", fields[i][1], x, y);
+            ew_text_add(out, EW_FINDING_CHARS - 1, "%s%s (%.32s, %.32s)",
+                        *out ? ", " : "Machine and software differ in ", fields[i][1], x, y);
     }
-    if (!n)
-        n = snprintf(
-            out, EW_FINDING_CHARS,
-            "Machine, kernel, version of Edgewise and compiler are the same on both sides");
+    if (!*out)
+        ew_text_add(out, EW_FINDING_CHARS,
+                    "Machine, kernel, version of Edgewise and compiler are the same on both sides");
     ew_arena_fini(&a);
-    snprintf(out + (n < EW_FINDING_CHARS - 2 ? n : EW_FINDING_CHARS - 2), 2, ".");
+    ew_text_add(out, EW_FINDING_CHARS, ".");
 }
 
 int ew_compare_findings(const struct ew_results *r, const char *const side[2],

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "report/figure.h"
 
 #define STALLED 0.1  /* of an epoch: from here on loading is worth a word */
@@ -106,23 +107,22 @@ static void say_what(const struct ew_results *r, int done, char *out)
                  run->quality == EW_QUALITY_EMULATED);
     }
     const int networks = distinct_networks(r);
-    int n = snprintf(out, EW_FINDING_CHARS, "%d %s of %d network%s %s done", done,
-                     done == 1 ? "run" : "runs", networks, networks == 1 ? "" : "s",
-                     done == 1 ? "is" : "are");
+    snprintf(out, EW_FINDING_CHARS, "%d %s of %d network%s %s done", done,
+             done == 1 ? "run" : "runs", networks, networks == 1 ? "" : "s",
+             done == 1 ? "is" : "are");
     if (made == done)
-        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n, ", none of them measured");
+        ew_text_add(out, EW_FINDING_CHARS, ", none of them measured");
     else if (made)
-        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
-                      ", %d of them simulated, modelled or emulated", made);
+        ew_text_add(out, EW_FINDING_CHARS, ", %d of them simulated, modelled or emulated", made);
     if (noisy == done)
-        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
-                      "; the machine was never quiet, so that all times are upper bounds");
+        ew_text_add(out, EW_FINDING_CHARS,
+                    "; the machine was never quiet, so that all times are upper bounds");
     else if (noisy)
-        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
-                      "; in %d the machine was not quiet, so that their times are "
-                      "upper bounds",
-                      noisy);
-    snprintf(out + n, EW_FINDING_CHARS - (size_t)n, ".");
+        ew_text_add(out, EW_FINDING_CHARS,
+                    "; in %d the machine was not quiet, so that their times are "
+                    "upper bounds",
+                    noisy);
+    ew_text_add(out, EW_FINDING_CHARS, ".");
 }
 
 static bool has_energy(const struct scope *s)
@@ -408,13 +408,13 @@ static void say_time(const struct scope *s, const struct ew_run_data *d, char *o
     const double energy = later(d, member);
     const struct ew_run_data *less = thriftier(s, d);
     char joule[EW_VALUE_CHARS], watt[EW_VALUE_CHARS], what[104] = "";
-    int n = snprintf(out, EW_FINDING_CHARS,
-                     "Of that epoch %.0f %% is computing and %.0f %% waiting for data",
-                     100 * later(d, offsetof(struct ew_epoch_row, compute_s)) / epoch_s(d),
-                     100 * stall_share(d));
+    snprintf(out, EW_FINDING_CHARS,
+             "Of that epoch %.0f %% is computing and %.0f %% waiting for data",
+             100 * later(d, offsetof(struct ew_epoch_row, compute_s)) / epoch_s(d),
+             100 * stall_share(d));
     if (isfinite(energy))
-        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n, "; it takes %s J at %s W",
-                      digits(energy, joule), digits(energy / epoch_s(d), watt));
+        ew_text_add(out, EW_FINDING_CHARS, "; it takes %s J at %s W", digits(energy, joule),
+                    digits(energy / epoch_s(d), watt));
     if (less) {
         struct ew_arena a;
         ew_arena_init(&a);
@@ -422,10 +422,10 @@ static void say_time(const struct scope *s, const struct ew_run_data *d, char *o
         ew_arena_fini(&a);
     }
     if (*what)
-        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
-                      ", while %.100s is as fast within 2 %% and takes %.0f %% less", what,
-                      100 * (1 - later(less, member) / energy));
-    snprintf(out + n, EW_FINDING_CHARS - (size_t)n, ".");
+        ew_text_add(out, EW_FINDING_CHARS,
+                    ", while %.100s is as fast within 2 %% and takes %.0f %% less", what,
+                    100 * (1 - later(less, member) / energy));
+    ew_text_add(out, EW_FINDING_CHARS, ".");
 }
 
 /* The largest gain by int8 among the runs. */
@@ -484,14 +484,14 @@ static void say_one(const struct ew_run_data *d, char *out)
     struct ew_arena a;
     char epoch[EW_VALUE_CHARS];
     ew_arena_init(&a);
-    const int n = snprintf(out, EW_FINDING_CHARS, "%.60s takes %s s an epoch", network_of(d, &a),
-                           digits(epoch_s(d), epoch));
+    snprintf(out, EW_FINDING_CHARS, "%.60s takes %s s an epoch", network_of(d, &a),
+             digits(epoch_s(d), epoch));
     if (isfinite(accuracy))
-        snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
-                 " and is right for %.3g %% of the validation images after %d.", 100 * accuracy,
-                 d->n_epochs);
+        ew_text_add(out, EW_FINDING_CHARS,
+                    " and is right for %.3g %% of the validation images after %d.", 100 * accuracy,
+                    d->n_epochs);
     else
-        snprintf(out + n, EW_FINDING_CHARS - (size_t)n, ".");
+        ew_text_add(out, EW_FINDING_CHARS, ".");
     ew_arena_fini(&a);
 }
 

@@ -145,6 +145,20 @@ static void two_devices(void)
     ew_results_fini(&r);
 }
 
+/* A stranger's store may hold any numbers: sentences end where their room does. */
+static void boundless_numbers(void)
+{
+    struct ew_results r;
+    ew_results_init(&r);
+    struct ew_epoch_row *e = put(&r, "lenet5", "{}", 1e-6, 1e300);
+    e[1].energy_j = 1;
+    const int n = ew_findings(&r, text);
+    for (int i = 0; i < n; i++)
+        EW_EXPECT(strlen(text[i]) < EW_FINDING_CHARS);
+    EW_EXPECT(n == 5 && strncmp(text[3], "Of that epoch", 13) == 0);
+    ew_results_fini(&r);
+}
+
 static void nothing_done(void)
 {
     struct ew_results r;
@@ -217,4 +231,5 @@ static void a_full_store(void)
 
 EW_TEST_MAIN(EW_TEST(two_configurations), EW_TEST(models_do_not_count), EW_TEST(models_alone),
              EW_TEST(as_fast_for_less), EW_TEST(accelerator_alone), EW_TEST(two_devices),
-             EW_TEST(nothing_done), EW_TEST(little_data), EW_TEST(benches), EW_TEST(a_full_store))
+             EW_TEST(boundless_numbers), EW_TEST(nothing_done), EW_TEST(little_data),
+             EW_TEST(benches), EW_TEST(a_full_store))
