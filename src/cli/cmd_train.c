@@ -16,7 +16,7 @@
 #include "cli/train_run.h"
 #include "cli/train_simulated.h"
 #include "compress/pass.h"
-#include "format/onnx_export.h"
+#include "format/onnx_replace.h"
 
 static const char *const qat_names[] = {"off", "int8", "pow2", NULL};
 

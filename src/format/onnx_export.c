@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "format/onnx_replace.h"
 #include "graph/onnx.h"
 #include "graph/ops.h"
 

@@ -22,7 +22,4 @@ struct ew_onnx_out {
  * `limit` bytes. */
 ew_err ew_onnx_write(struct ew_onnx_out *o, const char *path, int64_t limit);
 
-/* ew_onnx_save with its defaults, into a folder of the program's own. */
-ew_err ew_onnx_replace(const struct ew_graph *g, const char *path);
-
 #endif
