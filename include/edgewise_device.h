@@ -11,19 +11,19 @@ extern "C" {
 
 /* ---- Devices --------------------------------------------------------------------------------- */
 
-/* A device that could be opened, or a kind of which there is none here. */
+/* A device that can be opened, or a backend that has none on this machine. */
 struct ew_device {
     size_t size;          /* sizeof(struct ew_device), set before the call */
-    char id[64];          /* what ew_device_use takes: "cpu", "cuda:0"; "": there is none */
+    char id[64];          /* argument of ew_device_use: "cpu", "cuda:0"; "": no such device here */
     char backend[32];     /* "cpu", "cuda", "dpu" */
     char name[128];       /* "NVIDIA Orin" */
     char target[64];      /* instruction set or compute capability */
-    char why[256];        /* why there is none */
+    char why[256];        /* if id is "": the reason */
     int64_t memory_bytes; /* 0: not known */
-    int emulated;         /* 1: it runs here as an emulation, whose times mean nothing */
+    int emulated;         /* 1: emulated on the CPU; its times mean nothing */
 };
 
-/* Device i of all that this build and this machine have, in a fixed order, the CPU first.
+/* Device i of those that this build and this machine have, in a fixed order, the CPU first.
  * EW_ERR_NOT_FOUND beyond the last.  Any thread. */
 EW_API ew_err ew_device_at(int i, struct ew_device *out);
 
@@ -33,34 +33,32 @@ EW_API ew_err ew_device_use(const char *id);
 
 /* ---- Sensors --------------------------------------------------------------------------------- */
 
-/* The board's sensors, read ten times a second by a thread of the meter's own.  One thread
- * calls. */
+/* The board's sensors, sampled ten times a second by a background thread.  One thread calls. */
 struct ew_meter;
 
-/* Zero it, set `size` and whatever is wanted. */
+/* Zero the struct, set `size` and the fields that you need. */
 struct ew_meter_opts {
     size_t size;            /* sizeof(struct ew_meter_opts) */
-    const char *power_from; /* an external meter: a command, pipe or growing file that gives lines
-                             * of watts; NULL: what the board has */
-    const char *root;       /* where /sys and /proc are, for recorded boards; NULL: "/" */
+    const char *power_from; /* an external power meter: a command, pipe or growing file that gives
+                             * lines of watts; NULL: the board's own sensors */
+    const char *root; /* directory that holds /sys and /proc, for recorded boards; NULL: "/" */
 };
 
-/* Opens the board's sensors and begins to read them; `opts` may be NULL.  A board without power
- * sensors opens too.  The caller frees *out with ew_meter_close. */
+/* Opens the board's sensors and starts sampling; `opts` may be NULL.  Succeeds on a board without
+ * power sensors.  The caller frees *out with ew_meter_close. */
 EW_API ew_err ew_meter_open(const struct ew_meter_opts *opts, struct ew_meter **out);
 EW_API void ew_meter_close(struct ew_meter *m); /* NULL is fine */
 
-/* One thing that is measured; texts live as long as the meter. */
+/* A measured quantity; strings live as long as the meter. */
 struct ew_meter_channel {
     const char *name;   /* "cpu.load", "power.VDD_IN" */
     const char *unit;   /* "W", "%", "C", "MHz", ... */
     const char *source; /* file or interface */
-    const char *absent; /* why there is no value now; NULL: `value` holds */
-    double value;       /* the last one that was read */
+    const char *absent; /* why there is no value now; NULL: `value` is valid */
+    double value;       /* the latest sample */
 };
 
-/* The number of channels, and one of them with its last value.  EW_ERR_ARG where there is none i.
- */
+/* The number of channels, and channel i with its latest value.  EW_ERR_ARG if i is out of range. */
 EW_API int ew_meter_channels(const struct ew_meter *m);
 EW_API ew_err ew_meter_read(struct ew_meter *m, int i, struct ew_meter_channel *out);
 
@@ -69,24 +67,25 @@ EW_API ew_err ew_meter_read(struct ew_meter *m, int i, struct ew_meter_channel *
 struct ew_meter_energy {
     size_t size;        /* sizeof(struct ew_meter_energy), set before the call */
     const char *absent; /* why the energy is not known, as on a board without power sensors; NULL:
-                         * what follows holds */
-    const char *rails;  /* what it is the energy of: "VDD_IN", "GPU + CPU + SOC" */
+                         * the fields below are valid */
+    const char *rails;  /* power rails that are summed: "VDD_IN", "GPU + CPU + SOC" */
     double seconds;
-    double joules, error_j;       /* error_j: a bound, docs/measurement.md says of what */
-    double mean_w, min_w, peak_w; /* min and peak: of readings */
+    double joules, error_j;       /* error_j: error bound (docs/measurement.md) */
+    double mean_w, min_w, peak_w; /* min and peak: of single readings */
     int64_t readings;
 };
 
-/* 1: the board, or the external meter, tells its power; 0: energy will be absent. */
+/* 1: the board or the external meter measures power; 0: energy will be absent. */
 EW_API int ew_meter_has_power(const struct ew_meter *m);
 
-/* Processes the readings since the last call; call it at least once a minute during an interval. */
+/* Processes the samples since the last call; call it at least once a minute during an interval, or
+ * old samples are lost. */
 EW_API void ew_meter_poll(struct ew_meter *m);
 
-/* Starts an interval; a second call starts a new one. */
+/* Starts an interval, discarding one that was not ended. */
 EW_API void ew_meter_begin(struct ew_meter *m);
-/* Ends it and gives its energy; waits for the reading after it, a tenth of a second.  EW_ERR_ARG
- * without a beginning. */
+/* Ends the interval and gives its energy.  Waits for the next reading, at most a tenth of a second.
+ * EW_ERR_ARG if no interval was started. */
 EW_API ew_err ew_meter_end(struct ew_meter *m, struct ew_meter_energy *out);
 
 #ifdef __cplusplus
