@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which backends there are, and calls through their tables. */
+/* The list of backends, and calls through their tables. */
 #include "backend/backend.h"
 
 #include <stdio.h>
@@ -15,8 +15,8 @@
 
 #define MOST_TYPES 16
 
-/* The CPU, and what was registered before anything was opened: the one list of the program that
- * grows, since modules and tests add to it. */
+/* The built-in backends, and those registered later: the only mutable file-scope variables, because
+ * modules and tests add to the list. */
 static const struct ew_backend_type *types[MOST_TYPES] = {&ew_cpu_type, &ew_cuda_type,
                                                           &ew_dpu_type};
 static int n_types = 3;
@@ -64,7 +64,7 @@ bool ew_backend_find(int i, struct ew_device_found *out)
 
 /* ---- Devices ---- */
 
-/* A device's text, taken apart. */
+/* A device's name, parsed. */
 struct wanted {
     const char *device, *arguments;
     const struct ew_backend_type *type;
@@ -91,7 +91,7 @@ ew_err ew_backend_open(const struct ew_backend_opts *o, struct ew_backend **out)
     return ew_fail_in(w.type->open(w.arguments, o, out), "device %s", w.device);
 }
 
-/* What it is may depend on its arguments, so it is opened. */
+/* A device's properties may depend on its arguments, so this opens it. */
 ew_err ew_backend_probe(const char *device, struct ew_device_found *out)
 {
     struct wanted w;

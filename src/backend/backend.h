@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Backends: the devices that run networks.  A backend has memory of its own, kernels, and a way to
- * run lists of them; everything else in the program knows a device by this file alone.  How one is
- * made is backend_type.h's; docs/adding-a-backend.md walks through it.
+/* Backends: the devices that run networks.  A backend owns memory, offers kernels for operators and
+ * runs lists of them.  The rest of the program uses devices through this file only.  What a backend
+ * implements is in backend_type.h; docs/adding-a-backend.md walks through it.
  *
  *   open -> offer (kernels of each node) -> memory -> load (a list of commands, once)
  *        -> write inputs, run, read outputs (each time) -> unload -> close
  *
- * One thread at a time, unless a function says otherwise. */
+ * Not thread-safe: one thread at a time uses a backend, unless a function says otherwise. */
 #ifndef EW_BACKEND_BACKEND_H
 #define EW_BACKEND_BACKEND_H
 
 #include "base/pool.h"
 #include "graph/op.h"
 
-struct ew_backend; /* a device that was opened */
+struct ew_backend; /* an open device */
 struct ew_memory;  /* a block of its memory */
 struct ew_program; /* a list of commands that it has loaded */
 struct ew_optimizer;
@@ -21,65 +21,65 @@ struct ew_optimizer;
 /* ---- Devices --------------------------------------------------------------------------------- */
 
 struct ew_backend_opts {
-    const char *device; /* "cpu", "cuda:0", "NAME:ARGUMENTS"; NULL: what EW_DEVICE names, and
-                         * without it the CPU */
-    int threads;        /* of the host; 0: as many as there are CPUs */
-    bool reference;     /* the operators' references only: slow, obvious */
+    const char *device; /* "cpu", "cuda:0", "NAME:ARGUMENTS"; NULL: the environment variable
+                         * EW_DEVICE, else "cpu" */
+    int threads;        /* host threads; 0: one for each CPU */
+    bool reference;     /* run only the reference implementations of operators */
 };
 
-/* Fails with EW_ERR_USAGE where there is no such backend (the message names those that there are),
- * and with EW_ERR_UNSUPPORTED, saying why, where this build or this machine has no such device. */
+/* Fails with EW_ERR_USAGE for an unknown backend (the message lists the known ones), and with
+ * EW_ERR_UNSUPPORTED where this build or machine lacks the device (the message says why). */
 ew_err ew_backend_open(const struct ew_backend_opts *o, struct ew_backend **out);
 void ew_backend_close(struct ew_backend *be); /* NULL is fine */
 
-/* Nodes of training graphs that become one, where a device has kernels for the result. */
+/* Graph fusions for training that the device has kernels for (compress/). */
 enum ew_fused {
     EW_FUSED_NORM_ACT = 1 << 0,  /* batch norm, activation */
     EW_FUSED_CONV_RELU = 1 << 1, /* convolution, relu */
-    EW_FUSED_SINK_ACT = 1 << 2,  /* an activation before a max pool goes after it */
-    EW_FUSED_NORM_ADD = 1 << 3,  /* batch norm, addition; with NORM_ACT a relu after it too */
+    EW_FUSED_SINK_ACT = 1 << 2,  /* move an activation behind the max pool that reads it */
+    EW_FUSED_NORM_ADD = 1 << 3,  /* batch norm, addition; with NORM_ACT also a ReLU behind them */
 };
 
 #define EW_IDENTITY_CHARS 256
 
-/* What a device is.  Texts are never NULL and live as long as the backend. */
+/* Properties of a device.  Strings are never NULL and live as long as the backend. */
 struct ew_device_info {
     const char *backend; /* "cpu" */
-    const char *device;  /* what opens it: "cpu", "cuda:0" */
+    const char *device;  /* name for ew_backend_open: "cpu", "cuda:0" */
     const char *name;    /* "Intel(R) Xeon(R) Platinum 8488C" */
-    const char *target;  /* what packed weights are for: "avx512", "cuda sm_90", "reference" */
-    const char *kernels; /* hash of the kernels' sources: two builds of the same have the same */
-    int threads;         /* of the host that its kernels use */
-    size_t memory_bytes; /* of the device; 0: not known */
-    /* Kernels read and write any memory of the host: addresses are ordinary pointers, and weights
-     * are used where the graph has them. */
+    const char *target;  /* instruction set or architecture of packed weights: "avx512", "cuda
+                          * sm_90", "reference" */
+    const char *kernels; /* hash of the kernels' source code */
+    int threads;         /* host threads that its kernels use */
+    size_t memory_bytes; /* memory of the device; 0: unknown */
+    /* Kernels access host memory: addresses are ordinary pointers, and weights are read from the
+     * graph without a copy. */
     bool shares_host;
     unsigned fused;   /* enum ew_fused */
-    bool lowers_pow2; /* int8 networks of power-of-two scales become operators that shift (op/dpu.h)
-                       */
-    bool emulated;    /* it runs on the host; how long the device would take, a model says */
-    /* What float32 activations and their gradients are stored as: plans give kernels tensors of
-     * this type for them.  Weights, their gradients and the training loss stay float32. */
+    bool lowers_pow2; /* lower int8 networks with power-of-two scales to operators that shift
+                       * (op/dpu.h) */
+    bool emulated;    /* simulated on the host; times come from a model of the device */
+    /* Storage type of float32 activations and their gradients: plans give kernels tensors of this
+     * type.  Weights, their gradients and the training loss stay float32. */
     enum ew_dtype storage;
-    /* Multiply-accumulates in the time of a few launches: convolutions side by side become one that
-     * has up to so many more. */
+    /* Multiply-accumulates that take as long as a few kernel launches: parallel convolutions are
+     * joined into one where that adds at most so many; 0: never join. */
     int64_t launch_macs;
-    bool updates_last; /* parameters are best updated one after the other, at the end of a step */
-    /* backend, name, target and kernels: two devices with the same one run the same kernels in
-     * about the same time.  Keys of measurements (the tuner's cache) begin with it. */
+    bool updates_last; /* run all optimiser updates together at the end of a step */
+    /* backend, name, target and kernels joined: devices with equal identity run the same kernels in
+     * about the same time.  Prefix of the keys of the tuner's cache. */
     char identity[EW_IDENTITY_CHARS];
 };
 
 const struct ew_device_info *ew_backend_info(const struct ew_backend *be);
 
-/* Threads of the host that are idle between runs, for others to use then; NULL: the caller alone.
- */
+/* The host threads of the backend, which others may use between runs; NULL: it has none. */
 struct ew_pool *ew_backend_pool(const struct ew_backend *be);
 
-/* What the device does at best, measured now (a fraction of a second); 0: not known. */
+/* Peak throughput, measured by the call (a fraction of a second); 0: unknown. */
 struct ew_peaks {
-    double flops;   /* float32 a second, all threads */
-    double bytes_s; /* of its memory */
+    double flops;   /* float32 operations a second, all threads */
+    double bytes_s; /* memory bandwidth, bytes a second */
 };
 
 ew_err ew_backend_peaks(struct ew_backend *be, struct ew_peaks *out);
@@ -87,29 +87,29 @@ ew_err ew_backend_peaks(struct ew_backend *be, struct ew_peaks *out);
 /* ---- Memory ----------------------------------------------------------------------------------
  * Writes, fills, runs and reads of one backend take effect in the order of the calls. */
 
-/* Contents are undefined.  Pages that nothing touches may take no memory. */
+/* Contents are undefined.  Pages that are never touched may take no physical memory. */
 ew_err ew_backend_alloc(struct ew_backend *be, size_t bytes, struct ew_memory **out);
 void ew_backend_free(struct ew_memory *m); /* NULL is fine */
 size_t ew_backend_bytes(const struct ew_memory *m);
 
-/* Memory of the host that is fast to copy from (pinned, where the device has such), aligned as
- * kernels want it.  Freed before the backend is closed. */
+/* Host memory that is fast to copy from and to (pinned, where the device supports it), aligned for
+ * kernels.  Must be freed before the backend is closed. */
 ew_err ew_backend_host_alloc(struct ew_backend *be, size_t bytes, void **out);
 void ew_backend_host_free(struct ew_backend *be, void *p); /* NULL is fine */
 
-/* Copies into the block; `from` may be used again as soon as it returns, but memory of
- * ew_backend_host_alloc only after the next sync. */
+/* Copies into the block.  `from` may be reused on return; if it is memory of ew_backend_host_alloc,
+ * only after the next sync. */
 ew_err ew_backend_write(struct ew_memory *m, size_t offset, const void *from, size_t bytes);
-/* Copies out of it, after all that was started before; memory of ew_backend_host_alloc has it only
- * after the next sync. */
+/* Copies out of the block, after all work that was started before.  If `to` is memory of
+ * ew_backend_host_alloc, the data is there only after the next sync. */
 ew_err ew_backend_read(struct ew_memory *m, size_t offset, void *to, size_t bytes);
 ew_err ew_backend_fill(struct ew_memory *m, size_t offset, int byte, size_t bytes);
-/* The same as write and read of n float32, which lie in the block as info.storage. */
+/* Write and read n float32 values that the block holds as info.storage. */
 ew_err ew_backend_write_floats(struct ew_memory *m, size_t offset, const float *from, size_t n);
 ew_err ew_backend_read_floats(struct ew_memory *m, size_t offset, float *to, size_t n);
 
-/* The place as kernels of this backend see it, for ew_tensor.data and pointers of calls.  Only they
- * may look there. */
+/* The address for kernels of this backend (ew_tensor.data and the pointers of calls).  The host
+ * must not dereference it unless info.shares_host is set. */
 void *ew_backend_address(struct ew_memory *m, size_t offset);
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
@@ -117,41 +117,43 @@ void *ew_backend_address(struct ew_memory *m, size_t offset);
 enum ew_phase { EW_PHASE_FORWARD, EW_PHASE_BACKWARD, EW_PHASE_UPDATE };
 
 struct ew_kernel {
-    const char *name; /* shown in profiles: "reference", "conv gemm" */
-    /* Does it, or starts it on the device: called once for each run, or once to record what later
-     * runs repeat (backend_type.h). */
+    const char *name; /* shown in profiles: "reference", "implicit gemm" */
+    /* Executes the kernel, or launches it on the device: called at each run, or once where the
+     * device records a program and replays it (backend_type.h). */
     ew_err (*run)(const struct ew_call *c);
     size_t scratch; /* bytes, contents undefined at each run */
-    size_t state;   /* bytes in c->state, which is the host's memory; kept with the step */
-    size_t packed;  /* bytes in c->packed: its own copy of weights, see `pack` */
-    unsigned packs; /* bit i: `run` knows in[i] only by what is packed of it */
-    unsigned roles; /* that it can play in fused groups: the backend's own bits (group.h) */
-    bool fresh;     /* backward: it heeds c->fresh, so gradients need not be cleared before it */
-    bool in_place;  /* backward: din[0] may be dout[0] where it is fresh; forward: out[0] may be the
-                       residual in[3] */
-    /* Batch norms in training: `run` in two halves, between which others may change what the first
-     * has left in c->aux.  Forward that is mean and 1 / std, a number a channel each; backward,
-     * after those, two numbers a channel that are means over the rows of this call and sums over
-     * rows in all but the factor.  NULL: only as a whole. */
-    ew_err (*take)(const struct ew_call *c);
-    ew_err (*use)(const struct ew_call *c);
-    /* Fills c->state; called once, when weights and memory are there.  NULL: nothing to prepare. */
+    size_t state;   /* bytes of c->state: host memory, kept from run to run */
+    size_t packed;  /* bytes of c->packed: weights in the kernel's layout, see `pack` */
+    unsigned packs; /* bit i: `run` reads in[i] only from c->packed */
+    unsigned roles; /* roles that it supports in fused groups: bits that the backend defines
+                     * (group.h) */
+    bool fresh;     /* backward: supports c->fresh, so gradients need not be cleared before it */
+    bool in_place;  /* backward: din[0] may alias dout[0] if it is fresh; forward: out[0] may alias
+                     * the residual in[3] */
+    /* Batch norm in training, split for statistics over several devices (SyncBatchNorm): `reduce`
+     * writes statistics to c->aux, the caller may then combine them with those of other ranks, and
+     * `apply` finishes.  Forward, aux is [2][channels]: mean, 1 / std.  Backward, two more rows
+     * follow: the reductions of the gradient, divided by the rows of this call.  NULL: `run` cannot
+     * be split. */
+    ew_err (*reduce)(const struct ew_call *c);
+    ew_err (*apply)(const struct ew_call *c);
+    /* Fills c->state; called once, when weights and memory are bound.  NULL: nothing to do. */
     ew_err (*prepare)(const struct ew_call *c);
-    /* Fills all of c->packed, after prepare, and again when weights have changed outside of
-     * training.  Runs only read it: plans share it, and engine files hold it.  So it has no
-     * pointers, and it follows from weights, attributes and the device's target; at another batch
-     * the kernel of this name and size packs the same bytes. */
+    /* Fills all of c->packed: after prepare, and again when weights have changed outside of
+     * training.  Runs only read it; plans share it and engine files store it.  So it holds no
+     * pointers and depends on weights, attributes and the device's target alone: at another batch
+     * size the kernel of the same name and `packed` size packs the same bytes. */
     ew_err (*pack)(const struct ew_call *c);
-    /* The same a piece at a time, for weights that nobody needs afterwards: packs piece *next,
-     * counted from 0, moves *next on, to -1 where that was the last, and returns how many bytes of
-     * in[1] no later piece reads.  NULL: as a whole only. */
+    /* The same in pieces, so that weights can be freed while they are packed: packs piece *next
+     * (from 0), sets *next to the following piece, or to -1 after the last, and returns how many
+     * leading bytes of in[1] no later piece reads.  NULL: only as a whole. */
     size_t (*pack_piece)(const struct ew_call *c, int64_t *next);
 };
 
 #define EW_OFFERS 6
 
-/* What a kernel is wanted for.  Weights and constants have the host's data, which an offer may
- * look at; activations have shapes but no memory yet. */
+/* The node for which kernels are asked.  Weights and constants have data in host memory, which an
+ * offer may inspect; activations have shapes but no memory yet. */
 struct ew_kernel_query {
     const struct ew_backend *be;
     const struct ew_op *op;
@@ -159,13 +161,13 @@ struct ew_kernel_query {
     const struct ew_call *c;
 };
 
-/* The kernels that can do it, the one that rules prefer first; *n 0: the device has none, and the
+/* The kernels that support the query, the one that heuristics prefer first; *n = 0: none, and the
  * plan runs the node on the host. */
 ew_err ew_backend_offer(const struct ew_kernel_query *query, struct ew_kernel out[EW_OFFERS],
                         int *n);
 
-/* A family of the CPU: fast kernels for a few operators.  `offer` writes up to EW_OFFERS - 1
- * kernels, best first, and returns how many; 0 where none fits. */
+/* A kernel family of the CPU: optimised kernels for some operators.  `offer` writes up to EW_OFFERS
+ * - 1 kernels, best first, and returns how many; 0: none supports the query. */
 struct ew_kernel_family {
     const struct ew_op *const *ops; /* NULL-terminated */
     int (*offer)(const struct ew_kernel_query *query, struct ew_kernel *out);
@@ -173,55 +175,53 @@ struct ew_kernel_family {
 
 #define EW_FAMILY_OPS(...) ((const struct ew_op *const[]){__VA_ARGS__, NULL})
 
-/* A training graph with nodes made into others that this device has kernels for, such as
- * `conv_pool`: after the passes that `fused` asks for, at the batch that is run.  Nodes and values
- * keep their numbers. */
+/* Replaces nodes of a training graph by fused operators of this device, such as `conv_pool`.  Runs
+ * after the passes that info.fused asks for, at the batch size of the plan.  Nodes and values keep
+ * their numbers. */
 ew_err ew_backend_rewrite(const struct ew_backend *be, struct ew_graph *g);
 
-/* What plans need beside operators. */
+/* Kernels that plans need beside those of operators. */
 enum ew_task {
     EW_TASK_CLEAR,   /* out[0] becomes zero */
-    EW_TASK_SEED,    /* out[0], the gradient of the loss, becomes 1 / *(int *)attr */
-    EW_TASK_UPDATE,  /* a parameter's update: op/optimizer.h says what its call is */
-    EW_TASK_ROUND,   /* weights become what their integers stand for (op/quant_weights.h) */
-    EW_TASK_RESTORE, /* and float32 again, with what has changed since */
+    EW_TASK_SEED,    /* out[0], the gradient of the loss, becomes 1 / *(const int *)attr */
+    EW_TASK_UPDATE,  /* optimiser update of one parameter; op/optimizer.h has the call */
+    EW_TASK_ROUND,   /* weights become dequantised values of their integers (op/quant_weights.h) */
+    EW_TASK_RESTORE, /* the float32 weights again, with the updates since then */
 };
 
-/* False where the device has none, and the host does it. */
+/* False: the device has no kernel for it, and the host does it. */
 bool ew_backend_task(const struct ew_backend *be, enum ew_task task, const struct ew_optimizer *o,
                      struct ew_kernel *out);
 
-/* Loss scaling of float16 training.  A device that does it changes the scale by itself; checkpoints
- * keep it. */
+/* Dynamic loss scaling of float16 training.  The device adapts the scale; checkpoints store it. */
 struct ew_loss_scale {
-    double scale; /* 0: the device scales no losses */
-    int64_t good; /* steps since it changed */
+    double scale; /* 0: no loss scaling */
+    int64_t good; /* steps since the scale changed */
 };
 ew_err ew_backend_loss_scale(struct ew_backend *be, struct ew_loss_scale *out);
 ew_err ew_backend_set_loss_scale(struct ew_backend *be, const struct ew_loss_scale *v);
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-/* One kernel and what it works on.  Both live as long as the program that they are loaded into. */
+/* One kernel and its call.  Both must outlive the program that they are loaded into. */
 struct ew_command {
     const struct ew_kernel *kernel;
     const struct ew_call *call;
     int node; /* of the graph, for seeds; -1: none */
     enum ew_phase phase;
-    /* What it makes is an output of the graph, or other programs may read it. */
+    /* Its result is an output of the graph, or other programs may read it. */
     bool is_read_later;
 };
 
-/* What changes from run to run beside the contents of memory.  The calls point to the same values
- * in the host's memory (ew_call.attr of updates, ew_call.seed), which kernels that run on the host
- * read.  A device that records a program takes them from here at each run: they must not be part
- * of what is recorded. */
+/* Parameters that change from run to run, beside the contents of memory.  Kernels that run on the
+ * host read them through their calls (ew_call.attr of updates, ew_call.seed).  A device that
+ * records programs takes them from here at each run: they must not be baked into the recording. */
 struct ew_run_params {
     const struct ew_optimizer *optimizer; /* rate, step count, moments; NULL: nothing is updated */
     uint64_t key;                         /* a node's seed is ew_run_seed(key, node) */
 };
 
-/* splitmix64: spreads its argument over all bits. */
+/* The finaliser of splitmix64: each input bit affects all output bits. */
 static inline uint64_t ew_run_mix(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;
@@ -235,49 +235,50 @@ static inline uint64_t ew_run_seed(uint64_t key, int node)
     return ew_run_mix(key ^ (uint64_t)node);
 }
 
-/* Makes a program of n commands, which run in this order, each seeing what the ones before it have
- * written.  Memory must be bound and kernels prepared.  The list is copied. */
+/* Makes a program of n commands, which run in this order, each after the ones before it.  Memory
+ * must be bound and kernels prepared.  The list is copied. */
 ew_err ew_backend_load(struct ew_backend *be, const struct ew_command *commands, int n,
                        struct ew_program **out);
 void ew_backend_unload(struct ew_program *p); /* NULL is fine */
 
-/* Runs all of it; may return before the device is done.  A failure that shows later is reported by
- * the next read or sync. */
+/* Runs the program; may return before the device is done.  A later failure is reported by the next
+ * read or sync. */
 ew_err ew_backend_run(struct ew_program *p, const struct ew_run_params *params);
-/* The same with the duration of every command in nanoseconds, when all are done. */
+/* Runs it, waits, and writes the duration of every command in nanoseconds. */
 ew_err ew_backend_run_timed(struct ew_program *p, const struct ew_run_params *params, int64_t *ns);
-/* Waits for everything that was started. */
+/* Waits for all work that was started. */
 ew_err ew_backend_sync(struct ew_backend *be);
 
-/* Runs that are not waited for.  A moment is a place in the order of what was started; a device has
- * EW_MOMENTS of them, which are marked again and again. */
+/* Asynchronous runs.  A moment is an event in the order of started work, as cudaEvent_t is in a
+ * stream; a device has EW_MOMENTS of them, which are reused. */
 #define EW_MOMENTS 4
-/* True where runs return before the device is done, and moments can be marked. */
+/* True if runs are asynchronous, so that moments can be marked. */
 bool ew_backend_overlaps(const struct ew_backend *be);
 ew_err ew_backend_mark(struct ew_backend *be, int moment);
-/* Waits until all is done that was started before the mark: memory of ew_backend_host_alloc then
- * has what was read into it, and what was written from it may change. */
+/* Waits until all work that was started before the mark is done: data read into memory of
+ * ew_backend_host_alloc is then there, and memory that was written from may be reused. */
 ew_err ew_backend_reach(struct ew_backend *be, int moment);
-/* The device's time from one moment to a later one, both of which have been reached. */
+/* Device time between two moments, both of which have been reached. */
 ew_err ew_backend_between(struct ew_backend *be, int from, int to, int64_t *ns);
 
 /* ---- What there is --------------------------------------------------------------------------- */
 
-/* A device that could be opened, or a kind of which there is none here. */
+/* A device that can be opened, or a backend that has no device on this machine. */
 struct ew_device_found {
     const char *backend, *help; /* "cuda", "NVIDIA GPUs" */
-    char device[64];            /* what opens it; empty: there is none, and `why` says why */
+    char device[64];            /* name for ew_backend_open; empty: no device, and `why` has the
+                                 * reason */
     char name[128];
-    char target[64], kernels[64]; /* as ew_device_info */
+    char target[64], kernels[64]; /* as in ew_device_info */
     bool lowers_pow2, emulated;
     char why[256];
-    size_t memory_bytes; /* 0: not known */
+    size_t memory_bytes; /* 0: unknown */
 };
 
-/* Device i of all that this build and this machine have, in a fixed order, the CPU first; false
- * beyond the last. */
+/* Device i of this build and machine, in a fixed order, the CPU first; false beyond the last. */
 bool ew_backend_find(int i, struct ew_device_found *out);
-/* The one that `device` opens, NULL as in ew_backend_opts.  Fails as ew_backend_open does. */
+/* The device of that name, which may be NULL as in ew_backend_opts.  Fails as ew_backend_open
+ * does. */
 ew_err ew_backend_probe(const char *device, struct ew_device_found *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a step has the kernel that it has: the kernels that its backend knows for such a step, and
- * which condition keeps each from running it. */
+/* Why a step has its kernel: all kernels of the backend for its operator, and for each the
+ * condition that excludes it. */
 #ifndef EW_BACKEND_CANDIDATES_H
 #define EW_BACKEND_CANDIDATES_H
 
@@ -8,14 +8,14 @@
 
 struct ew_kernel_candidate {
     const char *name;
-    const char *technique; /* its folder */
-    const char *refused;   /* the condition that does not hold; NULL: it can run it */
-    const char *detail;    /* what else was chosen with it; NULL: nothing */
-    double cycles;         /* by a model of the kernel, on one core; 0: there is none, or it was
-                            * refused for something else */
-    double roofline;       /* cycles of its arithmetic at the peak, or of its bytes at what a core's
-                            * L2 gives, whichever is more; 0: it cannot run it */
-    bool wraps;            /* looks at the data as it runs, and else runs the next one */
+    const char *technique; /* its folder under kernel/ */
+    const char *refused;   /* the first condition that does not hold; NULL: it supports the step */
+    const char *detail;    /* further choices, such as the wgrad method; NULL: none */
+    double cycles;         /* estimated cycles on one core; 0: no estimate, or excluded by another
+                            * condition */
+    double roofline;       /* lower bound of the cycles: arithmetic at peak rate or bytes at L2
+                            * bandwidth of one core, whichever is more; 0: excluded */
+    bool wraps;            /* checks the data at run time, and falls back to the next candidate */
 };
 
 /* In the order of preference; at most `most`.  Returns how many. */

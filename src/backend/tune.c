@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choosing kernels by measuring them. */
+/* Autotuning and its cache. */
 #include "backend/tune.h"
 
 #include <stdio.h>
@@ -33,7 +33,8 @@ static uint64_t hash_text(uint64_t h, const char *s)
 {
     for (; *s; s++)
         h = (h ^ (unsigned char)*s) * 1099511628211u; /* FNV-1a */
-    return (h ^ 0x1f) * 1099511628211u;               /* the end of the text counts */
+    return (h ^ 0x1f) * 1099511628211u;               /* a separator, so that "ab","c" and "a","bc"
+                                                       * differ */
 }
 
 static uint64_t key_of(const struct ew_kernel_query *query)
@@ -71,7 +72,7 @@ static ew_err remember(struct ew_tuner *t, uint64_t key, const char *kernel)
 
 /* ---- The file ---- */
 
-/* Lines that do not parse are passed over: the file only saves time. */
+/* Malformed lines are skipped: the file only saves time. */
 static ew_err parse(struct ew_tuner *t, char *text)
 {
     if (strncmp(text, HEADER, strlen(HEADER)) != 0)
@@ -122,7 +123,9 @@ void ew_tuner_close(struct ew_tuner *t)
 {
     if (!t)
         return;
-    EW_CLEANUP(ew_free_ptr) char *message = strdup(ew_error_message()); /* the caller's may stand */
+    EW_CLEANUP(ew_free_ptr)
+    char *message = strdup(ew_error_message()); /* keep a pending error of
+                                                 * the caller */
     if (t->path && t->measured && save(t) != EW_OK) {
         EW_WARN("%s; what was measured is used, but not remembered", ew_error_message());
         ew_fail(EW_ERR_IO, "%s", message ? message : "");
@@ -150,12 +153,12 @@ const char *ew_tuner_default_path(char buf[EW_TUNE_PATH])
 
 /* ---- Measuring ---- */
 
-/* A copy of the call on memory of its own. */
+/* A copy of the call with its own memory. */
 struct trial {
     struct ew_backend *be;
     struct ew_arena arena;
     struct ew_call c;
-    struct ew_memory *blocks[2 * EW_CASE_INS + 4]; /* all that was taken */
+    struct ew_memory *blocks[2 * EW_CASE_INS + 4]; /* all blocks allocated */
     int n_blocks;
 };
 
@@ -168,7 +171,7 @@ static void *take(struct trial *t, size_t bytes, struct ew_memory **out)
     return ew_backend_address(m, 0);
 }
 
-/* Weights as they are; activations of some numbers. */
+/* Weights are copied; activations get small synthetic values. */
 static bool fill_tensor(struct trial *t, struct ew_tensor *to, const struct ew_tensor *from)
 {
     struct ew_memory *m = NULL;
@@ -204,7 +207,7 @@ static void give_back(struct trial *t, int n_blocks)
         ew_backend_free(t->blocks[--t->n_blocks]);
 }
 
-/* Nanoseconds of the best of a few runs; INT64_MAX where it cannot run. */
+/* Best time of ROUNDS runs in nanoseconds; INT64_MAX: it cannot run. */
 static int64_t run_rounds(struct trial *t, const struct ew_kernel *k)
 {
     const struct ew_command command = {k, &t->c, -1};
@@ -242,7 +245,7 @@ void ew_tuner_times(struct ew_backend *be, const struct ew_kernel_query *query,
                     const struct ew_kernel *offers, int n, int64_t *ns)
 {
     struct trial t = {.be = be, .c = *query->c};
-    t.c.out_step = 0; /* its output has no neighbours here */
+    t.c.out_step = 0; /* the copy of the output is contiguous */
     ew_arena_init(&t.arena);
     struct ew_tensor **in = copy_tensors(&t, query->c->in, query->c->n_in);
     struct ew_tensor **out = copy_tensors(&t, query->c->out, query->c->n_out);
@@ -270,7 +273,7 @@ ew_err ew_tuner_pick(struct ew_tuner *t, struct ew_backend *be, const struct ew_
 {
     *best = 0;
     if (n > 1 && strcmp(offers[n - 1].name, "reference") == 0)
-        n--; /* it is there to be right, not to be timed */
+        n--; /* never the fastest; not worth timing */
     if (n < 2 || query->phase != EW_PHASE_FORWARD)
         return EW_OK;
     const uint64_t key = key_of(query);

@@ -121,7 +121,7 @@ static ew_err add_updates(struct ew_plan *p, int node)
         for (int j = 0; j < i; j++)
             twice |= n->in[j] == v;
         if (v < 0 || twice || p->g->values[v].kind != EW_VALUE_PARAM || p->grads[v].first < 0 ||
-            p->reading[v].first != node)
+            p->uses[v].first != node)
             continue;
         if (p->opts.bucket_bytes) /* it is handed out first */
             p->pieces.complete[v] = p->n_steps;

@@ -26,7 +26,7 @@ static bool knows_its_inputs(const struct ew_plan *p, const struct ew_node *n)
 {
     for (int i = 0; i < n->n_in; i++)
         if (ew_plan_bit(n->op->known_in, i) && n->in[i] >= 0 &&
-            p->reading[n->in[i]].known < p->reading[n->in[i]].count)
+            p->uses[n->in[i]].known < p->uses[n->in[i]].count)
             return false;
     return true;
 }

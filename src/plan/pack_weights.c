@@ -134,8 +134,8 @@ static struct held *find_alone(const struct ew_plan *p, const struct index *x, i
 {
     const void *data = p->g->values[value].t.data;
     struct held *h = data ? find(x, data) : NULL;
-    return h && h->mine == 1 && h->theirs <= p->opts.consume && p->reading[value].count == 1 ? h
-                                                                                             : NULL;
+    return h && h->mine == 1 && h->theirs <= p->opts.consume && p->uses[value].count == 1 ? h
+                                                                                          : NULL;
 }
 
 static struct ew_arena *arena_of(struct ew_plan *p, const struct held *h)

@@ -28,23 +28,23 @@ ew_err ew_plan_buffer_new(struct ew_plan *p, size_t size, int first, int last, i
     return EW_OK;
 }
 
-/* Who reads which value (p->reading), from the outputs on; and so which nodes are needed: those
+/* Who reads which value (p->uses), from the outputs on; and so which nodes are needed: those
  * whose outputs somebody reads and that are not computed yet. */
 static void find_needed(struct ew_plan *p)
 {
     const struct ew_graph *g = p->g;
     for (int v = 0; v < g->n_values; v++)
-        p->reading[v].first = -1;
+        p->uses[v].first = -1;
     for (int i = 0; i < g->n_outputs; i++)
-        p->reading[g->outputs[i]].count++;
+        p->uses[g->outputs[i]].count++;
     for (int k = g->n_nodes - 1; k >= 0; k--) {
         const struct ew_node *n = &g->nodes[k];
         for (int i = 0; i < n->n_out; i++)
             p->needed[k] |=
-                n->out[i] >= 0 && p->reading[n->out[i]].count && !ew_plan_has_data(p, n->out[i]);
+                n->out[i] >= 0 && p->uses[n->out[i]].count && !ew_plan_has_data(p, n->out[i]);
         for (int i = 0; p->needed[k] && i < n->n_in; i++)
             if (n->in[i] >= 0) {
-                struct ew_reading *r = &p->reading[n->in[i]];
+                struct ew_value_uses *r = &p->uses[n->in[i]];
                 r->count++;
                 r->known += ew_plan_bit(n->op->known_in, i);
                 r->first = k;
@@ -172,7 +172,7 @@ static ew_err init_lists(struct ew_plan *p)
     p->needs_grad = ew_arena_array(a, values, sizeof(*p->needs_grad));
     p->keep = ew_arena_array(a, values, sizeof(*p->keep));
     p->joined = ew_arena_array(a, values, sizeof(*p->joined));
-    p->reading = ew_arena_array(a, values, sizeof(*p->reading));
+    p->uses = ew_arena_array(a, values, sizeof(*p->uses));
     p->pieces.complete = ew_arena_array(a, values, sizeof(*p->pieces.complete));
     p->needed = ew_arena_array(a, nodes, sizeof(*p->needed));
     p->on_host = ew_arena_array(a, nodes, sizeof(*p->on_host));

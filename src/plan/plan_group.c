@@ -73,7 +73,7 @@ ew_err ew_plan_find_groups(struct ew_plan *p)
                                         .parts = p->strategy.parts,
                                         .needed = p->needed,
                                         .on_host = p->on_host,
-                                        .reading = p->reading,
+                                        .uses = p->uses,
                                         .needs_grad = p->needs_grad,
                                         .keep = p->keep};
     p->groups.arena = &p->arena;

@@ -160,7 +160,7 @@ struct ew_plan {
     struct ew_buffer *buffers;
     int n_buffers, cap_buffers;
     int *node_step;              /* by node: its (first) forward step, or -1 */
-    struct ew_reading *reading;  /* by value: who of the needed nodes reads it */
+    struct ew_value_uses *uses;  /* by value: who of the needed nodes reads it */
     bool *keep;                  /* by value: backward may read it where forward left it */
     bool *needs_grad;            /* by value */
     bool *needed;                /* by node: outputs depend on it, and it is not computed yet */

@@ -24,7 +24,7 @@ static ew_err find_kernels(struct ew_plan *p, int node, struct ew_kernel_query *
     for (int i = 0; i < *n && query->be != p->be; i++) { /* on copies: each node by itself */
         offers[i].roles = 0;
         offers[i].in_place = false;
-        offers[i].take = offers[i].use = NULL;
+        offers[i].reduce = offers[i].apply = NULL;
     }
     return EW_OK;
 }

@@ -39,7 +39,7 @@ void ew_plan_place_weights(struct ew_plan *p)
 {
     for (int i = 0; i < p->g->n_values && ew_plan_is_remote(p); i++) {
         struct ew_slot *s = &p->values[i];
-        const struct ew_reading *r = &p->reading[i];
+        const struct ew_value_uses *r = &p->uses[i];
         const bool host_alone = r->known && r->known == r->count;
         if (s->first < 0 || s->buffer >= 0 || !ew_value_is_known(&p->g->values[i]) || host_alone)
             continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU as a backend: memory is the host's, programs are loops over kernels.  Which kernels there
- * are is cpu_offer.c's. */
+/* The CPU backend: host memory, and programs that are loops over kernels. cpu_offer.c has the
+ * kernels. */
 #include "backend/cpu/cpu_backend.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@
 
 #define NAME_CHARS 128
 
-/* The CPU as /proc/cpuinfo names it: kernels are ranked per model. */
+/* The CPU's model from /proc/cpuinfo, or the part number on Arm: part of the tuner's keys. */
 static void read_name(char *out, size_t size)
 {
     FILE *f = fopen("/proc/cpuinfo", "re");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU as a backend: its threads and its instruction set, for the kernels of this folder. */
+/* The CPU backend's threads and instruction set, as its kernels need them. */
 #ifndef EW_BACKEND_CPU_BACKEND_H
 #define EW_BACKEND_CPU_BACKEND_H
 
@@ -9,10 +9,10 @@
 struct ew_cpu {
     struct ew_backend base;
     struct ew_pool *pool;         /* NULL: the caller alone */
-    const struct ew_kernels *isa; /* NULL: references only */
+    const struct ew_kernels *isa; /* NULL: reference implementations only */
 };
 
-/* What a call or a question of the CPU's kernels has as its backend. */
+/* The backend of a CPU kernel's call or query. */
 static inline const struct ew_cpu *ew_cpu(const struct ew_backend *be)
 {
     return (const struct ew_cpu *)be;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel choice on the CPU: the families of offer/, then the operator's reference. */
+/* Kernel choice on the CPU: the kernel families of offer/, then the operator's reference. */
 #include "backend/cpu/cpu_offer.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static ew_err run_view_backward(const struct ew_call *c)
 static const struct ew_kernel view_backward = {
     .name = "view", .run = run_view_backward, .fresh = true, .in_place = true};
 
-/* Leaves those that can play the call's roles in fused groups. */
+/* Keeps the kernels that support the call's roles in fused groups; returns how many. */
 static int keep_able(const struct ew_call *c, struct ew_kernel *offers, int n)
 {
     int left = 0;
@@ -77,7 +77,7 @@ static ew_err clear(const struct ew_call *c)
     return EW_OK;
 }
 
-/* The loss of a part counts for its share of the batch. */
+/* The batch is run in *attr parts, whose mean losses are averaged. */
 static ew_err seed_loss(const struct ew_call *c)
 {
     const double share = 1.0 / *(const int *)c->attr;

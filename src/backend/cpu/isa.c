@@ -23,7 +23,8 @@ static const struct ew_kernels *const built[] = {
 };
 
 #if defined(__x86_64__)
-/* Products of bytes in 256-bit registers.  Compilers of today do not all know AVX-VNNI by name. */
+/* VNNI on 256-bit registers.  Not all supported compilers know AVX-VNNI by name, hence CPUID: leaf
+ * 7, subleaf 1, EAX bit 4. */
 static bool machine_has_vnni_256(void)
 {
 #if defined(EW_VNNI_EVEX)
@@ -35,7 +36,7 @@ static bool machine_has_vnni_256(void)
 }
 #endif
 
-/* The compiler's run-time check covers the operating system's part (register state) too. */
+/* __builtin_cpu_supports also checks that the operating system saves the registers (XGETBV). */
 static bool machine_has(const char *isa)
 {
 #if defined(__x86_64__)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which instruction sets this program holds, which of them this machine has, and which one runs. */
+/* The instruction sets of this build, which of them the machine supports, and which one is used. */
 #ifndef EW_BACKEND_CPU_ISA_H
 #define EW_BACKEND_CPU_ISA_H
 
@@ -10,10 +10,10 @@
  * last.  Any thread. */
 const struct ew_kernels *ew_isa_at(int i);
 
-/* By name; fails where the build or the machine has no such set. */
+/* By name; fails if the build or the machine lacks it. */
 ew_err ew_isa_find(const char *name, const struct ew_kernels **out);
 
-/* The one to use: the best, or what the environment variable EW_ISA names. */
+/* The best one, or the one that the environment variable EW_ISA names. */
 ew_err ew_isa_pick(const struct ew_kernels **out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sharing a kernel's tiles among the backend's threads. */
+/* Dividing a kernel's tiles among the backend's threads. */
 #ifndef EW_BACKEND_CPU_SHARE_H
 #define EW_BACKEND_CPU_SHARE_H
 
@@ -7,25 +7,25 @@
 #include "backend/cpu/cpu_backend.h"
 #include "base/mem.h"
 
-/* Scratch for all threads, where one needs `bytes`. */
+/* Scratch for all threads, `bytes` for each. */
 static inline size_t ew_share_scratch(const struct ew_backend *be, size_t bytes)
 {
     return ew_align_up(bytes) * (size_t)ew_pool_threads(ew_cpu(be)->pool);
 }
 
-/* That of one of them, of what begins at `all`. */
+/* One thread's part of such scratch, which begins at `all`. */
 static inline void *ew_scratch_of(void *all, size_t bytes, int worker)
 {
     return (char *)all + ew_align_up(bytes) * (size_t)worker;
 }
 
-/* The same, of all of the call's. */
+/* One thread's part of the call's scratch. */
 static inline void *ew_worker_scratch(const struct ew_call *c, size_t bytes, int worker)
 {
     return ew_scratch_of(c->scratch, bytes, worker);
 }
 
-/* Bytes of n floats, up to the next cache line. */
+/* Bytes of n floats, rounded up to cache lines. */
 static inline size_t ew_float_bytes(size_t n)
 {
     return ew_align_up(n * sizeof(float));
@@ -38,15 +38,16 @@ static inline void ew_share_run(const struct ew_call *c, int64_t tiles, ew_pool_
     ew_pool_run(ew_cpu(c->be)->pool, tiles, fn, &copy);
 }
 
-#define EW_SHARE_GRAIN 8192 /* elements of a tile, where nothing else cuts them */
+#define EW_SHARE_GRAIN 8192 /* elements of a tile of an element-wise kernel */
 
 static inline int64_t ew_share_grains(int64_t elements)
 {
     return (elements + EW_SHARE_GRAIN - 1) / EW_SHARE_GRAIN;
 }
 
-/* Where each part of a loop begins with work of its own (scratch to clear, filters to transform),
- * tiles go in parts that threads do whole: of two tiles at least, and up to two for a thread. */
+/* For kernels with a fixed cost per range (scratch to clear, filters to transform), threads run
+ * ranges of tiles: at most two ranges for a thread, of at least two tiles each where there are more
+ * tiles than threads. */
 static inline int64_t ew_share_parts(const struct ew_backend *be, int64_t tiles)
 {
     const int64_t threads = ew_pool_threads(ew_cpu(be)->pool);
@@ -54,7 +55,7 @@ static inline int64_t ew_share_parts(const struct ew_backend *be, int64_t tiles)
     return ew_min_i64(tiles, most);
 }
 
-/* The first tile of a part. */
+/* The first tile of a range. */
 static inline int64_t ew_part_tile(const struct ew_backend *be, int64_t tiles, int64_t part)
 {
     return tiles * part / ew_share_parts(be, tiles);

@@ -24,7 +24,7 @@ static int list_parameters(const struct ew_plan *p, struct entry *out)
     int n = 0;
     for (int i = 0; i < p->g->n_values; i++)
         if (p->g->values[i].kind == EW_VALUE_PARAM && p->grads[i].first >= 0)
-            out[n++] = (struct entry){i, p->pieces.complete[i] ? p->reading[i].first : -1,
+            out[n++] = (struct entry){i, p->pieces.complete[i] ? p->uses[i].first : -1,
                                       p->pieces.complete[i] ? p->pieces.complete[i] : p->n_steps};
     qsort(out, (size_t)n, sizeof(*out), last_node_first);
     return n;

@@ -46,7 +46,7 @@ bool ew_fuse_trains_norm(const struct ew_fusing *f, const struct ew_node *n)
 
 int ew_fuse_only_reader(const struct ew_fusing *f, int value)
 {
-    const struct ew_reading *r = &f->query->reading[value];
+    const struct ew_value_uses *r = &f->query->uses[value];
     return r->count == 1 ? r->first : -1;
 }
 

@@ -12,7 +12,7 @@ static int layer_of(const struct ew_fusing *f, int norm)
     const int value = g->nodes[norm].in[0], from = value < 0 ? -1 : g->values[value].producer;
     if (from < 0 || !f->query->needed[from] || g->nodes[from].out[0] != value)
         return -1;
-    for (int k = f->query->reading[value].first; k < norm; k++)
+    for (int k = f->query->uses[value].first; k < norm; k++)
         if (f->query->needed[k] && (g->nodes[k].op->flags & EW_OP_BATCH_NORM) &&
             g->nodes[k].in[0] == value)
             return -1;

@@ -47,7 +47,7 @@ ew_err ew_fuse_will_mask(struct ew_fusing *f, int value, bool *out)
     const struct ew_graph *g = f->query->g;
     *out = false;
     while (f->relu[value]) {
-        const int reader = f->query->reading[value].first;
+        const int reader = f->query->uses[value].first;
         if (reader < 0)
             break;
         if (handed_on(&g->nodes[reader]) > 0) {
@@ -68,7 +68,7 @@ static bool completes(const struct ew_fusing *f, int node)
     const struct ew_node *n = &f->query->g->nodes[node];
     const int value = n->n_in > 0 ? n->in[0] : -1;
     if (!f->query->needed[node] || value < 0 || !f->relu[value] || !f->query->needs_grad[value] ||
-        f->query->reading[value].first != node)
+        f->query->uses[value].first != node)
         return false;
     for (int i = 1; i < n->n_in; i++)
         if (n->in[i] == value)

@@ -25,7 +25,7 @@ static bool find_readers(const struct ew_fusing *f, struct excite *e)
 {
     const struct ew_graph *g = f->query->g;
     const int value = g->nodes[e->norm].out[0];
-    const struct ew_reading *r = &f->query->reading[value];
+    const struct ew_value_uses *r = &f->query->uses[value];
     e->product = e->average = -1;
     if (r->count != 2 || r->first < 0)
         return false;

@@ -245,8 +245,8 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     out[0] =
         (struct ew_kernel){.name = "batch norm",
                            .run = forward ? run_training : run_backward,
-                           .take = forward ? take_stats : take_sums,
-                           .use = forward ? use_stats : use_sums,
+                           .reduce = forward ? take_stats : take_sums,
+                           .apply = forward ? use_stats : use_sums,
                            .scratch = floats * sizeof(float),
                            .fresh = true,
                            .in_place = true,
