@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The float32 kernels of the CPU: what they compute, on plain pointers.  Which instruction set runs
- * is decided in isa.c; graphs, plans and threads are left to others.
+/* The float32 kernels of the CPU, on plain pointers: no graphs, plans or threads.  isa.c picks the
+ * instruction set.
  *
- * A kernel is cut into tiles by its shape alone, never by the number of threads.  `run` does the
- * tiles [begin, end) in the caller's scratch (one per thread, `scratch` bytes, 64-byte aligned);
- * ranges may run at the same time and in any order, and the result is the same bits.
+ * Work is divided into tiles by the shape alone, never by the number of threads.  `run` computes
+ * the tiles [begin, end) with the caller's scratch (`scratch` bytes for each thread, 64-byte
+ * aligned).  Ranges may run concurrently and in any order; the result is bitwise the same.
  *
- * Tensors are channels-last and contiguous but for what the steps of a shape say, filters [O, k...,
- * I / groups].  Sizes are checked by the operators; kernels trust them. */
+ * Tensors are channels-last and contiguous, unless a shape gives strides (x_step, y_step); filters
+ * are [O, k..., I / groups].  Operators have checked all sizes. */
 #ifndef EW_BACKEND_CPU_KERNEL_H
 #define EW_BACKEND_CPU_KERNEL_H
 
@@ -21,8 +21,8 @@
 
 /* ---- Optimisers ------------------------------------------------------------------------------ */
 
-/* SGD as PyTorch writes it: g += decay w; m = momentum m + (1 - dampening) g; w -= rate (nesterov ?
- * g + momentum m : m), and without momentum w -= rate g. */
+/* SGD as in PyTorch: g += decay w; m = momentum m + (1 - dampening) g; w -= rate (nesterov ? g +
+ * momentum m : m).  Without momentum: w -= rate g. */
 struct ew_sgd {
     float rate, momentum, dampening, decay;
     bool nesterov;
@@ -39,7 +39,7 @@ struct ew_adam {
     const float *g;
 };
 
-/* Either of them. */
+/* One of the two. */
 struct ew_update {
     bool is_adam;
     struct ew_sgd sgd;
@@ -48,167 +48,167 @@ struct ew_update {
 
 /* ---- Convolution ----------------------------------------------------------------------------- */
 
-/* One spatial axis.  Output o reads inputs o * stride - pad + t * dilation for taps t; those
- * outside [0, in) are zero.  The pad behind the input is implied by `out`.  A negative pad crops.
- */
+/* One spatial axis.  Output o reads inputs o * stride - pad + t * dilation for taps t; inputs
+ * outside [0, in) are zero.  The padding at the end follows from `out`.  A negative pad crops. */
 struct ew_conv_axis {
     int32_t in, out, taps, stride, dilation, pad;
 };
 
-/* [batch, in..., cin] to [batch, out..., cout]; axes are depth, height, width, and an axis that a
- * convolution lacks has in = out = taps = stride = dilation = 1, pad = 0.  A dense layer has three
- * of those and its rows as `batch`. */
+/* [batch, in..., cin] to [batch, out..., cout].  Axes are depth, height, width; an absent axis has
+ * in = out = taps = stride = dilation = 1, pad = 0.  In a dense layer all three are absent, and
+ * `batch` is its rows. */
 struct ew_conv_shape {
     int32_t batch, groups, cin, cout;
     struct ew_conv_axis axis[3];
-    bool input_norm; /* depthwise_norms and conv_norms only: the input is what a batch norm makes of
-                        x */
-    /* conv, winograd and sparse only: floats between pixels of x, and of y or dy; 0: as many as
-     * channels.
-     */
+    bool input_norm; /* where depthwise_norms or conv_norms says so: the kernel applies ew_conv.norm
+                      * to x as it reads */
+    /* conv, winograd and sparse only: pixel stride of x, and of y or dy, in floats; 0: the
+     * channels. */
     int32_t x_step, y_step;
-    /* winograd only: w is packed as it is, and each work tile transforms what it multiplies */
+    /* winograd only: w is packed untransformed, and each tile transforms the filters that it
+     * uses */
     bool late_transform;
-    bool unpacked; /* winograd only, where winograd_unpacked says so: the same of a w not packed */
+    bool unpacked; /* the same without packing: w is read as it is; winograd only, if
+                    * winograd_unpacked */
 };
 
-/* What is done to a convolution's sums before they are stored:
- * y = act(sum + bias + add), or act(sum + bias) + add where add_after is set. */
+/* Epilogue of a convolution: y = act(sum + bias + add), or act(sum + bias) + add if add_after. */
 struct ew_epilogue {
     const float *bias; /* [cout]; NULL: none */
-    const float *add;  /* laid out as y; may be y itself unless add_after; NULL: none */
+    const float *add;  /* residual, in y's layout; may alias y unless add_after; NULL: none */
     bool add_after;
     enum ew_act act;
-    float lo, hi; /* the activation's two parameters */
-    /* conv and winograd, without an activation: y becomes 0 where that, laid out as y, is not
-     * positive; NULL: nowhere. */
+    float lo, hi; /* parameters of the activation */
+    /* conv and winograd, without activation: y = 0 where mask <= 0 (ReLU's gradient), in y's
+     * layout; NULL: no mask. */
     const float *mask;
 };
 
 struct ew_batch_norm;
 
-/* A max pool of 2x2 behind a convolution of winograd_5x5_run, and perhaps a ReLU; what is pooled is
- * stored nowhere. */
+/* Max pool 2x2 fused behind winograd_5x5_run, with an optional ReLU; the convolution's output is
+ * not stored. */
 struct ew_winograd_5x5_pool {
     bool relu;
     float *y;        /* [batch, cout, out / 2, out / 2] */
     const float *dy; /* as y */
-    uint8_t
-        *argmax; /* [batch, out / 2, out / 2, cout]: EW_CONV_POOL_NO_GRAD, or which of the four */
+    uint8_t *argmax; /* [batch, out / 2, out / 2, cout]: index of the maximum in its window, 0 to 3,
+                      * or EW_CONV_POOL_NO_GRAD */
 };
 
 struct ew_conv {
     struct ew_conv_shape shape;
     const float *x, *w; /* w: packed by the same instruction set's conv_pack */
     float *y;
-    /* winograd_5x5 only, with a bias and nothing else behind the sums: takes them instead of y. */
+    /* winograd_5x5 only: the output is pooled and y is not written; the epilogue may have a bias
+     * only. */
     const struct ew_winograd_5x5_pool *pool;
     struct ew_epilogue end;
-    const struct ew_batch_norm *norm; /* where shape.input_norm; its x, y and rows do not count */
-    bool flip;                        /* where shape.unpacked: as with winograd_pack */
-    /* conv and depthwise: the statistics of what is written, for a batch norm that reads it: its
-     * `partial`, in splits of ew_stats_split.rows.  NULL: not wanted. */
+    const struct ew_batch_norm *norm; /* if shape.input_norm; its x, y and rows are ignored */
+    bool flip;                        /* if shape.unpacked: as in winograd_pack */
+    /* conv and depthwise: statistics of y for the batch norm that reads it, as its `partial` in
+     * splits of ew_stats_split.rows pixels (kernel/norm/norm_stats.h).  NULL: not wanted. */
     float *stats;
 };
 
-/* How that is cut: pixels of a split but for the last, tiles that go to `run` together, and floats
- * of all splits; 0: it does not pay. */
+/* Division of ew_conv.stats: pixels of each split but the last, tiles that one call of `run` must
+ * cover, and floats of all splits; size 0: a separate pass is faster. */
 struct ew_stats_split {
     int64_t rows, tiles;
     size_t size;
 };
 
-/* Gradient for the filter: dw (+)= sum over pixels of dy x.  Where all of it takes a few tiles
- * only, pixels are split too: each tile then leaves its sums in `partial`, and conv_wgrad_sum adds
- * them up in order when all tiles are done. */
+/* Wgrad, the gradient of the filter: dw (+)= sum over pixels of dy x^T.  Where dw has too few
+ * tiles, pixels are split as well (split-K): tiles write their sums to `partial`, and after all of
+ * them conv_wgrad_sum reduces these in a fixed order. */
 struct ew_conv_wgrad {
     struct ew_conv_shape shape;
     const float *x, *dy;
     float *dw;      /* [O, k..., I / groups], as the filter */
     float *partial; /* conv_wgrad_partial floats */
-    bool add;       /* to what dw holds */
-    /* Instead of being written to dw, gradients go into the filter; conv and winograd only.  NULL:
-     * they do not.
-     */
+    bool add;       /* accumulate into dw */
+    /* Fused optimiser update: gradients are not written to dw but applied to the filter; conv and
+     * winograd only.  NULL: none. */
     const struct ew_update *update;
-    /* [O]: the gradient of the bias, made too but by depthwise and grouped; NULL: not wanted. */
+    /* [O]: gradient of the bias; not by depthwise and grouped.  NULL: not wanted. */
     float *db;
-    bool add_db;                      /* to what db holds */
-    const struct ew_batch_norm *norm; /* as ew_conv's, of x */
+    bool add_db;                      /* accumulate into db */
+    const struct ew_batch_norm *norm; /* as in ew_conv */
 };
 
-/* Both gradients of a 1x1 or depthwise convolution in one pass (see kernel/gemm/k_fused_grads.c).
- */
+/* Fused dgrad + wgrad of a 1x1 or depthwise convolution (kernel/gemm/k_fused_grads.c). */
 struct ew_fused_grads {
-    struct ew_conv_wgrad filter; /* dy: NULL with `output_norm`; norm: makes x of its own */
+    struct ew_conv_wgrad filter; /* dy: NULL with `output_norm`; norm: applied to x as it is read */
     bool no_filter;              /* that gradient is not wanted */
     const float *w;              /* packed by conv_dgrad_pack, or depthwise_dgrad_pack */
     float *dx;                   /* NULL: not wanted */
     bool add_dx;
-    bool mask;                               /* dx becomes 0 where x is not positive */
-    const struct ew_batch_norm *output_norm; /* makes dy, after its batch_back_finish; NULL: none */
-    float *norm_sums; /* as many splits as tiles of batch_back_stats for filter.norm; NULL: not
-                         wanted */
+    bool mask;                               /* dx = 0 where x <= 0 (ReLU's gradient) */
+    const struct ew_batch_norm *output_norm; /* computes dy, after its batch_back_finish; NULL:
+                                              * none */
+    float *norm_sums; /* sums of filter.norm's backward, [tiles][2][cin], as of batch_back_stats;
+                       * NULL: not wanted */
 };
 
-/* Convolutions on small feature maps and dense layers, in training (see
- * kernel/unpacked/tap_pairs.h). Filters change at each step and are read where they lie, once. */
+/* Training of convolutions on small feature maps and of dense layers (kernel/unpacked/tap_pairs.h).
+ * Filters change at each step, so they are not packed but read once, as they are. */
 struct ew_unpacked_conv {
     struct ew_conv_shape shape;
     const float *x, *w;
     const float *bias; /* [cout]; NULL: none */
-    bool relu;         /* behind the bias */
+    bool relu;         /* after the bias */
     float *y;
     float *transposed; /* tap_pairs_transposed or small_dense_transposed floats */
 };
 
-/* Both gradients, in one pass over the filter. */
+/* Dgrad and wgrad in one pass over the filter. */
 struct ew_unpacked_grads {
-    struct ew_conv_wgrad filter; /* `partial` is not used; dx is made of w before it is updated */
+    struct ew_conv_wgrad filter; /* `partial` is unused; dx is computed from w before the update */
     bool no_filter;              /* that gradient is not wanted */
-    bool skip_unmet;             /* with an update: leave taps that meet no pixel as they are */
+    bool skip_unmet;             /* with an update: skip taps that meet only padding */
     const float *w;
     float *dx; /* NULL: not wanted */
     bool add_dx;
-    bool mask;     /* sparse and scatter_grad: dx becomes 0 where x is not positive */
+    bool mask;     /* sparse and scatter_grad: dx = 0 where x <= 0 (ReLU's gradient) */
     float *shared; /* tap_pairs_grad_shared floats */
-    const struct ew_winograd_5x5_pool *pool; /* winograd_5x5 only: makes filter.dy; NULL: none */
+    const struct ew_winograd_5x5_pool *pool; /* winograd_5x5 only: filter.dy comes from this pool's
+                                              * gradient; NULL: none */
 };
 
-/* A convolution (two axes, one group, stride and dilation 1) with a max pool of 2x2 behind it and
- * perhaps a ReLU, in training.  What is pooled is never stored, and there is no gradient for x.
- * Tiles are images, backward those of a few. */
+/* Training of a convolution (2-D, one group, stride and dilation 1) with max pool 2x2 and an
+ * optional ReLU.  The convolution's output is not stored, and there is no dgrad.  A tile is an
+ * image, backward a few images. */
 struct ew_conv_pool {
     struct ew_conv_shape shape; /* of the convolution */
     bool relu;
     const float *x;
-    const float *w; /* packed by conv_pool_pack, with the bias */
-    float *y;       /* [batch, out / 2, out / 2, cout] */
-    uint8_t
-        *argmax; /* [batch, cout, out / 2, out / 2]: EW_CONV_POOL_NO_GRAD, or which of the four */
-    const float *dy;        /* as y */
-    const int32_t *offsets; /* by conv_pool_offsets */
+    const float *w;  /* packed by conv_pool_pack, with the bias */
+    float *y;        /* [batch, out / 2, out / 2, cout] */
+    uint8_t *argmax; /* [batch, cout, out / 2, out / 2]: index of the maximum in its window, 0 to 3,
+                      * or EW_CONV_POOL_NO_GRAD */
+    const float *dy; /* as y */
+    const int32_t *offsets; /* filled by conv_pool_offsets */
     float *partial;         /* conv_pool_partial floats */
     float *dw, *db;         /* db: NULL: not wanted */
-    bool add_dw, add_db;    /* to what they hold */
+    bool add_dw, add_db;    /* accumulate into dw, db */
 };
 
-#define EW_CONV_POOL_NO_GRAD 4 /* the ReLU lets no gradient through */
+#define EW_CONV_POOL_NO_GRAD 4 /* ReLU is zero here: no gradient */
 
 /* ---- Pooling --------------------------------------------------------------------------------- */
 
-/* Windows of the input, channel by channel: shape.groups = cin = cout, and only the axes count.
- * Padding is never a maximum.  A tile of the forward passes is a row of outputs; one of the
- * average's gradient an image and some channels, of the maximum's a row of windows or pixels. */
+/* Pooling: shape.groups = cin = cout.  Padding is never a maximum.  Forward, a tile is a row of
+ * outputs; backward of the average, some channels of an image; backward of the maximum, a row of
+ * windows or of pixels. */
 struct ew_pooling {
     struct ew_conv_shape shape;
-    bool max;        /* else the average */
-    bool count_pads; /* the average's divisor is the whole window, not its part in the input */
+    bool max;        /* else average */
+    bool count_pads; /* average: divide by the whole window, padding included */
     const float *x;
     float *y;
-    uint8_t *index; /* max_pool_*: the maximum's index in its window, of at most 256 elements */
-    /* max_pool_run: a ReLU is behind it, and the index of what that cuts off is EW_POOL_NO_GRAD; of
-     * windows with fewer than 256 elements. */
+    uint8_t *index; /* max_pool_*: index of the maximum in its window of at most 256 elements */
+    /* max_pool_run: with ReLU, and index EW_POOL_NO_GRAD where it is zero; windows of fewer than
+     * 256 elements only. */
     bool relu;
     const float *dy;
     float *dx;
@@ -219,11 +219,11 @@ struct ew_pooling {
 
 /* ---- Normalisation --------------------------------------------------------------------------- */
 
-/* Batch norm of [rows, channels] in training, with an addition and an activation behind it:
+/* Batch norm of [rows, channels] in training, with a residual addition and an activation:
  *   y = act((x - mean) * rstd * scale + bias + add)
- * Forward: batch_stats over batch_splits tiles, or a convolution before it as it writes x; then
- * batch_finish once, batch_apply over rows.
- * Backward: batch_back_stats over the tiles, batch_back_finish once, batch_back_apply over rows. */
+ * Forward: batch_stats over batch_splits tiles, or statistics from the convolution before it
+ * (ew_conv.stats); then batch_finish once, then batch_apply over rows.  Backward: batch_back_stats
+ * over the same tiles, batch_back_finish once, batch_back_apply over rows. */
 struct ew_batch_norm {
     int64_t rows, channels;
     const float *x, *scale, *bias;
@@ -231,35 +231,37 @@ struct ew_batch_norm {
     enum ew_act act;
     float lo, hi;
     float eps, momentum;               /* running = (1 - momentum) running + momentum batch */
-    float *y;                          /* may be x in inference only */
-    float *mean, *rstd;                /* [channels]: made by finish, kept for backward */
-    float *running_mean, *running_var; /* NULL: not kept; the variance is the unbiased one */
-    /* batch_partial floats, or splits that others have made: forward as kernel/norm/norm_stats.h
-     * says, backward [2][channels]. */
+    float *y;                          /* may alias x in inference only */
+    float *mean, *rstd;                /* [channels]: written by batch_finish, kept for backward */
+    float *running_mean, *running_var; /* NULL: none; running_var is the unbiased variance */
+    /* batch_partial floats, or splits from other kernels: forward as in kernel/norm/norm_stats.h,
+     * backward [splits][2][channels]. */
     float *partial;
-    int64_t splits;     /* of others, backward; 0: batch_splits */
-    int64_t split_rows; /* and forward: rows of each but the last; 0: batch_splits of equal size */
+    int64_t splits;     /* backward, splits from other kernels; 0: batch_splits */
+    int64_t split_rows; /* forward, the same: rows of each but the last; 0: batch_splits of equal
+                         * size */
     const float *dy;
-    /* batch_back_apply in front of squeeze-and-excite: the gradient is dy factor + average_scale
-     * average_grad, both [image][channels], of `image` rows each; NULL: dy itself. */
+    /* batch_back_apply before squeeze-and-excite: the gradient is dy factor + average_scale
+     * average_grad, with factor and average_grad [images][channels] and `image` rows an image;
+     * NULL: dy itself. */
     const float *factor, *average_grad;
     float average_scale;
     int64_t image;
     float *dx, *dadd;      /* dadd: gradient of `add`; NULL: not wanted */
     float *dscale, *dbias; /* [channels] */
-    float *sums;           /* [2 * channels]: made by back_finish */
+    float *sums;           /* [2][channels]: written by batch_back_finish */
     bool add_dx, add_dparam;
 };
 
-/* Of y = act(norm(x)), whose product with a factor a channel and image has the gradient norm->dy:
- * that of the factor, and by images sums from which the norm's are made once `average_grad` is
- * known. */
+/* Backward of z = y factor with y = act(norm(x)), one factor for each channel of an image, and
+ * norm->dy the gradient of z.  Computes the factor's gradient, and for each image the sums from
+ * which squeeze_excite_total makes the sums of the norm's backward once average_grad is known. */
 struct ew_squeeze_excite_norm {
     const struct ew_batch_norm
-        *norm;      /* with its image; `factor` and `average_grad` for the total only */
-    float *dfactor; /* [image][channels] */
-    bool add;       /* to what that holds */
-    float *sums;    /* [4][image][channels] */
+        *norm;      /* with `image`; `factor` and `average_grad` only for squeeze_excite_total */
+    float *dfactor; /* [images][channels] */
+    bool add;       /* accumulate into dfactor */
+    float *sums;    /* [4][images][channels] */
 };
 
 /* y = x / (k + alpha / size * sum of x^2 over `size` channels around)^beta, [rows, channels]. */
@@ -278,8 +280,8 @@ struct ew_act_map {
     enum ew_act act;
     float lo, hi;
     const float *x, *dy;
-    bool from_output; /* backward: x is act's output, which does not do for hard_swish, silu
-                       * and gelu */
+    bool from_output; /* backward: x is the activation's output; not for hard_swish, silu and
+                       * gelu */
     float *y, *dx;
     bool add; /* to what dx holds */
 };
@@ -299,8 +301,8 @@ struct ew_mul_map {
     bool add; /* to what y holds */
 };
 
-/* x [batch, rows, channels], s [batch, 1, channels]: y (+)= x s, or x + s with `sum`; and back,
- * ds (+)= sum over rows of dy x, or of dy. */
+/* x [batch, rows, channels], s [batch, 1, channels]: y (+)= x s, or x + s with `sum`.  Backward: ds
+ * (+)= sum over rows of dy x, or of dy. */
 struct ew_channel_scale {
     int64_t batch, rows, channels;
     const float *x, *s, *dy;
@@ -316,7 +318,7 @@ struct ew_copy_rows {
     bool add;
 };
 
-/* Each row [groups, each] to [each, groups], (+)=. */
+/* Channel shuffle: transposes each row, [groups, each] to [each, groups]. */
 struct ew_shuffle {
     int64_t groups, each;
     const float *in;
@@ -324,7 +326,7 @@ struct ew_shuffle {
     bool add;
 };
 
-/* y = act(x * scale + shift + add), [rows, channels]: a batch norm of an inference. */
+/* y = act(x * scale + shift + add), [rows, channels]: batch norm in inference. */
 struct ew_scale_shift {
     int64_t channels;
     const float *x, *scale, *shift, *add; /* add: NULL: none */
@@ -333,8 +335,8 @@ struct ew_scale_shift {
     float *y;
 };
 
-/* Softmax over [rows, classes] and, where `label` is given, its cross-entropy with one class a row:
- * loss[row] = -log p[label], dx = (p - one-hot) * grad. */
+/* Softmax over [rows, classes]; with `label` also cross-entropy: loss[row] = -log p[label], dx = (p
+ * - onehot(label)) grad. */
 struct ew_softmax {
     int64_t classes;
     const float *x;
@@ -343,22 +345,22 @@ struct ew_softmax {
     float *loss;          /* NULL: not wanted */
     float *dx;            /* NULL: not wanted */
     float grad;
-    bool add; /* softmax_back, where x is dy and p is given: to what dx holds */
+    bool add; /* softmax_back, where x is dy and p the output: accumulate into dx */
 };
 
-/* y (+)= x * factor, where the factor of element i is 0 with probability `ratio`, else 1 / (1 -
- * ratio): the one that op_dropout.c gives, and the product is computed in double as that does, so
- * that the bits are the same (with `add`, up to one rounding). */
+/* y (+)= x * factor: 0 with probability `ratio`, else 1 / (1 - ratio).  The factor is that of
+ * op_dropout.c, multiplied in double as there, so results are bitwise equal (with `add`, up to one
+ * rounding). */
 struct ew_dropout {
     uint64_t seed;
     double ratio;
     const float *x;
-    float *y; /* may be x unless add */
+    float *y; /* may alias x unless add */
     bool add; /* to what y holds */
 };
 
-/* out[b][j][i] = in[b][i][j] + bias[i]: NCHW to NHWC with rows = C, columns = HW, and back.  A tile
- * is a block of rows of one matrix. */
+/* out[b][j][i] = in[b][i][j] + bias[i].  NCHW to NHWC has rows = C, columns = HW.  A tile is a
+ * block of rows of one matrix. */
 struct ew_transpose {
     int64_t batch, rows, columns;
     const float *in;
@@ -366,12 +368,12 @@ struct ew_transpose {
     float *out;
 };
 
-/* out[c] (+)= sum of x[row][c]; rows lie `step` apart.  With y, laid out alike, x is made zero
- * first where that is not positive: the gradient in front of a relu. */
+/* out[c] (+)= sum over rows of x[row][c], with row stride `step`: a bias gradient.  With y, in x's
+ * layout, x is set to 0 where y <= 0 first: the gradient of a ReLU with output y. */
 struct ew_column_sums {
     int64_t rows, channels, step;
     float *x;
-    const float *y; /* NULL: x is as it should be */
+    const float *y; /* NULL: no mask */
     float *out;
     bool add;
 };
@@ -380,173 +382,176 @@ struct ew_column_sums {
 
 /* clang-format off */
 #define EW_KERNEL_MAP(X)                                                                           \
-    /* Flops done in that many steps of multiply-adds on registers. */                             \
+    /* Runs `steps` iterations of FMAs on registers; returns their number of operations. */        \
     X(int64_t, peak,           (int64_t steps, float *sink))                                       \
-    /* Floats of the packed filter; tiles of packing, and packing; tiles; bytes of scratch for a   \
-     * thread; the run. */                                                                         \
+    /* pack_size: floats of the packed filter; pack_tiles, tiles: tiles of `pack` and of `run`;    \
+     * scratch: bytes for one thread. */                                                           \
     X(size_t,  conv_pack_size, (const struct ew_conv_shape *s))                                    \
     X(int64_t, conv_pack_tiles, (const struct ew_conv_shape *s))                                   \
     X(void,    conv_pack,      (const struct ew_conv_shape *s, const float *w, float *packed, int64_t begin, int64_t end)) \
-    X(bool,    conv_norms,     (const struct ew_conv_shape *s)) /* heeds shape.input_norm */       \
+    X(bool,    conv_norms,     (const struct ew_conv_shape *s)) /* supports shape.input_norm */    \
     X(int64_t, conv_tiles,     (const struct ew_conv_shape *s))                                    \
-    X(struct ew_stats_split, conv_stats_split, (const struct ew_conv_shape *s)) /* with ew_conv.stats */           \
+    X(struct ew_stats_split, conv_stats_split, (const struct ew_conv_shape *s)) /* of ew_conv.stats */ \
     X(size_t,  conv_scratch,   (const struct ew_conv_shape *s))                                    \
     X(void,    conv_run,       (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
-    /* Gradient for the data: shape is the forward convolution's, c->x is dy, c->y is dx, w packed \
-     * by conv_dgrad_pack; end.add = dx adds to what is there. */                                   \
-    X(size_t,  conv_dgrad_pack_size, (const struct ew_conv_shape *s))                               \
-    X(int64_t, conv_dgrad_pack_tiles, (const struct ew_conv_shape *s))                              \
+    /* Dgrad, the gradient of the input: shape is that of the forward convolution, c->x is dy,     \
+     * c->y is dx, w is packed by conv_dgrad_pack; end.add = dx accumulates. */                    \
+    X(size_t,  conv_dgrad_pack_size, (const struct ew_conv_shape *s))                              \
+    X(int64_t, conv_dgrad_pack_tiles, (const struct ew_conv_shape *s))                             \
     X(void,    conv_dgrad_pack, (const struct ew_conv_shape *s, const float *w, float *packed, int64_t begin, int64_t end)) \
-    X(int64_t, conv_dgrad_tiles, (const struct ew_conv_shape *s))                                   \
-    X(size_t,  conv_dgrad_scratch, (const struct ew_conv_shape *s))                                 \
+    X(int64_t, conv_dgrad_tiles, (const struct ew_conv_shape *s))                                  \
+    X(size_t,  conv_dgrad_scratch, (const struct ew_conv_shape *s))                                \
     X(void,    conv_dgrad_run,  (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
-    /* Gradient for the filter; both loops in this order.  sum_tiles is 0 where nothing is left. */ \
-    X(size_t,  conv_wgrad_partial, (const struct ew_conv_shape *s))                               \
-    X(int64_t, conv_wgrad_tiles, (const struct ew_conv_shape *s))                                 \
-    X(size_t,  conv_wgrad_scratch, (const struct ew_conv_shape *s))                               \
+    /* Wgrad: run over all tiles, then sum over all sum_tiles (0: nothing to reduce). */           \
+    X(size_t,  conv_wgrad_partial, (const struct ew_conv_shape *s))                                \
+    X(int64_t, conv_wgrad_tiles, (const struct ew_conv_shape *s))                                  \
+    X(size_t,  conv_wgrad_scratch, (const struct ew_conv_shape *s))                                \
     X(void,    conv_wgrad_run, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end, void *scratch)) \
-    X(int64_t, conv_wgrad_sum_tiles, (const struct ew_conv_shape *s))                             \
-    X(void,    conv_wgrad_sum, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end))      \
-    /* Both for 1x1 filters at once: run, then sum. */                                             \
-    X(bool,    fused_grads_fits,     (const struct ew_conv_shape *s))                                    \
-    X(size_t,  fused_grads_partial,  (const struct ew_conv_shape *s))                                    \
-    X(int64_t, fused_grads_tiles,    (const struct ew_conv_shape *s))                                    \
-    X(size_t,  fused_grads_scratch,  (const struct ew_conv_shape *s))                                    \
+    X(int64_t, conv_wgrad_sum_tiles, (const struct ew_conv_shape *s))                              \
+    X(void,    conv_wgrad_sum, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end))        \
+    /* Fused dgrad + wgrad of 1x1 filters: run, then sum. */                                       \
+    X(bool,    fused_grads_fits,     (const struct ew_conv_shape *s))                              \
+    X(size_t,  fused_grads_partial,  (const struct ew_conv_shape *s))                              \
+    X(int64_t, fused_grads_tiles,    (const struct ew_conv_shape *s))                              \
+    X(size_t,  fused_grads_scratch,  (const struct ew_conv_shape *s))                              \
     X(void,    fused_grads_run,      (const struct ew_fused_grads *j, int64_t begin, int64_t end, void *scratch)) \
-    X(int64_t, fused_grads_sum_tiles, (const struct ew_conv_shape *s))                                   \
-    X(void,    fused_grads_sum,      (const struct ew_fused_grads *j, int64_t begin, int64_t end))             \
-    /* Winograd's: the same for 3x3 and 5x5, no groups, or 3 to 5 strides (winograd_fits).  With   \
-     * `flip` the filter is that of a forward convolution with stride 1 whose data gradient `s`    \
-     * describes. */                                                                               \
+    X(int64_t, fused_grads_sum_tiles, (const struct ew_conv_shape *s))                             \
+    X(void,    fused_grads_sum,      (const struct ew_fused_grads *j, int64_t begin, int64_t end)) \
+    /* Winograd: as conv, for filters that winograd_fits takes (no groups; 3 to 5 taps, or with a  \
+     * stride 3 to 5 strides).  With `flip`, `s` is the dgrad of a convolution with stride 1 and w \
+     * its forward filter, which is rotated by 180 degrees and transposed. */                      \
     X(bool,    winograd_fits,  (const struct ew_conv_shape *s))                                    \
-    X(bool,    winograd_pays,  (const struct ew_conv_shape *s, bool train)) /* beside conv */      \
-    /* Cycles of one core, estimated; with `train` filters are packed at each run. */              \
+    X(bool,    winograd_pays,  (const struct ew_conv_shape *s, bool train)) /* faster than conv */ \
+    /* Estimated cycles on one core; with `train`, including packing at each run. */               \
     X(double,  winograd_cycles, (const struct ew_conv_shape *s, bool train))                       \
     X(double,  conv_cycles,    (const struct ew_conv_shape *s, bool train))                        \
-    X(bool,    winograd_unpacked,   (const struct ew_conv_shape *s)) /* pays where weights change */     \
+    X(bool,    winograd_unpacked,   (const struct ew_conv_shape *s)) /* faster unpacked in training */ \
     X(size_t,  winograd_pack_size, (const struct ew_conv_shape *s))                                \
     X(int64_t, winograd_pack_tiles, (const struct ew_conv_shape *s))                               \
     X(void,    winograd_pack,  (const struct ew_conv_shape *s, const float *w, bool flip, float *packed, int64_t begin, int64_t end)) \
     X(int64_t, winograd_tiles, (const struct ew_conv_shape *s))                                    \
     X(size_t,  winograd_scratch, (const struct ew_conv_shape *s))                                  \
     X(void,    winograd_run,   (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
-    /* The filter gradient by Winograd: phases one after the other, each over its tiles; `partial` \
-     * is filter_shared floats.  fits says where it pays, too. */                                  \
-    X(bool,    winograd_wgrad_fits, (const struct ew_conv_shape *s))                              \
-    X(double,  winograd_wgrad_cycles, (const struct ew_conv_shape *s)) /* estimated */            \
-    X(size_t,  winograd_wgrad_shared, (const struct ew_conv_shape *s))                            \
-    X(size_t,  winograd_wgrad_scratch, (const struct ew_conv_shape *s))                           \
-    X(int64_t, winograd_wgrad_phases, (const struct ew_conv_shape *s))                            \
-    X(int64_t, winograd_wgrad_tiles, (const struct ew_conv_shape *s, int64_t phase))              \
+    /* Wgrad by Winograd, only where it is faster: phases in order, each over its tiles.           \
+     * `partial` has winograd_wgrad_shared floats. */                                              \
+    X(bool,    winograd_wgrad_fits, (const struct ew_conv_shape *s))                               \
+    X(double,  winograd_wgrad_cycles, (const struct ew_conv_shape *s)) /* estimated */             \
+    X(size_t,  winograd_wgrad_shared, (const struct ew_conv_shape *s))                             \
+    X(size_t,  winograd_wgrad_scratch, (const struct ew_conv_shape *s))                            \
+    X(int64_t, winograd_wgrad_phases, (const struct ew_conv_shape *s))                             \
+    X(int64_t, winograd_wgrad_tiles, (const struct ew_conv_shape *s, int64_t phase))               \
     X(void,    winograd_wgrad_run, (const struct ew_conv_wgrad *f, int64_t phase, int64_t begin, int64_t end, void *scratch)) \
     /* Depthwise: groups = cin = cout. */                                                          \
     X(bool,    depthwise_fits, (const struct ew_conv_shape *s))                                    \
-    X(bool,    depthwise_norms, (const struct ew_conv_shape *s)) /* heeds shape.input_norm */          \
+    X(bool,    depthwise_norms, (const struct ew_conv_shape *s)) /* supports shape.input_norm */   \
     X(size_t,  depthwise_pack_size, (const struct ew_conv_shape *s))                               \
     X(void,    depthwise_pack, (const struct ew_conv_shape *s, const float *w, float *packed))     \
     X(int64_t, depthwise_tiles, (const struct ew_conv_shape *s))                                   \
-    X(struct ew_stats_split, depthwise_stats_split, (const struct ew_conv_shape *s))                               \
+    X(struct ew_stats_split, depthwise_stats_split, (const struct ew_conv_shape *s))               \
     X(size_t,  depthwise_scratch, (const struct ew_conv_shape *s))                                 \
     X(void,    depthwise_run,  (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
-    /* Its gradients, as those of conv. */                                                         \
+    /* Dgrad and wgrad, as of conv. */                                                             \
     X(void,    depthwise_dgrad_pack, (const struct ew_conv_shape *s, const float *w, float *packed)) \
-    X(int64_t, depthwise_dgrad_tiles, (const struct ew_conv_shape *s))                              \
-    X(size_t,  depthwise_dgrad_scratch, (const struct ew_conv_shape *s))                            \
+    X(int64_t, depthwise_dgrad_tiles, (const struct ew_conv_shape *s))                             \
+    X(size_t,  depthwise_dgrad_scratch, (const struct ew_conv_shape *s))                           \
     X(void,    depthwise_dgrad_run, (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
-    X(size_t,  depthwise_wgrad_partial, (const struct ew_conv_shape *s))                          \
-    X(int64_t, depthwise_wgrad_tiles, (const struct ew_conv_shape *s))                            \
-    X(size_t,  depthwise_wgrad_scratch, (const struct ew_conv_shape *s))                          \
+    X(size_t,  depthwise_wgrad_partial, (const struct ew_conv_shape *s))                           \
+    X(int64_t, depthwise_wgrad_tiles, (const struct ew_conv_shape *s))                             \
+    X(size_t,  depthwise_wgrad_scratch, (const struct ew_conv_shape *s))                           \
     X(void,    depthwise_wgrad_run, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end, void *scratch)) \
-    X(int64_t, depthwise_wgrad_sum_tiles, (const struct ew_conv_shape *s))                        \
-    X(void,    depthwise_wgrad_sum, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end)) \
-    /* Both at once, as `fused_grads`; tiles, partial and sum are depthwise_wgrad's. */                 \
-    X(bool,    depthwise_fused_grads_fits, (const struct ew_conv_shape *s))                              \
-    X(size_t,  depthwise_fused_grads_scratch, (const struct ew_conv_shape *s))                           \
+    X(int64_t, depthwise_wgrad_sum_tiles, (const struct ew_conv_shape *s))                         \
+    X(void,    depthwise_wgrad_sum, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end))   \
+    /* Fused dgrad + wgrad; tiles, partial and sum are those of depthwise_wgrad. */                \
+    X(bool,    depthwise_fused_grads_fits, (const struct ew_conv_shape *s))                        \
+    X(size_t,  depthwise_fused_grads_scratch, (const struct ew_conv_shape *s))                     \
     X(void,    depthwise_fused_grads_run, (const struct ew_fused_grads *j, int64_t begin, int64_t end, void *scratch)) \
-    /* Groups of few channels (grouped_fits), as conv. */                                           \
+    /* Grouped convolution with few channels a group, as conv. */                                  \
     X(bool,    grouped_fits,   (const struct ew_conv_shape *s))                                    \
     X(size_t,  grouped_pack_size, (const struct ew_conv_shape *s))                                 \
     X(void,    grouped_pack,   (const struct ew_conv_shape *s, const float *w, float *packed))     \
     X(int64_t, grouped_tiles,  (const struct ew_conv_shape *s))                                    \
     X(size_t,  grouped_scratch, (const struct ew_conv_shape *s))                                   \
     X(void,    grouped_run,    (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
-    X(bool,    grouped_dgrad_fits, (const struct ew_conv_shape *s)) /* stride 1 */                  \
-    X(size_t,  grouped_dgrad_pack_size, (const struct ew_conv_shape *s))                            \
-    X(void,    grouped_dgrad_pack, (const struct ew_conv_shape *s, const float *w, float *packed))  \
-    X(int64_t, grouped_dgrad_tiles, (const struct ew_conv_shape *s))                                \
-    X(size_t,  grouped_dgrad_scratch, (const struct ew_conv_shape *s))                              \
+    X(bool,    grouped_dgrad_fits, (const struct ew_conv_shape *s)) /* stride 1 */                 \
+    X(size_t,  grouped_dgrad_pack_size, (const struct ew_conv_shape *s))                           \
+    X(void,    grouped_dgrad_pack, (const struct ew_conv_shape *s, const float *w, float *packed)) \
+    X(int64_t, grouped_dgrad_tiles, (const struct ew_conv_shape *s))                               \
+    X(size_t,  grouped_dgrad_scratch, (const struct ew_conv_shape *s))                             \
     X(void,    grouped_dgrad_run, (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
-    X(size_t,  grouped_wgrad_partial, (const struct ew_conv_shape *s))                            \
-    X(int64_t, grouped_wgrad_tiles, (const struct ew_conv_shape *s))                              \
-    X(size_t,  grouped_wgrad_scratch, (const struct ew_conv_shape *s))                            \
+    X(size_t,  grouped_wgrad_partial, (const struct ew_conv_shape *s))                             \
+    X(int64_t, grouped_wgrad_tiles, (const struct ew_conv_shape *s))                               \
+    X(size_t,  grouped_wgrad_scratch, (const struct ew_conv_shape *s))                             \
     X(void,    grouped_wgrad_run, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end, void *scratch)) \
-    X(int64_t, grouped_wgrad_sum_tiles, (const struct ew_conv_shape *s))                          \
-    X(void,    grouped_wgrad_sum, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end))   \
-    /* Filters of few channels, but more weights than batch_lanes_wgrad takes (batch_lanes_large_wgrad_fits): the     \
-     * first pass only transposes. */                                                              \
-    X(bool,    batch_lanes_large_wgrad_fits, (const struct ew_conv_shape *s))                                  \
-    X(size_t,  batch_lanes_large_wgrad_partial, (const struct ew_conv_shape *s))                               \
-    X(int64_t, batch_lanes_large_wgrad_tiles, (const struct ew_conv_shape *s))                                 \
-    X(size_t,  batch_lanes_large_wgrad_scratch, (const struct ew_conv_shape *s))                               \
+    X(int64_t, grouped_wgrad_sum_tiles, (const struct ew_conv_shape *s))                           \
+    X(void,    grouped_wgrad_sum, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end))     \
+    /* Wgrad with the batch in the lanes, for filters with more weights than batch_lanes_wgrad     \
+     * takes: x and dy are transposed as a whole in `run`, and multiplied in `sum`. */             \
+    X(bool,    batch_lanes_large_wgrad_fits, (const struct ew_conv_shape *s))                      \
+    X(size_t,  batch_lanes_large_wgrad_partial, (const struct ew_conv_shape *s))                   \
+    X(int64_t, batch_lanes_large_wgrad_tiles, (const struct ew_conv_shape *s))                     \
+    X(size_t,  batch_lanes_large_wgrad_scratch, (const struct ew_conv_shape *s))                   \
     X(void,    batch_lanes_large_wgrad_run, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end, void *scratch)) \
-    X(int64_t, batch_lanes_large_wgrad_sum_tiles, (const struct ew_conv_shape *s))                             \
-    X(void,    batch_lanes_large_wgrad_sum, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end))      \
-    /* Few outputs over at least LANES images (batch_lanes_fits), as conv; batch_lanes_dgrad_pack packs for the     \
-     * convolution that batch_lanes_run makes the gradient for the data with, as winograd_pack with `flip` \
-     * does. */                                                                                    \
-    X(bool,    batch_lanes_fits,       (const struct ew_conv_shape *s))                                    \
-    X(bool,    batch_lanes_dgrad_fits,  (const struct ew_conv_shape *s))                                    \
-    X(bool,    batch_lanes_wgrad_fits, (const struct ew_conv_shape *s))                                   \
-    X(size_t,  batch_lanes_pack_size,  (const struct ew_conv_shape *s))                                    \
-    X(void,    batch_lanes_pack,       (const struct ew_conv_shape *s, const float *w, float *packed))     \
-    X(void,    batch_lanes_dgrad_pack,  (const struct ew_conv_shape *s, const float *w, float *packed))     \
-    X(int64_t, batch_lanes_tiles,      (const struct ew_conv_shape *s))                                    \
-    X(size_t,  batch_lanes_scratch,    (const struct ew_conv_shape *s))                                    \
+    X(int64_t, batch_lanes_large_wgrad_sum_tiles, (const struct ew_conv_shape *s))                 \
+    X(void,    batch_lanes_large_wgrad_sum, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end)) \
+    /* Direct convolution with the batch in the lanes, as conv: fewer output channels than lanes,  \
+     * at least LANES images.  batch_lanes_dgrad_pack packs the filter for dgrad by                \
+     * batch_lanes_run, as winograd_pack with `flip`. */                                           \
+    X(bool,    batch_lanes_fits,       (const struct ew_conv_shape *s))                            \
+    X(bool,    batch_lanes_dgrad_fits,  (const struct ew_conv_shape *s))                           \
+    X(bool,    batch_lanes_wgrad_fits, (const struct ew_conv_shape *s))                            \
+    X(size_t,  batch_lanes_pack_size,  (const struct ew_conv_shape *s))                            \
+    X(void,    batch_lanes_pack,       (const struct ew_conv_shape *s, const float *w, float *packed)) \
+    X(void,    batch_lanes_dgrad_pack,  (const struct ew_conv_shape *s, const float *w, float *packed)) \
+    X(int64_t, batch_lanes_tiles,      (const struct ew_conv_shape *s))                            \
+    X(size_t,  batch_lanes_scratch,    (const struct ew_conv_shape *s))                            \
     X(void,    batch_lanes_run,        (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
-    /* Few inputs and outputs that fill no vectors, stride 1 (pixel_lanes_fits), as conv. */        \
-    X(bool,    pixel_lanes_fits,       (const struct ew_conv_shape *s))                                    \
-    X(size_t,  pixel_lanes_pack_size,  (const struct ew_conv_shape *s))                                    \
-    X(void,    pixel_lanes_pack,       (const struct ew_conv_shape *s, const float *w, float *packed))     \
-    X(int64_t, pixel_lanes_tiles,      (const struct ew_conv_shape *s))                                    \
-    X(size_t,  pixel_lanes_scratch,    (const struct ew_conv_shape *s))                                    \
+    /* Direct convolution with neighbouring pixels in the lanes, as conv: few input channels,      \
+     * stride 1. */                                                                                \
+    X(bool,    pixel_lanes_fits,       (const struct ew_conv_shape *s))                            \
+    X(size_t,  pixel_lanes_pack_size,  (const struct ew_conv_shape *s))                            \
+    X(void,    pixel_lanes_pack,       (const struct ew_conv_shape *s, const float *w, float *packed)) \
+    X(int64_t, pixel_lanes_tiles,      (const struct ew_conv_shape *s))                            \
+    X(size_t,  pixel_lanes_scratch,    (const struct ew_conv_shape *s))                            \
     X(void,    pixel_lanes_run,        (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
-    X(size_t,  batch_lanes_wgrad_partial, (const struct ew_conv_shape *s))                                \
-    X(int64_t, batch_lanes_wgrad_tiles, (const struct ew_conv_shape *s))                                  \
-    X(size_t,  batch_lanes_wgrad_scratch, (const struct ew_conv_shape *s))                                \
+    X(size_t,  batch_lanes_wgrad_partial, (const struct ew_conv_shape *s))                         \
+    X(int64_t, batch_lanes_wgrad_tiles, (const struct ew_conv_shape *s))                           \
+    X(size_t,  batch_lanes_wgrad_scratch, (const struct ew_conv_shape *s))                         \
     X(void,    batch_lanes_wgrad_run, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end, void *scratch)) \
-    X(int64_t, batch_lanes_wgrad_sum_tiles, (const struct ew_conv_shape *s))                              \
-    X(void,    batch_lanes_wgrad_sum, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end))       \
-    /* Small feature maps, in training: transpose, then run.  Backward: transpose, run, sum. */                   \
-    X(bool,    tap_pairs_fits,     (const struct ew_conv_shape *s))                                    \
-    X(bool,    tap_pairs_pays,     (const struct ew_conv_shape *s)) /* beside conv and winograd */     \
-    X(uint32_t, tap_pairs_met,     (const struct ew_conv_shape *s)) /* bit t: tap t meets a pixel */    \
-    X(size_t,  tap_pairs_transposed,   (const struct ew_conv_shape *s))                                    \
-    X(int64_t, tap_pairs_transpose_tiles, (const struct ew_conv_shape *s))                                  \
-    X(void,    tap_pairs_transpose,     (const struct ew_unpacked_conv *p, int64_t begin, int64_t end))             \
-    X(int64_t, tap_pairs_tiles,    (const struct ew_conv_shape *s))                                    \
-    X(size_t,  tap_pairs_scratch,  (const struct ew_conv_shape *s))                                    \
+    X(int64_t, batch_lanes_wgrad_sum_tiles, (const struct ew_conv_shape *s))                       \
+    X(void,    batch_lanes_wgrad_sum, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end)) \
+    /* Training on small feature maps.  Forward: transpose, run.  Backward: transpose, run,        \
+     * sum. */                                                                                     \
+    X(bool,    tap_pairs_fits,     (const struct ew_conv_shape *s))                                \
+    X(bool,    tap_pairs_pays,     (const struct ew_conv_shape *s)) /* faster than conv and winograd */ \
+    X(uint32_t, tap_pairs_met,     (const struct ew_conv_shape *s)) /* bit t: tap t meets a pixel, not only padding */ \
+    X(size_t,  tap_pairs_transposed,   (const struct ew_conv_shape *s))                            \
+    X(int64_t, tap_pairs_transpose_tiles, (const struct ew_conv_shape *s))                         \
+    X(void,    tap_pairs_transpose,     (const struct ew_unpacked_conv *p, int64_t begin, int64_t end)) \
+    X(int64_t, tap_pairs_tiles,    (const struct ew_conv_shape *s))                                \
+    X(size_t,  tap_pairs_scratch,  (const struct ew_conv_shape *s))                                \
     X(void,    tap_pairs_run,      (const struct ew_unpacked_conv *p, int64_t begin, int64_t end, void *scratch)) \
-    X(bool,    small_dense_pays,     (const struct ew_conv_shape *s)) /* beside tap_pairs, both ways */       \
-    X(int64_t, small_dense_tiles,    (const struct ew_conv_shape *s))                                    \
-    X(size_t,  small_dense_transposed,   (const struct ew_conv_shape *s))                                    \
-    X(void,    small_dense_run,      (const struct ew_unpacked_conv *p, int64_t begin, int64_t end))             \
-    X(void,    small_dense_sum,      (const struct ew_unpacked_conv *p))                                         \
-    X(int64_t, small_dense_grad_tiles, (const struct ew_conv_shape *s))                                  \
-    X(size_t,  small_dense_grad_shared, (const struct ew_conv_shape *s))                                 \
-    X(void,    small_dense_grad_run, (const struct ew_unpacked_grads *p, int64_t begin, int64_t end))        \
-    X(void,    small_dense_grad_sum, (const struct ew_unpacked_grads *p))                                    \
-    X(size_t,  tap_pairs_grad_shared, (const struct ew_conv_shape *s))                                 \
-    X(int64_t, tap_pairs_grad_transpose_tiles, (const struct ew_conv_shape *s))                             \
-    X(void,    tap_pairs_grad_transpose, (const struct ew_unpacked_grads *p, int64_t begin, int64_t end))       \
-    X(int64_t, tap_pairs_grad_tiles, (const struct ew_conv_shape *s))                                  \
-    X(size_t,  tap_pairs_grad_scratch, (const struct ew_conv_shape *s))                                \
+    X(bool,    small_dense_pays,     (const struct ew_conv_shape *s)) /* faster than tap_pairs, forward and backward */ \
+    X(int64_t, small_dense_tiles,    (const struct ew_conv_shape *s))                              \
+    X(size_t,  small_dense_transposed,   (const struct ew_conv_shape *s))                          \
+    X(void,    small_dense_run,      (const struct ew_unpacked_conv *p, int64_t begin, int64_t end)) \
+    X(void,    small_dense_sum,      (const struct ew_unpacked_conv *p))                           \
+    X(int64_t, small_dense_grad_tiles, (const struct ew_conv_shape *s))                            \
+    X(size_t,  small_dense_grad_shared, (const struct ew_conv_shape *s))                           \
+    X(void,    small_dense_grad_run, (const struct ew_unpacked_grads *p, int64_t begin, int64_t end)) \
+    X(void,    small_dense_grad_sum, (const struct ew_unpacked_grads *p))                          \
+    X(size_t,  tap_pairs_grad_shared, (const struct ew_conv_shape *s))                             \
+    X(int64_t, tap_pairs_grad_transpose_tiles, (const struct ew_conv_shape *s))                    \
+    X(void,    tap_pairs_grad_transpose, (const struct ew_unpacked_grads *p, int64_t begin, int64_t end)) \
+    X(int64_t, tap_pairs_grad_tiles, (const struct ew_conv_shape *s))                              \
+    X(size_t,  tap_pairs_grad_scratch, (const struct ew_conv_shape *s))                            \
     X(void,    tap_pairs_grad_run, (const struct ew_unpacked_grads *p, int64_t begin, int64_t end, void *scratch)) \
-    X(int64_t, tap_pairs_grad_sum_tiles, (const struct ew_conv_shape *s))                              \
-    X(void,    tap_pairs_grad_sum, (const struct ew_unpacked_grads *p, int64_t begin, int64_t end))        \
-    /* Dense layers and 1x1 filters of many zeros, in training (see kernel/sparse/sparse.h): in x, and      \
-     * backward in dy.  share: of [rows, n], rows `step` apart, what is not zero.  Backward: grad,   \
-     * then filter, whose tiles are 0 where grad makes both; `by_x`: of x's zeros, grad's no_filter. \
-     * Scratch is for a thread; neither `transposed` nor `shared` is used. */                            \
+    X(int64_t, tap_pairs_grad_sum_tiles, (const struct ew_conv_shape *s))                          \
+    X(void,    tap_pairs_grad_sum, (const struct ew_unpacked_grads *p, int64_t begin, int64_t end)) \
+    /* Training of dense layers and 1x1 filters on sparse activations: zeros of x, or backward of  \
+     * dy, are skipped (kernel/sparse/sparse.h).  sparse_share: the fraction of non-zeros in [rows, \
+     * n] with row stride `step`.  Backward: sparse_grad_run, then sparse_wgrad_run, which has 0   \
+     * tiles where the former has computed both gradients; by_x: wgrad skips the zeros of x, and   \
+     * the former ran with no_filter.  `transposed` and `shared` are unused. */                    \
     X(bool,    sparse_fits,    (const struct ew_conv_shape *s))                                    \
     X(double,  sparse_share,   (const float *a, int64_t rows, int64_t n, int64_t step))            \
     X(int64_t, sparse_tiles,   (const struct ew_conv_shape *s))                                    \
@@ -555,78 +560,82 @@ struct ew_column_sums {
     X(int64_t, sparse_grad_tiles, (const struct ew_conv_shape *s))                                 \
     X(size_t,  sparse_grad_scratch, (const struct ew_conv_shape *s))                               \
     X(void,    sparse_grad_run, (const struct ew_unpacked_grads *g, int64_t begin, int64_t end, void *scratch)) \
-    X(int64_t, sparse_wgrad_tiles, (const struct ew_conv_shape *s, bool by_x))                    \
-    X(size_t,  sparse_wgrad_scratch, (const struct ew_conv_shape *s))                             \
+    X(int64_t, sparse_wgrad_tiles, (const struct ew_conv_shape *s, bool by_x))                     \
+    X(size_t,  sparse_wgrad_scratch, (const struct ew_conv_shape *s))                              \
     X(void,    sparse_wgrad_run, (const struct ew_unpacked_grads *g, bool by_x, int64_t begin, int64_t end, void *scratch)) \
-    /* Any filters, where dy is nearly all zeros (see kernel/sparse/k_scatter_grad.c): run over tiles, then sum over  \
-     * outputs, the bias's gradient too.  Fits: with or without a gradient for the data. */            \
-    X(bool,    scatter_grad_fits,      (const struct ew_conv_shape *s, bool data))                         \
-    X(int64_t, scatter_grad_tiles,     (const struct ew_conv_shape *s))                                    \
-    X(size_t,  scatter_grad_shared,    (const struct ew_conv_shape *s))                                    \
-    X(size_t,  scatter_grad_scratch,   (const struct ew_conv_shape *s))                                    \
+    /* Scatter gradient, for any filter and very sparse dy (kernel/sparse/k_scatter_grad.c): run   \
+     * over tiles, then sum over output channels, including the bias gradient.  `data`: dx is      \
+     * wanted. */                                                                                  \
+    X(bool,    scatter_grad_fits,      (const struct ew_conv_shape *s, bool data))                 \
+    X(int64_t, scatter_grad_tiles,     (const struct ew_conv_shape *s))                            \
+    X(size_t,  scatter_grad_shared,    (const struct ew_conv_shape *s))                            \
+    X(size_t,  scatter_grad_scratch,   (const struct ew_conv_shape *s))                            \
     X(void,    scatter_grad_run,       (const struct ew_unpacked_grads *g, int64_t begin, int64_t end, void *scratch)) \
-    X(void,    scatter_grad_sum,       (const struct ew_unpacked_grads *g, int64_t begin, int64_t end))        \
-    /* Few channels, 5x5 and stride 1 (winograd_5x5_fits), as conv; winograd_5x5_pays: beside the others, in      \
-     * training.  Both gradients: pack into each thread's scratch, run over tiles, sum. */          \
-    X(bool,    winograd_5x5_fits,     (const struct ew_conv_shape *s))                                    \
-    X(bool,    winograd_5x5_pays,     (const struct ew_conv_shape *s))                                    \
-    X(size_t,  winograd_5x5_pack_size, (const struct ew_conv_shape *s))                                   \
-    X(void,    winograd_5x5_pack,     (const struct ew_conv_shape *s, const float *w, float *packed))     \
-    X(int64_t, winograd_5x5_tiles,    (const struct ew_conv_shape *s))                                    \
-    X(size_t,  winograd_5x5_scratch,  (const struct ew_conv_shape *s))                                    \
+    X(void,    scatter_grad_sum,       (const struct ew_unpacked_grads *g, int64_t begin, int64_t end)) \
+    /* Winograd F(5x5, 5x5) of few channels, stride 1, as conv.  pays: faster than the others in   \
+     * training.  Backward, both gradients: grad_pack into each thread's scratch, run over tiles,  \
+     * sum. */                                                                                     \
+    X(bool,    winograd_5x5_fits,     (const struct ew_conv_shape *s))                             \
+    X(bool,    winograd_5x5_pays,     (const struct ew_conv_shape *s))                             \
+    X(size_t,  winograd_5x5_pack_size, (const struct ew_conv_shape *s))                            \
+    X(void,    winograd_5x5_pack,     (const struct ew_conv_shape *s, const float *w, float *packed)) \
+    X(int64_t, winograd_5x5_tiles,    (const struct ew_conv_shape *s))                             \
+    X(size_t,  winograd_5x5_scratch,  (const struct ew_conv_shape *s))                             \
     X(void,    winograd_5x5_run,      (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
-    X(size_t,  winograd_5x5_grad_shared, (const struct ew_conv_shape *s))                                 \
-    X(void,    winograd_5x5_grad_pack, (const struct ew_unpacked_grads *g, void *scratch)) /* for dx */        \
-    X(int64_t, winograd_5x5_grad_tiles, (const struct ew_conv_shape *s))                                  \
-    X(size_t,  winograd_5x5_grad_scratch, (const struct ew_conv_shape *s))                                \
+    X(size_t,  winograd_5x5_grad_shared, (const struct ew_conv_shape *s))                          \
+    X(void,    winograd_5x5_grad_pack, (const struct ew_unpacked_grads *g, void *scratch)) /* for dx */ \
+    X(int64_t, winograd_5x5_grad_tiles, (const struct ew_conv_shape *s))                           \
+    X(size_t,  winograd_5x5_grad_scratch, (const struct ew_conv_shape *s))                         \
     X(void,    winograd_5x5_grad_run, (const struct ew_unpacked_grads *g, int64_t begin, int64_t end, void *scratch)) \
-    X(void,    winograd_5x5_grad_sum, (const struct ew_unpacked_grads *g)) /* for dw and db */                 \
-    /* Convolution, max pool and ReLU; scratch for a thread.  Backward: run, then sum. */          \
+    X(void,    winograd_5x5_grad_sum, (const struct ew_unpacked_grads *g)) /* for dw and db */     \
+    /* Convolution, max pool 2x2 and ReLU.  Backward: run, then sum. */                            \
     X(bool,    conv_pool_fits, (const struct ew_conv_shape *s))                                    \
     X(size_t,  conv_pool_pack_size, (const struct ew_conv_shape *s))                               \
     X(void,    conv_pool_pack, (const struct ew_conv_shape *s, const float *w, const float *bias, float *packed)) \
     X(size_t,  conv_pool_scratch, (const struct ew_conv_shape *s))                                 \
     X(void,    conv_pool_run,  (const struct ew_conv_pool *p, int64_t begin, int64_t end, void *scratch)) \
-    X(size_t,  conv_pool_offsets_size, (const struct ew_conv_shape *s))                              \
-    X(void,    conv_pool_offsets, (const struct ew_conv_shape *s, int32_t *offsets))                   \
+    X(size_t,  conv_pool_offsets_size, (const struct ew_conv_shape *s))                            \
+    X(void,    conv_pool_offsets, (const struct ew_conv_shape *s, int32_t *offsets))               \
     X(size_t,  conv_pool_partial, (const struct ew_conv_shape *s))                                 \
     X(size_t,  conv_pool_grad_scratch, (const struct ew_conv_shape *s))                            \
     X(int64_t, conv_pool_grad_tiles, (const struct ew_conv_shape *s))                              \
     X(void,    conv_pool_grad_run, (const struct ew_conv_pool *p, int64_t begin, int64_t end, void *scratch)) \
     X(int64_t, conv_pool_sum_tiles, (const struct ew_conv_shape *s))                               \
     X(void,    conv_pool_sum,  (const struct ew_conv_pool *p, int64_t begin, int64_t end))         \
-    /* Pooling; max_pool_run notes where maxima were, over the same tiles; pool_back_run is the     \
-     * average's. */                                                                                 \
+    /* Pooling.  max_pool_run also writes the index, over pool_tiles; pool_back_run is for the     \
+     * average. */                                                                                 \
     X(int64_t, pool_tiles,     (const struct ew_conv_shape *s))                                    \
-    X(void,    pool_run,       (const struct ew_pooling *p, int64_t begin, int64_t end))             \
+    X(void,    pool_run,       (const struct ew_pooling *p, int64_t begin, int64_t end))           \
     X(void,    max_pool_run,   (const struct ew_pooling *p, int64_t begin, int64_t end))           \
     X(int64_t, max_pool_back_tiles, (const struct ew_conv_shape *s))                               \
     X(void,    max_pool_back_run, (const struct ew_pooling *p, int64_t begin, int64_t end))        \
     X(int64_t, pool_back_tiles, (const struct ew_conv_shape *s))                                   \
-    X(void,    pool_back_run,  (const struct ew_pooling *p, int64_t begin, int64_t end))             \
-    /* Normalisation; apply and lrn by rows. */                                                    \
+    X(void,    pool_back_run,  (const struct ew_pooling *p, int64_t begin, int64_t end))           \
+    /* Normalisation; ranges of batch_apply, batch_back_apply and lrn_run are rows. */             \
     X(int64_t, batch_splits,   (int64_t rows))                                                     \
     X(size_t,  batch_partial,  (int64_t rows, int64_t channels))                                   \
     X(void,    batch_stats,    (const struct ew_batch_norm *b, int64_t begin, int64_t end))        \
     X(void,    batch_finish,   (const struct ew_batch_norm *b))                                    \
     X(void,    batch_apply,    (const struct ew_batch_norm *b, int64_t begin, int64_t end))        \
     X(void,    batch_back_stats, (const struct ew_batch_norm *b, int64_t begin, int64_t end))      \
-    X(void,    batch_back_total, (const struct ew_batch_norm *b, float *to)) /* one split of all */ \
-    X(int64_t, squeeze_excite_tiles,    (const struct ew_squeeze_excite_norm *g))                                    \
-    X(void,    squeeze_excite_run,      (const struct ew_squeeze_excite_norm *g, int64_t begin, int64_t end))        \
-    X(void,    squeeze_excite_total,    (const struct ew_squeeze_excite_norm *g, float *to)) /* as batch_back_total */ \
+    X(void,    batch_back_total, (const struct ew_batch_norm *b, float *to)) /* [2][channels]: all splits added */ \
+    X(int64_t, squeeze_excite_tiles,    (const struct ew_squeeze_excite_norm *g))                  \
+    X(void,    squeeze_excite_run,      (const struct ew_squeeze_excite_norm *g, int64_t begin, int64_t end)) \
+    X(void,    squeeze_excite_total,    (const struct ew_squeeze_excite_norm *g, float *to)) /* as
+                                                                                              * of
+                                                                                              * batch_back_total */ \
     X(void,    batch_back_finish, (const struct ew_batch_norm *b))                                 \
     X(void,    batch_back_apply, (const struct ew_batch_norm *b, int64_t begin, int64_t end))      \
     X(size_t,  lrn_scratch,    (const struct ew_lrn *l))                                           \
     X(void,    lrn_run,        (const struct ew_lrn *l, int64_t begin, int64_t end, void *scratch)) \
-    /* Element by element: [begin, end) are elements, or rows where the struct has channels. */    \
+    /* Element-wise: [begin, end) are elements, or rows if the struct has channels. */             \
     X(void,    act_run,        (const struct ew_act_map *a, int64_t begin, int64_t end))           \
     X(void,    act_back,       (const struct ew_act_map *a, int64_t begin, int64_t end))           \
     X(void,    add_run,        (const struct ew_add_map *a, int64_t begin, int64_t end))           \
     X(void,    mul_run,        (const struct ew_mul_map *m, int64_t begin, int64_t end))           \
-    X(void,    channel_scale_run,       (const struct ew_channel_scale *g, int64_t begin, int64_t end))              \
-    X(int64_t, channel_scale_sum_tiles, (const struct ew_channel_scale *g))                                          \
-    X(void,    channel_scale_sum,       (const struct ew_channel_scale *g, int64_t begin, int64_t end))              \
+    X(void,    channel_scale_run,       (const struct ew_channel_scale *g, int64_t begin, int64_t end)) \
+    X(int64_t, channel_scale_sum_tiles, (const struct ew_channel_scale *g))                        \
+    X(void,    channel_scale_sum,       (const struct ew_channel_scale *g, int64_t begin, int64_t end)) \
     X(void,    copy_rows,      (const struct ew_copy_rows *c, int64_t begin, int64_t end))         \
     X(void,    shuffle_run,    (const struct ew_shuffle *s, int64_t begin, int64_t end))           \
     X(void,    scale_shift,    (const struct ew_scale_shift *s, int64_t begin, int64_t end))       \
@@ -637,9 +646,8 @@ struct ew_column_sums {
     X(void,    adam_run,       (const struct ew_adam *a, int64_t begin, int64_t end))              \
     X(int64_t, transpose_tiles, (const struct ew_transpose *t))                                    \
     X(void,    transpose_run,  (const struct ew_transpose *t, int64_t begin, int64_t end))         \
-    /* Sums over rows of [rows, channels], of channels [begin, end): the gradient of a bias.  The  \
-     * order of the sum does not depend on the range, but for fewer channels than lanes, which     \
-     * should go together. */                                                                      \
+    /* Sums of the channels [begin, end).  The order of addition does not depend on the range,     \
+     * except for fewer channels than lanes, which must be one range. */                           \
     X(void,    column_sums,    (const struct ew_column_sums *c, int64_t begin, int64_t end))
 /* clang-format on */
 

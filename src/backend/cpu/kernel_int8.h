@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The 8-bit kernels of the CPU, on plain pointers; kernel.h says what holds for all kernels.
+/* The 8-bit kernels of the CPU, on plain pointers; kernel.h has the rules for all kernels.
  *
- * Bytes are unsigned here.  An int8 tensor is read as the bytes that it has, and its `flip` is
- * 0x80: byte ^ flip is its value + 128, and its zero point is given as that too.  What is computed
- * from int32 sums is op/quant.h's, to the bit. */
+ * Kernels treat all tensors as uint8.  An int8 tensor is read as it is with `flip` = 0x80: byte ^
+ * flip is its value + 128, and its zero point is stored + 128 as well.  Requantisation is bitwise
+ * that of op/quant.h. */
 #ifndef EW_BACKEND_CPU_KERNEL_INT8_H
 #define EW_BACKEND_CPU_KERNEL_INT8_H
 
@@ -19,7 +19,7 @@ struct ew_qbyte {
     int32_t zero; /* 0 to 255 */
 };
 
-/* What is done to a sum s before it is stored; t = (float)s * ratio.
+/* Epilogue of an int32 sum s, with t = (float)s * ratio:
  *   no add:   q = clamp(round(t) + y.zero)
  *   with add: m = saturate(round(t) + mid.zero) - mid.zero,
  *             q = clamp(round(m * mid_ratio + (add - add_zero) * add_ratio) + y.zero)
@@ -41,14 +41,13 @@ struct ew_qconv {
     const uint8_t *x;
     struct ew_qbyte of_x;
     const void *packed;
-    void *y; /* bytes, or floats where end.to_float is set */
+    void *y; /* bytes; floats if end.to_float */
     struct ew_qend end;
 };
 
-/* What int8_gemm_pack packs.  Filters are int8, or uint8 with zero point 128 (`flip` 0x80). */
+/* Input of int8_gemm_pack.  Filters are int8, or uint8 with zero point 128 (`flip` 0x80). */
 struct ew_qconv_weights {
-    const uint8_t
-        *w; /* [O, k..., I / groups], or [I, O] where by_row is set (one tap, one group) */
+    const uint8_t *w; /* [O, k..., I / groups]; [I, O] if by_row (one tap, one group) */
     bool by_row;
     uint8_t flip;
     struct ew_qbyte of_x;
@@ -58,9 +57,9 @@ struct ew_qconv_weights {
 
 /* ---- Element by element ---------------------------------------------------------------------- */
 
-/* y = clamp(round(a * a_ratio + b * b_ratio) + zero), a and b less their zero points, or with
- * `times` of one product, round(a * b * a_ratio).  With channels a is [batch, rows, channels] and b
- * [batch, 1, channels]; else both are alike. */
+/* y = clamp(round(a * a_ratio + b * b_ratio) + zero) with zero points subtracted from a and b; with
+ * `times` y = clamp(round(a * b * a_ratio) + zero).  With channels a is [batch, rows, channels] and
+ * b [batch, 1, channels]; else both have one shape. */
 struct ew_qpair {
     const uint8_t *a, *b;
     uint8_t *y;
@@ -68,7 +67,7 @@ struct ew_qpair {
     float a_ratio, b_ratio;
     int32_t lo, hi;
     bool times;
-    int64_t rows, channels; /* channels 0: alike */
+    int64_t rows, channels; /* channels 0: equal shapes */
 };
 
 /* y = table[x] */
@@ -77,7 +76,8 @@ struct ew_qtable {
     uint8_t *y;
 };
 
-/* y = saturate(round(x / scale) + zero), and back: (x - zero) * scale. */
+/* Quantize: bytes = saturate(round(real / scale) + zero).  Dequantize: real = (bytes - zero) *
+ * scale. */
 struct ew_qfloat {
     float *real;
     uint8_t *bytes;
@@ -85,9 +85,9 @@ struct ew_qfloat {
     struct ew_qbyte of;
 };
 
-/* Windows channel by channel: the largest byte, or the mean as round((float)sum * ratio) + zero
- * with ratio = scale_x / (scale_y * n), n being elements inside the input, or all of the window's
- * where count_pads is set. */
+/* Pooling: the maximum, or the average round((float)sum * ratio) + zero with ratio = scale_x /
+ * (scale_y * n), where n counts the window's elements inside the input, or all of them with
+ * count_pads. */
 struct ew_qpool {
     const struct ew_conv_shape *shape; /* groups = cin = cout */
     bool max, count_pads;
@@ -104,14 +104,14 @@ struct ew_qrows {
     uint8_t *out;
 };
 
-/* Each row [groups, each] to [each, groups]. */
+/* Channel shuffle: transposes each row, [groups, each] to [each, groups]. */
 struct ew_qshuffle {
     int64_t groups, each;
     const uint8_t *in;
     uint8_t *out;
 };
 
-/* Each of `batch` matrices [rows, columns] to [columns, rows]. */
+/* Transposes each of `batch` matrices [rows, columns]. */
 struct ew_qtranspose {
     int64_t batch, rows, columns;
     const uint8_t *in;
@@ -120,59 +120,60 @@ struct ew_qtranspose {
 
 /* clang-format off */
 #define EW_INT8_KERNEL_MAP(X)                                                                          \
-    /* Operations (a multiply-add is two) done in that many steps on registers. */                 \
-    X(int64_t, int8_peak,          (int64_t steps, int32_t *sink))                                     \
-    /* As conv_*: bytes packed, packing, tiles, bytes of scratch for a thread, run. */             \
-    X(size_t,  int8_gemm_pack_size, (const struct ew_conv_shape *s))                                   \
-    X(int64_t, int8_gemm_pack_tiles, (const struct ew_conv_shape *s))                                  \
+    /* Runs `steps` iterations on registers; returns the number of operations (a MAC is two). */   \
+    X(int64_t, int8_peak,          (int64_t steps, int32_t *sink))                                 \
+    /* As conv_* in kernel.h; pack_size is in bytes. */                                            \
+    X(size_t,  int8_gemm_pack_size, (const struct ew_conv_shape *s))                               \
+    X(int64_t, int8_gemm_pack_tiles, (const struct ew_conv_shape *s))                              \
     X(void,    int8_gemm_pack,     (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed, int64_t begin, int64_t end)) \
-    X(int64_t, int8_gemm_tiles,    (const struct ew_conv_shape *s))                                    \
-    X(size_t,  int8_gemm_scratch,  (const struct ew_conv_shape *s))                                    \
+    X(int64_t, int8_gemm_tiles,    (const struct ew_conv_shape *s))                                \
+    X(size_t,  int8_gemm_scratch,  (const struct ew_conv_shape *s))                                \
     X(void,    int8_gemm_run,      (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
     /* Depthwise: groups = cin = cout. */                                                          \
-    X(bool,    int8_depthwise_fits,    (const struct ew_conv_shape *s))                                    \
-    X(size_t,  int8_depthwise_pack_size, (const struct ew_conv_shape *s))                                  \
+    X(bool,    int8_depthwise_fits,    (const struct ew_conv_shape *s))                            \
+    X(size_t,  int8_depthwise_pack_size, (const struct ew_conv_shape *s))                          \
     X(void,    int8_depthwise_pack,    (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed)) \
-    X(int64_t, int8_depthwise_tiles,   (const struct ew_conv_shape *s))                                    \
-    X(size_t,  int8_depthwise_scratch, (const struct ew_conv_shape *s))                                    \
+    X(int64_t, int8_depthwise_tiles,   (const struct ew_conv_shape *s))                            \
+    X(size_t,  int8_depthwise_scratch, (const struct ew_conv_shape *s))                            \
     X(void,    int8_depthwise_run,     (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
-    /* The same by columns of the window; x is uint8, a plain end (ratios below 1, nothing added, no floats). */    \
-    X(bool,    int8_depthwise_column_fits,   (const struct ew_conv_shape *s))                                    \
-    X(size_t,  int8_depthwise_column_pack_size, (const struct ew_conv_shape *s))                                 \
+    /* Depthwise by columns of the window; x is uint8, epilogue without addition or floats, ratios \
+     * below 1. */                                                                                 \
+    X(bool,    int8_depthwise_column_fits,   (const struct ew_conv_shape *s))                      \
+    X(size_t,  int8_depthwise_column_pack_size, (const struct ew_conv_shape *s))                   \
     X(void,    int8_depthwise_column_pack,   (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed)) \
-    X(int64_t, int8_depthwise_column_tiles,  (const struct ew_conv_shape *s))                                    \
-    X(size_t,  int8_depthwise_column_scratch, (const struct ew_conv_shape *s))                                   \
+    X(int64_t, int8_depthwise_column_tiles,  (const struct ew_conv_shape *s))                      \
+    X(size_t,  int8_depthwise_column_scratch, (const struct ew_conv_shape *s))                     \
     X(void,    int8_depthwise_column_run,    (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
-    /* Groups of few channels; x is uint8. */                                                       \
-    X(bool,    int8_grouped_fits,    (const struct ew_conv_shape *s))                                    \
-    X(size_t,  int8_grouped_pack_size, (const struct ew_conv_shape *s))                                  \
+    /* Grouped, few channels a group; x is uint8. */                                               \
+    X(bool,    int8_grouped_fits,    (const struct ew_conv_shape *s))                              \
+    X(size_t,  int8_grouped_pack_size, (const struct ew_conv_shape *s))                            \
     X(void,    int8_grouped_pack,    (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed)) \
-    X(int64_t, int8_grouped_tiles,   (const struct ew_conv_shape *s))                                    \
-    X(size_t,  int8_grouped_scratch, (const struct ew_conv_shape *s))                                    \
+    X(int64_t, int8_grouped_tiles,   (const struct ew_conv_shape *s))                              \
+    X(size_t,  int8_grouped_scratch, (const struct ew_conv_shape *s))                              \
     X(void,    int8_grouped_run,     (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
-    /* Winograd's, of 3x3 filters with stride 1; `pays`: sooner done than int8_gemm. */ \
-    X(bool,    int8_winograd_fits,     (const struct ew_conv_shape *s))                                    \
-    X(double,  int8_winograd_cycles, (const struct ew_conv_shape *s)) /* estimated, as int8_gemm's */ \
-    X(double,  int8_gemm_cycles, (const struct ew_conv_shape *s)) /* of 3x3 */                      \
-    X(bool,    int8_winograd_pays,     (const struct ew_conv_shape *s))                                    \
-    X(size_t,  int8_winograd_pack_size, (const struct ew_conv_shape *s))                                   \
-    X(int64_t, int8_winograd_pack_tiles, (const struct ew_conv_shape *s))                                  \
+    /* Winograd of 3x3 filters with stride 1; pays: fewer estimated cycles than int8_gemm. */      \
+    X(bool,    int8_winograd_fits,     (const struct ew_conv_shape *s))                            \
+    X(double,  int8_winograd_cycles, (const struct ew_conv_shape *s)) /* estimated, on one core */ \
+    X(double,  int8_gemm_cycles, (const struct ew_conv_shape *s)) /* only for 3x3 with stride 1 */ \
+    X(bool,    int8_winograd_pays,     (const struct ew_conv_shape *s))                            \
+    X(size_t,  int8_winograd_pack_size, (const struct ew_conv_shape *s))                           \
+    X(int64_t, int8_winograd_pack_tiles, (const struct ew_conv_shape *s))                          \
     X(void,    int8_winograd_pack,     (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed, int64_t begin, int64_t end)) \
-    X(int64_t, int8_winograd_tiles,    (const struct ew_conv_shape *s))                                    \
-    X(size_t,  int8_winograd_scratch,  (const struct ew_conv_shape *s))                                    \
+    X(int64_t, int8_winograd_tiles,    (const struct ew_conv_shape *s))                            \
+    X(size_t,  int8_winograd_scratch,  (const struct ew_conv_shape *s))                            \
     X(void,    int8_winograd_run,      (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
-    /* Rows of outputs. */                                                                         \
-    X(int64_t, int8_pool_tiles,    (const struct ew_conv_shape *s))                                    \
-    X(void,    int8_pool_run,      (const struct ew_qpool *p, int64_t begin, int64_t end))             \
-    /* Elements, or rows where the struct has channels. */                                         \
-    X(void,    int8_pair_run,      (const struct ew_qpair *q, int64_t begin, int64_t end))             \
-    X(void,    int8_table_run,     (const struct ew_qtable *t, int64_t begin, int64_t end))            \
+    /* Tiles are rows of outputs. */                                                               \
+    X(int64_t, int8_pool_tiles,    (const struct ew_conv_shape *s))                                \
+    X(void,    int8_pool_run,      (const struct ew_qpool *p, int64_t begin, int64_t end))         \
+    /* [begin, end) are elements, or rows if the struct has channels. */                           \
+    X(void,    int8_pair_run,      (const struct ew_qpair *q, int64_t begin, int64_t end))         \
+    X(void,    int8_table_run,     (const struct ew_qtable *t, int64_t begin, int64_t end))        \
     X(void,    quantize_run,   (const struct ew_qfloat *f, int64_t begin, int64_t end))            \
     X(void,    dequantize_run, (const struct ew_qfloat *f, int64_t begin, int64_t end))            \
-    /* Rows. */                                                                                    \
-    X(void,    int8_copy_rows,      (const struct ew_qrows *r, int64_t begin, int64_t end))             \
-    X(void,    int8_shuffle_run,   (const struct ew_qshuffle *s, int64_t begin, int64_t end))          \
-    X(int64_t, int8_transpose_tiles, (const struct ew_qtranspose *t))                                  \
+    /* [begin, end) are rows. */                                                                   \
+    X(void,    int8_copy_rows,      (const struct ew_qrows *r, int64_t begin, int64_t end))        \
+    X(void,    int8_shuffle_run,   (const struct ew_qshuffle *s, int64_t begin, int64_t end))      \
+    X(int64_t, int8_transpose_tiles, (const struct ew_qtranspose *t))                              \
     X(void,    int8_transpose_run, (const struct ew_qtranspose *t, int64_t begin, int64_t end))
 /* clang-format on */
 

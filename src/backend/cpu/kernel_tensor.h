@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Float32 kernels on tensors that are no convolution: norms of sets, reductions, resampling,
- * permutations.  What kernel.h says of tiles and ranges holds here. */
+/* Float32 kernels of tensor operators: layer and group norm, reductions, resampling, permutations,
+ * element-wise functions.  Tiles and ranges are as in kernel.h. */
 #ifndef EW_BACKEND_CPU_KERNEL_TENSOR_H
 #define EW_BACKEND_CPU_KERNEL_TENSOR_H
 
@@ -10,32 +10,33 @@
 
 struct ew_softmax;
 
-/* ---- Norms of sets: y = (x - mean) rstd scale + bias ----------------------------------------- */
+/* ---- Layer and group norm: y = (x - mean) rstd scale + bias ---------------------------------- */
 
-/* A set is a row of n elements. */
+/* Statistics over each row of n elements. */
 struct ew_layer_norm {
     int64_t rows, n;
     const float *x, *scale, *bias; /* [n]; bias: NULL: none */
     float eps;
-    float *y;           /* may be x */
-    float *mean, *rstd; /* [rows]; forward: NULL: not wanted */
+    float *y;           /* may alias x */
+    float *mean, *rstd; /* [rows]; forward, NULL: not wanted */
     const float *dy;
     float *dx; /* NULL: not wanted */
     bool add_dx;
     float *partial; /* [layer_norm_splits][2][n]: sums of dy xhat and of dy; NULL: not wanted */
 };
 
-/* A set is `run` neighbouring channels of all rows of an image.  Forward: stats over the tiles,
- * finish over images, apply over the tiles; backward likewise, finish once. */
+/* Statistics over each group of `run` channels in all rows of an image.  Forward: stats over tiles,
+ * finish over images, apply over tiles.  Backward the same, but one call of finish. */
 struct ew_group_norm {
     int64_t images, rows, channels, run;
-    bool per_group;                /* scale and bias have one value a group, else a channel */
+    bool per_group;                /* scale and bias have one value for each group, else for each
+                                    * channel */
     const float *x, *scale, *bias; /* bias: NULL: none */
     float eps;
-    float *y;           /* may be x */
+    float *y;           /* may alias x */
     float *mean, *rstd; /* [images][channels / run] */
     float *partial;     /* group_norm_partial floats */
-    float *factors;     /* [images][3][channels]: made by finish, read by apply */
+    float *factors;     /* [images][3][channels]: written by finish, read by apply */
     const float *dy;
     float *dx; /* NULL: not wanted */
     float *dscale, *dbias;
@@ -48,12 +49,13 @@ enum ew_fold_kind { EW_FOLD_SUM, EW_FOLD_SQUARES, EW_FOLD_ABS, EW_FOLD_MAX, EW_F
 
 #define EW_FOLD_DIMS 8
 
-/* x is [d0, d1, ...]; dimensions that are kept and dimensions that are folded take turns, the last
- * of them has `inner` contiguous elements.  y has the kept ones in order. */
+/* A reduction ("fold") of x over some axes.  Adjacent axes of the same kind are merged, so kept and
+ * folded dimensions alternate; the last has `inner` contiguous elements. y has the kept ones in
+ * order. */
 struct ew_fold_axes {
     int64_t inner;
     bool inner_kept;
-    int kept, folded; /* dimensions before the inner one */
+    int kept, folded; /* number of dimensions, without the inner one */
     int64_t kept_dim[EW_FOLD_DIMS], kept_stride[EW_FOLD_DIMS];
     int64_t fold_dim[EW_FOLD_DIMS], fold_stride[EW_FOLD_DIMS];
 };
@@ -61,36 +63,36 @@ struct ew_fold_axes {
 struct ew_fold_map {
     struct ew_fold_axes axes;
     enum ew_fold_kind kind;
-    float scale; /* of the result: 1 / n for a mean; dy's factor backward */
-    bool root;   /* its square root, after that */
+    float scale; /* factor of the result (of dy backward): 1 / n for a mean */
+    bool root;   /* then the square root */
     const float *x;
     float *y;
-    const float *dy; /* backward, of sums: dx (+)= scale dy */
+    const float *dy; /* backward of a sum: dx (+)= scale dy */
     float *dx;
     bool add;
 };
 
 /* ---- Resampling ------------------------------------------------------------------------------ */
 
-/* An output along one axis reads `taps` inputs. */
+/* One axis: y[o] = sum over t < taps of weight[o][t] x[at[o][t]]. */
 struct ew_resample_axis {
     int64_t in, out, taps;
     const int32_t *at;   /* [out][taps] */
-    const float *weight; /* [out][taps]; those that do not count are 0 */
+    const float *weight; /* [out][taps]; 0 for unused taps */
 };
 
 /* [images, in..., channels] to [images, out..., channels], separable over three axes (depth,
- * height, width; one that is lacking has in = out = taps = 1).  A tile forward is a row of outputs;
- * backward an image and EW_RESAMPLE_BLOCK channels. */
+ * height, width; an absent one has in = out = taps = 1).  A tile is a row of outputs; backward,
+ * EW_RESAMPLE_BLOCK channels of an image. */
 struct ew_resample {
     int64_t images, channels;
     struct ew_resample_axis axis[3];
-    bool copies; /* every output is one input, of weight 1 */
+    bool copies; /* every output is one input with weight 1 (nearest) */
     const float *x;
     float *y;
     const float *dy;
     float *dx;
-    bool add; /* to what dx holds */
+    bool add; /* accumulate into dx */
 };
 
 #define EW_RESAMPLE_BLOCK 64
@@ -99,46 +101,47 @@ struct ew_resample {
 
 #define EW_PERMUTE_DIMS 8
 
-/* Runs of `run` floats in the order of the output: dim[i] of them lie step[i] apart in the input.
- */
+/* The output's dimensions, outermost first, with their strides in the input; the innermost is `run`
+ * contiguous floats. */
 struct ew_permute {
     int dims;
     int64_t run;
     int64_t dim[EW_PERMUTE_DIMS], step[EW_PERMUTE_DIMS];
     const float *x;
     float *y;
-    bool add; /* to what y holds */
+    bool add; /* accumulate into y */
 };
 
-/* ---- Functions of elements ------------------------------------------------------------------- */
+/* ---- Element-wise functions ------------------------------------------------------------------ */
 
 enum ew_map_kind {
     EW_MAP_ERF,
     EW_MAP_GELU,
-    EW_MAP_GELU_TANH, /* the usual approximation */
+    EW_MAP_GELU_TANH, /* 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
     EW_MAP_EXP,
     EW_MAP_SQRT,
     EW_MAP_NEG,
     EW_MAP_ABS
 };
 
-/* y = f(x); both gelus backward: dx (+)= dy f'(x). */
+/* y = f(x).  Backward, of both GELUs only: dx (+)= dy f'(x). */
 struct ew_map {
     enum ew_map_kind kind;
     const float *x, *dy;
     float *y, *dx;
-    bool add; /* to what dx holds */
+    bool add; /* accumulate into dx */
 };
 
 enum ew_pair_kind { EW_PAIR_ADD, EW_PAIR_SUB, EW_PAIR_MUL, EW_PAIR_DIV };
 
 struct ew_pair_side {
     const float *x;
-    bool one;       /* a single value */
-    int64_t repeat; /* so many values that come again and again, of one side at most; 0: all */
+    bool one;       /* x is a scalar */
+    int64_t repeat; /* period of a broadcast operand, x[i % repeat], on one side at most; 0: not
+                     * broadcast */
 };
 
-/* y = f(a, b) */
+/* y = f(a, b), element by element */
 struct ew_pair {
     enum ew_pair_kind kind;
     struct ew_pair_side a, b;
@@ -158,19 +161,19 @@ struct ew_pair {
     X(void,    group_norm_back_stats, (const struct ew_group_norm *g, int64_t begin, int64_t end)) \
     X(void,    group_norm_back_finish, (const struct ew_group_norm *g))                            \
     X(void,    group_norm_back_apply, (const struct ew_group_norm *g, int64_t begin, int64_t end)) \
-    /* dx (+)= y (dy - sum of y dy) in each row of n. */                                           \
+    /* dx (+)= y (dy - sum of y dy), row by row. */                                                \
     X(void,    softmax_back,    (const struct ew_softmax *s, int64_t begin, int64_t end))          \
-    /* Elements [begin, end). */                                                                   \
+    /* [begin, end) are elements. */                                                               \
     X(void,    map_run,         (const struct ew_map *m, int64_t begin, int64_t end))              \
     X(void,    map_back,        (const struct ew_map *m, int64_t begin, int64_t end))              \
     X(void,    pair_run,        (const struct ew_pair *p, int64_t begin, int64_t end))             \
     X(int64_t, fold_tiles,      (const struct ew_fold_axes *a))                                    \
     X(void,    fold_run,        (const struct ew_fold_map *f, int64_t begin, int64_t end))         \
     X(void,    fold_back,       (const struct ew_fold_map *f, int64_t begin, int64_t end))         \
-    X(int64_t, resample_tiles,    (const struct ew_resample *s))                                       \
-    X(void,    resample_run,      (const struct ew_resample *s, int64_t begin, int64_t end))           \
-    X(int64_t, resample_back_tiles, (const struct ew_resample *s))                                     \
-    X(void,    resample_back,     (const struct ew_resample *s, int64_t begin, int64_t end))           \
+    X(int64_t, resample_tiles,    (const struct ew_resample *s))                                   \
+    X(void,    resample_run,      (const struct ew_resample *s, int64_t begin, int64_t end))       \
+    X(int64_t, resample_back_tiles, (const struct ew_resample *s))                                 \
+    X(void,    resample_back,     (const struct ew_resample *s, int64_t begin, int64_t end))       \
     X(int64_t, permute_tiles,   (const struct ew_permute *p))                                      \
     X(void,    permute_run,     (const struct ew_permute *p, int64_t begin, int64_t end))
 /* clang-format on */
