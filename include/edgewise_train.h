@@ -52,8 +52,7 @@ struct ew_training_opts {
  * closes *out. */
 EW_API ew_err ew_training_open(struct ew_graph *net, const struct ew_dataset *data,
                                const struct ew_training_opts *opts, struct ew_training **out);
-EW_API void
-ew_training_close(struct ew_training *t); /* NULL is fine; may be called before the end */
+EW_API void ew_training_close(struct ew_training *t); /* NULL is fine; at any time */
 
 /* Resumes an interrupted run of ew_training_open or `edgewise train` from the last checkpoint in
  * its folder, with the same data; the result is bitwise that of an uninterrupted run.  These

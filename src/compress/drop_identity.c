@@ -31,7 +31,7 @@ static bool hands_on(const struct ew_graph *g, const struct ew_node *n)
     for (int i = 1; i < n->n_out; i++)
         if (n->out[i] >= 0)
             return false;
-    return (n->op->flags & (EW_OP_VIEW | EW_OP_HANDS_ON)) != 0 || clips_nothing(g, n);
+    return (n->op->flags & (EW_OP_VIEW | EW_OP_IDENTITY)) != 0 || clips_nothing(g, n);
 }
 
 static ew_err drop(struct ew_graph *g, struct ew_readers *r)

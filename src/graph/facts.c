@@ -2,12 +2,11 @@
 /* Counting a network: parameters, arithmetic, and the critical datapath length (CDL).
  *
  * CDL is the number of operator nodes on the longest directed path of the network's ONNX form as an
- * inference engine sees it: batch norm folded into the convolution before it, nothing that is known
- * before the run, no identities, no quantisers round what runs in integers, and none of the
- * transposes that only change our memory layout.
+ * inference engine sees it: without batch norms that fold into the convolution before them, nodes
+ * that are known before the run, identities, quantisers around integer operators, and transposes
+ * that only change the memory layout.
  *
- * In a quantised network constants of 8 bits are the parameters, and those of 32 bits the biases.
- */
+ * In a quantised network 8-bit constants count as parameters, and 32-bit ones as their biases. */
 #include "graph/facts.h"
 
 #include <stdlib.h>
@@ -37,18 +36,7 @@ bool ew_node_moves_channels(const struct ew_node *n)
     return to_last || to_first;
 }
 
-/* uses[v]: how many node inputs and graph outputs read value v. */
-static void count_uses(const struct ew_graph *g, int *uses)
-{
-    for (int k = 0; k < g->n_nodes; k++)
-        for (int i = 0; i < g->nodes[k].n_in; i++)
-            if (g->nodes[k].in[i] >= 0)
-                uses[g->nodes[k].in[i]]++;
-    for (int i = 0; i < g->n_outputs; i++)
-        uses[g->outputs[i]]++;
-}
-
-/* A batch norm whose input is a convolution's output that nobody else reads. */
+/* A batch norm that is the only reader of a convolution's output, and so folds into it. */
 static bool folds(const struct ew_graph *g, const struct ew_node *n, const int *uses)
 {
     if (!is(n, &ew_op_batch_norm))
@@ -63,7 +51,7 @@ static bool is_quantiser(const struct ew_node *n)
     return is(n, &ew_op_quantize_linear) || is(n, &ew_op_dequantize_linear);
 }
 
-/* An integer node, or one on the way to it. */
+/* Integer operators and quantisers. */
 static bool is_quantised_node(const struct ew_node *n)
 {
     static const struct ew_op *const ops[] = {
@@ -76,7 +64,7 @@ static bool is_quantised_node(const struct ew_node *n)
     return false;
 }
 
-/* by_quantised[v]: a quantised node reads value v. */
+/* by_quantised[v]: an integer operator or quantiser reads value v. */
 static void mark_quantised(const struct ew_graph *g, bool *by_quantised)
 {
     for (int k = 0; k < g->n_nodes; k++) {
@@ -87,7 +75,7 @@ static void mark_quantised(const struct ew_graph *g, bool *by_quantised)
     }
 }
 
-/* Weights, or the biases that a quantised node reads. */
+/* Integer weights or biases. */
 static bool is_quantised(const struct ew_value *v, bool by_quantised)
 {
     if (v->kind != EW_VALUE_CONST)
@@ -137,12 +125,12 @@ ew_err ew_graph_facts(const struct ew_graph *g, struct ew_facts *out)
                              .flops = cost.flops,
                              .flops_thop = 2 * cost.thop_macs,
                              .nodes = g->n_nodes};
-    count_uses(g, uses);
+    ew_graph_count_uses(g, uses);
     mark_quantised(g, quantised);
     for (int i = 0; i < g->n_values; i++) {
         const struct ew_value *v = &g->values[i];
         if (uses[i] == 0)
-            continue; /* left over from an earlier layout */
+            continue; /* a constant that a layout conversion has replaced */
         const bool param = v->kind == EW_VALUE_PARAM || is_quantised(v, quantised[i]);
         if (param)
             out->params += ew_tensor_count(&v->t);

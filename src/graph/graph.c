@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making and changing graphs.  Shapes are infer.c's, layout is layout.c's. */
+/* Building and changing graphs.  Inference is in infer.c, layout conversion in layout.c. */
 #include "graph/rewrite.h"
 
 #include <stdio.h>
@@ -47,8 +47,8 @@ static uint64_t hash_name(const char *s)
     return h;
 }
 
-/* The slot that holds `name`, or the free one where it belongs.  The slot of a value that has been
- * renamed no longer compares equal and is passed over. */
+/* The slot that holds `name`, or the free one where it belongs.  The old slot of a renamed value
+ * compares unequal and is skipped. */
 static int *name_slot(const struct ew_graph *g, const char *name)
 {
     const uint64_t mask = (uint64_t)g->names.size - 1;
@@ -58,7 +58,7 @@ static int *name_slot(const struct ew_graph *g, const char *name)
     return &g->names.slot[i];
 }
 
-/* Rebuilds the table with room for `n` values. */
+/* Rehashes, with room for `n` values. */
 static ew_err rebuild_names(struct ew_graph *g, int n)
 {
     int size = 64;
@@ -75,7 +75,7 @@ static ew_err rebuild_names(struct ew_graph *g, int n)
     return EW_OK;
 }
 
-/* Enters a value under its name; there is always a free slot. */
+/* Inserts a value under its name, keeping the load factor below 1/2. */
 static ew_err enter_name(struct ew_graph *g, int value)
 {
     if (2 * (g->names.used + 1) > g->names.size)
@@ -90,14 +90,24 @@ int ew_graph_find(const struct ew_graph *g, const char *name)
     return g->names.size ? *name_slot(g, name) - 1 : -1;
 }
 
-/* A copy of `name` that no value has yet: "name", "name_1", "name_2", ...; without one "v1", ... */
+void ew_graph_count_uses(const struct ew_graph *g, int *uses)
+{
+    for (int k = 0; k < g->n_nodes; k++)
+        for (int i = 0; i < g->nodes[k].n_in; i++)
+            if (g->nodes[k].in[i] >= 0)
+                uses[g->nodes[k].in[i]]++;
+    for (int i = 0; i < g->n_outputs; i++)
+        uses[g->outputs[i]]++;
+}
+
+/* A copy of `name` made unique: "name", "name_1", "name_2", ...; without a name "v1", ... */
 static const char *unique_name(struct ew_graph *g, const char *name)
 {
     const bool named = name && *name;
     if (named && ew_graph_find(g, name) < 0)
         return ew_arena_strdup(&g->arena, name);
     char buf[256];
-    int suffix = g->n_values; /* starting here keeps many equal names from being quadratic */
+    int suffix = g->n_values; /* not 1, which would be quadratic for many equal names */
     do
         snprintf(buf, sizeof(buf), "%.230s%s%d", named ? name : "v", named ? "_" : "", suffix++);
     while (ew_graph_find(g, buf) >= 0);
@@ -188,7 +198,7 @@ static ew_err check_inputs(const struct ew_graph *g, const struct ew_op *op, con
     for (int i = 0; i < n_in; i++) {
         EW_CHECK(in[i] >= -1 && in[i] < g->n_values, EW_ERR_ARG, "%s: input %d is not a value",
                  name, i);
-        /* Of any number of inputs each is one: only a fixed list has optional places. */
+        /* Variadic operators (max_in < 0) have no optional inputs. */
         EW_CHECK(in[i] >= 0 || (i >= op->min_in && op->max_in >= 0), EW_ERR_ARG,
                  "%s: operator %s needs its input %d", name, op->name, i);
     }
@@ -343,8 +353,8 @@ int64_t ew_graph_images(const struct ew_graph *g)
 
 /* ---- Weights ---- */
 
-/* Marks what shapes, axes and the like are computed from, back to the constants: `size * 2.0` for a
- * Resize, say. */
+/* Marks, backwards, all values from which known_in inputs are computed: the `size * 2.0` of a
+ * Resize, for example. */
 static void mark_known(const struct ew_graph *g, bool *known)
 {
     for (int k = g->n_nodes - 1; k >= 0; k--) {
@@ -396,11 +406,11 @@ ew_err ew_graph_alloc_weights(struct ew_graph *g)
 
 /* ---- Sweep, clone, check ---- */
 
-/* Marks values that outputs depend on; nodes are in topological order. */
+/* Marks values that outputs depend on; reverse topological order makes one sweep enough. */
 static void mark_live(const struct ew_graph *g, bool *live)
 {
     for (int i = 0; i < g->n_inputs; i++)
-        live[g->inputs[i]] = true; /* inputs stay: they are the graph's signature */
+        live[g->inputs[i]] = true; /* inputs stay, as part of the graph's signature */
     for (int i = 0; i < g->n_outputs; i++)
         live[g->outputs[i]] = true;
     for (int k = g->n_nodes - 1; k >= 0; k--) {
@@ -421,7 +431,8 @@ static void renumber(int *list, int n, const int *to)
             list[i] = to[list[i]];
 }
 
-/* Keeps the nodes that have a live output, then the live values; `to` maps old values to new. */
+/* Removes nodes without a live output, then dead values; `to` maps old value numbers to new ones.
+ */
 static void compact(struct ew_graph *g, bool *live, int *to)
 {
     int n_nodes = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph: values and nodes in topological order, their inference and their checks.
+/* The graph: values and nodes in topological order, with shape inference and checks.
  *
- * A graph is made by adding inputs, constants and nodes; shapes are concrete and follow from the
- * inputs' shapes whenever ew_graph_infer runs, so that another batch is: set the input's shape,
- * infer again.  Values that follow from constants and shapes alone (the Shape-Gather-Concat chains
- * that exporters write) are computed during inference and count as known from then on. */
+ * A graph is built by adding inputs, constants and nodes.  Shapes are concrete: ew_graph_infer
+ * derives them from the shapes of the inputs, so a new batch means setting the inputs' shapes and
+ * inferring again.  Inference also evaluates values that depend on constants and shapes alone (the
+ * Shape-Gather-Concat chains that exporters write); such a value is "known" from then on. */
 #ifndef EW_GRAPH_GRAPH_H
 #define EW_GRAPH_GRAPH_H
 
@@ -16,31 +16,30 @@
 #include "graph/tensor.h"
 
 enum ew_value_kind {
-    EW_VALUE_ACT,   /* made by a node */
-    EW_VALUE_INPUT, /* given at each run */
-    EW_VALUE_CONST, /* fixed */
+    EW_VALUE_ACT,   /* output of a node */
+    EW_VALUE_INPUT, /* written by the caller before each run */
+    EW_VALUE_CONST, /* constant */
     EW_VALUE_PARAM, /* trainable; data NULL until loaded or initialised */
-    EW_VALUE_STATE  /* kept by an operator, not trained: running statistics */
+    EW_VALUE_STATE  /* updated by an operator, not by gradients: running statistics */
 };
 
 struct ew_value {
     const char *name; /* unique in the graph, never NULL */
     enum ew_value_kind kind;
-    struct ew_tensor
-        t;            /* data: contents of CONST, PARAM, STATE; known value of an ACT; else NULL */
-    int producer;     /* node, or -1 */
-    uint32_t dynamic; /* INPUT: bit i: dimension i may be changed (bit 0: the batch) */
-    bool frozen;      /* PARAM: keep out of training */
-    bool channels_last; /* INPUT: an image in our own order, which a file gets channels-first */
+    struct ew_tensor t; /* data: of CONST, PARAM, STATE, and of a known ACT; else NULL */
+    int producer;       /* node, or -1 */
+    uint32_t dynamic;   /* INPUT: bit i: dimension i is dynamic (bit 0: the batch) */
+    bool frozen;        /* PARAM: not trained */
+    bool channels_last; /* INPUT: an image [N, H, W, C], which an ONNX file gets as [N, C, H, W] */
 };
 
-/* What a network has beside its nodes: parameters, running statistics, constants. */
+/* Parameters, running statistics, constants. */
 static inline bool ew_value_is_weight(const struct ew_value *v)
 {
     return v->kind != EW_VALUE_ACT && v->kind != EW_VALUE_INPUT;
 }
 
-/* True for values that have their data before any run: weights, and what inference has computed. */
+/* Known before any run: weights, and activations that inference has evaluated. */
 static inline bool ew_value_is_known(const struct ew_value *v)
 {
     return ew_value_is_weight(v) || (v->kind == EW_VALUE_ACT && v->t.data);
@@ -52,12 +51,12 @@ struct ew_node {
     void *attr;       /* op->attr_size bytes */
     int n_in, n_out;
     int *in;             /* values; -1: absent optional input */
-    int *out;            /* values; -1: output that nobody asked for */
-    bool channels_first; /* a SPATIAL operator in ONNX's order: fresh from a file or on the way to
-                          * one; such a node can be inferred but not run */
+    int *out;            /* values; -1: output that is not wanted */
+    bool channels_first; /* a SPATIAL operator in ONNX's layout, on import or export; such a node
+                          * can be inferred, not run */
 };
 
-/* Something that is known of the network beside the graph itself; see notes.c. */
+/* A key-value annotation of the network, kept in files; see notes.c. */
 struct ew_note {
     const char *key, *value;
     struct ew_note *next;
@@ -65,7 +64,7 @@ struct ew_note {
 
 struct ew_graph {
     struct ew_arena arena; /* names, attributes, lists, constants */
-    struct ew_arena known; /* values computed by the last inference */
+    struct ew_arena known; /* data of values evaluated by the last inference */
     const char *name;
     struct ew_value *values;
     int n_values, cap_values;
@@ -80,23 +79,23 @@ struct ew_graph {
         int size;  /* power of two */
         int used;
     } names;
-    struct ew_note *notes;      /* in the order in which they came */
-    struct ew_rewrite *rewrite; /* while one is under way (rewrite_begin), else NULL */
-    bool inferred;              /* shapes are valid for the inputs' present shapes */
+    struct ew_note *notes;      /* in insertion order */
+    struct ew_rewrite *rewrite; /* between rewrite_begin and rewrite_end, else NULL */
+    bool inferred;              /* shapes are up to date with the inputs' shapes */
 };
 
 ew_err ew_graph_new(const char *name, struct ew_graph **out);
-/* Releases with the public ew_graph_free(). */
+/* Freed with the public ew_graph_free(). */
 ew_err ew_graph_clone(const struct ew_graph *g,
                       struct ew_graph **out); /* borrows constants' data */
 
-/* Notes: texts by key, both copied; setting one replaces it.  NULL: there is none. */
+/* Notes: key and text are copied; setting a key again replaces its text.  NULL: no such note. */
 const char *ew_graph_note(const struct ew_graph *g, const char *key);
 ew_err ew_graph_note_set(struct ew_graph *g, const char *key, const char *value);
 ew_err ew_graph_notes_copy(const struct ew_graph *from, struct ew_graph *to);
 
-/* Each returns a value's number through `out`.  Names are copied; NULL or a taken one gets a
- * suffix. */
+/* Each returns the number of the new value in *out.  Names are copied; NULL gets a generated name,
+ * a taken one a suffix. */
 ew_err ew_graph_input(struct ew_graph *g, const char *name, enum ew_dtype dtype,
                       const struct ew_shape *shape, int *out);
 /* `data` is copied into the graph when `copy`, else borrowed; it may be NULL for PARAM and STATE.
@@ -122,84 +121,86 @@ static inline struct ew_inputs ew_inputs(const int *in, int n)
 #define EW_INPUTS(...)                                                                             \
     ew_inputs((const int[]){__VA_ARGS__}, (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)))
 
-/* Adds a node and a fresh value (*out).  `attr` is copied; NULL: all defaults; a name that is NULL
- * is made up.  Checks the number of inputs, and infers at once when all its inputs' shapes are
- * known, so that a builder meets its error where it made it. */
+/* Adds a node with one new value, *out.  `attr` is copied (NULL: defaults); a NULL name is
+ * generated.  Checks the number of inputs, and infers the node at once if the shapes of its inputs
+ * are known, so that a builder's mistake fails where it was made. */
 ew_err ew_graph_add(struct ew_graph *g, const struct ew_op *op, const char *name, const void *attr,
                     struct ew_inputs in, int *out);
-/* The same from a node, with n_out fresh values (out[i] on return): op, name, attr, in, n_in, n_out
- * and channels_first are read. */
+/* The same for any number of outputs: out[i] gets the n_out new values.  Of `n`, op, name, attr,
+ * in, n_in, n_out and channels_first are read. */
 ew_err ew_graph_add_node(struct ew_graph *g, const struct ew_node *n, int *out);
 ew_err ew_graph_output(struct ew_graph *g, int value);
-/* A value that another file names `name`; renaming keeps names unique. */
+/* Renames a value; a taken name gets a suffix. */
 ew_err ew_graph_rename(struct ew_graph *g, int value, const char *name);
-/* The same, but another value that has the name already loses it (unless it is an input). */
+/* The same, but takes the name from another value that has it, unless that is an input. */
 ew_err ew_graph_claim_name(struct ew_graph *g, int value, const char *name);
 
-/* Makes an input a constant (shape-like inputs, before planning); the data is copied. */
+/* Turns an input into a constant (for inputs that shapes depend on); the data is copied. */
 ew_err ew_graph_bind(struct ew_graph *g, int value, const struct ew_tensor *t);
-/* Sets dimension 0 of every input whose batch is dynamic; infers. */
+/* Sets dimension 0 of every input whose batch is dynamic, and infers. */
 ew_err ew_graph_set_batch(struct ew_graph *g, int64_t batch);
-/* The batch of the inputs whose batch is dynamic; fails where they differ.  1 where there is none.
- */
+/* The batch of the inputs whose batch is dynamic; fails if they differ.  1 if there is none. */
 ew_err ew_graph_batch(const struct ew_graph *g, int64_t *out);
-/* How many images a run takes: the batch, or where it is fixed what the first input has. */
+/* Images of one run: the batch, or dimension 0 of the first input if no batch is dynamic. */
 int64_t ew_graph_images(const struct ew_graph *g);
 
-/* Shapes, types and known values of every value, from the inputs' shapes. */
+/* Infers type, shape and known data of every value from the inputs' shapes. */
 ew_err ew_graph_infer(struct ew_graph *g);
-/* One node alone, its inputs being inferred. */
+/* Infers one node, whose inputs must have been inferred. */
 ew_err ew_graph_infer_node(struct ew_graph *g, int node);
-/* Checks the invariants (order, numbers, names) and drops nothing. */
+/* Checks the invariants: topological order, value numbers, numbers of inputs. */
 ew_err ew_graph_check(const struct ew_graph *g);
-/* Values that inference has computed from constants alone, whatever the inputs' shapes, become
- * constants of their own; the nodes that made them are left to the sweep. */
+/* Constant folding: values that inference has evaluated from constants alone, independent of the
+ * inputs' shapes, become CONST; the nodes that made them are left to the sweep. */
 ew_err ew_graph_keep_known(struct ew_graph *g);
-/* Turns constants in an operator's param_in and state_in slots into PARAM and STATE, but for those
- * from which a shape, axes and the like are computed: they stay as they are, so that these remain
- * known. */
+/* Turns float constants in param_in and state_in slots into PARAM and STATE, except those from
+ * which a shape, axes and the like are computed: these must stay known. */
 ew_err ew_graph_mark_params(struct ew_graph *g);
-/* Removes nodes that no output needs, and values that nobody uses any more. */
+/* Dead code elimination: removes nodes that no output depends on, and unused values. */
 ew_err ew_graph_sweep(struct ew_graph *g);
 
-/* The tensor pointers and call of a node, for infer, cost and tests: in[] and out[] point into
- * g->values.  `slots` must hold n_in + n_out pointers. */
+/* Fills a node's call for infer, cost and tests: in[] and out[] point into g->values.  `slots` must
+ * hold n_in + n_out pointers. */
 void ew_graph_call(const struct ew_graph *g, const struct ew_node *n, struct ew_tensor **slots,
                    struct ew_call *out);
 
-/* Moves the graph between ONNX's order (every SPATIAL node channels_first) and the order in which
- * it runs: transposes are put round the SPATIAL nodes, pushed through what lets them pass, and
- * cancelled. Inputs and outputs keep their layout.  Values are renumbered.  After a failure the
- * graph is only fit to be freed. */
+/* Converts the graph between ONNX's layout (every SPATIAL node channels_first) and channels-last,
+ * in which it runs: transposes are inserted around SPATIAL nodes, propagated through operators that
+ * allow it, and cancelled.  Inputs and outputs keep their layout.  Values are renumbered.  After a
+ * failure the graph can only be freed. */
 ew_err ew_graph_channels_last(struct ew_graph *g);
 ew_err ew_graph_channels_first(struct ew_graph *g);
 
-/* Puts the nodes from `first` on, which were added last, into the place of `node`, which goes; who
- * used its output i uses out[i] from now on, and that value takes over its name. */
+/* Replaces `node` by the nodes from `first` on, which were added last: uses of its output i become
+ * uses of out[i], which takes over the name. */
 ew_err ew_graph_splice(struct ew_graph *g, int node, int first, const int *out);
-/* Between begin and end a splice costs what it adds and rewires, not the length of the graph: nodes
- * keep their numbers, those that are spliced in take their places at the end, and none of these is
- * replaced again meanwhile.  Inputs of nodes are changed through ew_graph_readers alone. */
+/* A rewrite batches splices: each then costs only what it adds and rewires, not the length of the
+ * graph.  Until the end nodes keep their numbers, the new ones are not moved into place and cannot
+ * be replaced themselves.  During a rewrite nodes are rewired only through ew_graph_readers. */
 ew_err ew_graph_rewrite_begin(struct ew_graph *g);
 ew_err ew_graph_rewrite_end(struct ew_graph *g);
-/* Who reads each value, kept up to date by the rewrite; NULL: none is under way. */
+/* The uses of each value, kept up to date during a rewrite; NULL outside of one. */
 struct ew_readers *ew_graph_readers(const struct ew_graph *g);
-/* Replaces every node whose operator says so (onnx.expand) by plain ones; for the exporter. */
+/* For the exporter: expands every node whose operator has an onnx.expand hook into standard nodes.
+ */
 ew_err ew_graph_expand(struct ew_graph *g);
-/* Replaces Reshape-Transpose-Reshape that shuffles channels by one channel_shuffle node, so that it
- * can be laid out; for the importer, before the graph is moved to channels-last. */
+/* For the importer, before the conversion to channels-last: replaces Reshape-Transpose-Reshape
+ * chains that shuffle channels by one channel_shuffle node, which any layout can have. */
 ew_err ew_graph_find_shuffles(struct ew_graph *g);
 
-/* The value called `name`, or -1. */
+/* The value called `name`, or -1 if there is none. */
 int ew_graph_find(const struct ew_graph *g, const char *name);
 
-/* Cost of one node for the present shapes; parameters, which nodes may share, are left out. */
+/* uses[v] += number of node inputs and graph outputs that read value v. */
+void ew_graph_count_uses(const struct ew_graph *g, int *uses);
+
+/* Cost of one node at the present shapes, without `params`, since nodes may share parameters. */
 void ew_graph_node_cost(const struct ew_graph *g, int node, struct ew_cost *out);
-/* Of the whole graph, and by node where `each` is not NULL: a parameter counts at the first node
- * that reads it. */
+/* Cost of the whole graph, and of each node if `each` is not NULL.  A shared parameter counts for
+ * the first node that reads it. */
 ew_err ew_graph_cost(const struct ew_graph *g, struct ew_cost *total, struct ew_cost *each);
 
-/* Gives every PARAM and STATE without data its own memory and zeroes it. */
+/* Allocates and zeroes the data of every PARAM and STATE that has none. */
 ew_err ew_graph_alloc_weights(struct ew_graph *g);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shape inference, values known before a run, and cost. */
+/* Shape inference, evaluation of known values, and cost. */
 #include "graph/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Larger results are left to the run: only shapes, axes and the like need to be known early.  The
- * limits on what is read for one, and on all of them together, keep a file of many short nodes from
- * costing more than its size. */
+/* Limits of evaluation during inference, which is for shapes, axes and the like: larger results are
+ * left to the run.  Limits on the bytes read per node, and on all results together, keep a file
+ * with heap_slots small nodes from costing more than its size. */
 #define KNOWN_BYTES       ((size_t)16 << 10)
 #define KNOWN_INPUT_BYTES ((size_t)64 << 10)
 #define KNOWN_ALL_BYTES   ((size_t)32 << 20)
 
-#define FEW_SLOTS 24
+#define INLINE_SLOTS 24
 
 void ew_graph_call(const struct ew_graph *g, const struct ew_node *n, struct ew_tensor **slots,
                    struct ew_call *out)
@@ -39,7 +39,7 @@ bool ew_call_is_empty(const struct ew_call *c)
 }
 
 /* [N, C, d...] to [N, d..., C], or back. */
-static struct ew_shape channels_moved(const struct ew_shape *s, bool to_last)
+static struct ew_shape move_channels(const struct ew_shape *s, bool to_last)
 {
     struct ew_shape r = *s;
     if (s->rank < 3)
@@ -57,12 +57,13 @@ static struct ew_shape channels_moved(const struct ew_shape *s, bool to_last)
     return r;
 }
 
-/* Runs op->infer for a node that is in ONNX's order: shapes are moved there and back. */
-static ew_err infer_moved(const struct ew_node *n, const struct ew_call *c)
+/* Runs op->infer, which expects channels-last shapes, for a channels_first node: permutes the
+ * shapes before and after. */
+static ew_err infer_channels_first(const struct ew_node *n, const struct ew_call *c)
 {
-    struct ew_tensor moved[FEW_SLOTS];
-    struct ew_tensor *slots[FEW_SLOTS];
-    EW_CHECK(c->n_in + c->n_out <= FEW_SLOTS, EW_ERR_LIMIT, "%s: has %d inputs and outputs",
+    struct ew_tensor moved[INLINE_SLOTS];
+    struct ew_tensor *slots[INLINE_SLOTS];
+    EW_CHECK(c->n_in + c->n_out <= INLINE_SLOTS, EW_ERR_LIMIT, "%s: has %d inputs and outputs",
              n->name, c->n_in + c->n_out);
     for (int i = 0; i < c->n_in + c->n_out; i++) {
         struct ew_tensor *t = i < c->n_in ? c->in[i] : c->out[i - c->n_in];
@@ -71,7 +72,7 @@ static ew_err infer_moved(const struct ew_node *n, const struct ew_call *c)
             moved[i] = *t;
         const unsigned bit = i < 32 ? 1u << i : 0;
         if (t && i < c->n_in && (i == 0 || ((n->op->spatial_in | n->op->filter_in) & bit)))
-            moved[i].shape = channels_moved(&t->shape, true);
+            moved[i].shape = move_channels(&t->shape, true);
     }
     struct ew_call inner = *c;
     inner.in = slots;
@@ -87,14 +88,14 @@ static ew_err infer_moved(const struct ew_node *n, const struct ew_call *c)
             continue;
         *c->out[i] = *inner.out[i];
         if (inner.out[i]->shape.rank == inner.in[0]->shape.rank)
-            c->out[i]->shape = channels_moved(&inner.out[i]->shape, false);
+            c->out[i]->shape = move_channels(&inner.out[i]->shape, false);
     }
     return EW_OK;
 }
 
-static bool can_know(const struct ew_graph *g, const struct ew_node *n)
+static bool can_evaluate(const struct ew_graph *g, const struct ew_node *n)
 {
-    if (!n->op->forward || (n->op->flags & (EW_OP_STOCHASTIC | EW_OP_LATE)) || n->channels_first)
+    if (!n->op->forward || (n->op->flags & (EW_OP_STOCHASTIC | EW_OP_NO_FOLD)) || n->channels_first)
         return false;
     if (n->op->flags & EW_OP_SHAPE_ONLY)
         return true;
@@ -117,8 +118,8 @@ static size_t input_bytes(const struct ew_call *c)
     return total;
 }
 
-/* Computes a node whose inputs are all known, into the graph's memory of known values. */
-static ew_err compute_known(struct ew_graph *g, const struct ew_node *n, struct ew_call *c)
+/* Evaluates a node whose inputs are all known; results go to the graph's `known` arena. */
+static ew_err evaluate(struct ew_graph *g, const struct ew_node *n, struct ew_call *c)
 {
     size_t total = 0;
     for (int i = 0; i < c->n_out; i++)
@@ -142,7 +143,7 @@ static ew_err compute_known(struct ew_graph *g, const struct ew_node *n, struct 
     return n->op->forward(c);
 }
 
-/* Every input that must be known is: the message tells which one is not. */
+/* Fails if an input of known_in is not known; the message names it. */
 static ew_err check_known(const struct ew_graph *g, const struct ew_node *n)
 {
     for (int i = 0; i < n->n_in && i < 32; i++)
@@ -161,7 +162,7 @@ static ew_err infer_call(struct ew_graph *g, const struct ew_node *n, struct ew_
                 (struct ew_tensor){.dtype = c->n_in && c->in[0] ? c->in[0]->dtype : EW_F32};
     EW_TRY(check_known(g, n));
     if (n->channels_first) {
-        EW_TRY(infer_moved(n, c));
+        EW_TRY(infer_channels_first(n, c));
     } else if (n->op->infer) {
         EW_TRY(n->op->infer(c));
     } else {
@@ -171,18 +172,18 @@ static ew_err infer_call(struct ew_graph *g, const struct ew_node *n, struct ew_
     for (int i = 0; i < c->n_out; i++)
         if (c->out[i])
             EW_TRY(ew_shape_check(&c->out[i]->shape, g->values[n->out[i]].name));
-    return can_know(g, n) ? compute_known(g, n, c) : EW_OK;
+    return can_evaluate(g, n) ? evaluate(g, n, c) : EW_OK;
 }
 
 ew_err ew_graph_infer_node(struct ew_graph *g, int node)
 {
     const struct ew_node *n = &g->nodes[node];
-    struct ew_tensor *few[FEW_SLOTS];
-    struct ew_tensor **slots = few;
-    EW_CLEANUP(ew_free_ptr) struct ew_tensor **many = NULL;
-    if (n->n_in + n->n_out > FEW_SLOTS) {
-        slots = many = calloc((size_t)(n->n_in + n->n_out), sizeof(*many));
-        EW_CHECK(many, EW_ERR_MEMORY, "%s: no memory", n->name);
+    struct ew_tensor *inline_slots[INLINE_SLOTS];
+    struct ew_tensor **slots = inline_slots;
+    EW_CLEANUP(ew_free_ptr) struct ew_tensor **heap_slots = NULL;
+    if (n->n_in + n->n_out > INLINE_SLOTS) {
+        slots = heap_slots = calloc((size_t)(n->n_in + n->n_out), sizeof(*heap_slots));
+        EW_CHECK(heap_slots, EW_ERR_MEMORY, "%s: no memory", n->name);
     }
     struct ew_call c;
     ew_graph_call(g, n, slots, &c);
@@ -199,8 +200,8 @@ ew_err ew_graph_infer(struct ew_graph *g)
     return EW_OK;
 }
 
-/* True where a known value rests on constants and not on the shape of anything else. */
-static bool rests_on_constants(const struct ew_node *n, const bool *pure)
+/* True if all inputs of the node are computed from constants, not from shapes of inputs. */
+static bool is_pure(const struct ew_node *n, const bool *pure)
 {
     for (int i = 0; i < n->n_in; i++)
         if (n->in[i] >= 0 && !pure[n->in[i]])
@@ -228,8 +229,8 @@ ew_err ew_graph_keep_known(struct ew_graph *g)
         pure[v] = g->values[v].kind == EW_VALUE_CONST;
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
-        const bool all = rests_on_constants(n, pure);
-        for (int i = 0; all && i < n->n_out; i++) {
+        const bool fold = is_pure(n, pure);
+        for (int i = 0; fold && i < n->n_out; i++) {
             if (n->out[i] < 0 || !g->values[n->out[i]].t.data)
                 continue;
             pure[n->out[i]] = true;
@@ -242,7 +243,7 @@ ew_err ew_graph_keep_known(struct ew_graph *g)
 
 /* ---- Cost ---- */
 
-/* What holds for every operator: bytes moved. */
+/* Bytes, which are counted alike for every operator. */
 static void common_cost(const struct ew_graph *g, int node, struct ew_cost *out)
 {
     const struct ew_node *n = &g->nodes[node];
@@ -258,12 +259,12 @@ void ew_graph_node_cost(const struct ew_graph *g, int node, struct ew_cost *out)
 {
     *out = (struct ew_cost){0};
     const struct ew_node *n = &g->nodes[node];
-    struct ew_tensor *few[FEW_SLOTS];
-    struct ew_tensor **slots = few;
-    EW_CLEANUP(ew_free_ptr) struct ew_tensor **many = NULL;
-    if (n->n_in + n->n_out > FEW_SLOTS) {
-        many = calloc((size_t)(n->n_in + n->n_out), sizeof(*many));
-        slots = many;
+    struct ew_tensor *inline_slots[INLINE_SLOTS];
+    struct ew_tensor **slots = inline_slots;
+    EW_CLEANUP(ew_free_ptr) struct ew_tensor **heap_slots = NULL;
+    if (n->n_in + n->n_out > INLINE_SLOTS) {
+        heap_slots = calloc((size_t)(n->n_in + n->n_out), sizeof(*heap_slots));
+        slots = heap_slots;
     }
     common_cost(g, node, out);
     if (!slots)
@@ -276,7 +277,7 @@ void ew_graph_node_cost(const struct ew_graph *g, int node, struct ew_cost *out)
         out->flops += ew_tensor_count(c.out[0]);
 }
 
-/* Parameters that no earlier node has read; `seen` marks them, by value. */
+/* Parameters that no earlier node reads; `seen` is by value. */
 static int64_t new_params(const struct ew_graph *g, int node, bool *seen)
 {
     const struct ew_node *n = &g->nodes[node];

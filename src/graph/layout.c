@@ -1,45 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving a whole graph between ONNX's order and channels-last.
+/* Converting a whole graph between ONNX's layout and channels-last.
  *
- * One forward sweep copies the graph node by node.  A transpose is not copied: its output is noted
- * as "that value, permuted", and a real transpose is made only where somebody needs the permuted
- * value itself.  SPATIAL nodes take and give the wanted order; element-wise nodes and those with a
- * permute hook work on the unpermuted values and hand the note on; everything else gets real
- * values. */
+ * One forward pass copies the graph node by node, eliminating transposes lazily.  A transpose is
+ * not copied: its output is recorded as a permuted view of its input, and a real transpose (or, for
+ * a constant, permuted data) is made only where the permuted value itself is needed.  SPATIAL nodes
+ * read and write the target layout; element-wise nodes and those with a permute hook work on the
+ * unpermuted values and pass the view on; everything else gets real values. */
 #include "graph/layout.h"
 #include "graph/ops.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A value of the old graph as a value of the new one seen through a permutation:
- * axis i of the old is axis perm[i] of the new. */
-struct lazy {
-    int value; /* of the new graph; -1: not made yet (constants are copied at first use) */
+/* A value of the old graph as a permuted view of a value of the new graph: axis i of the old is
+ * axis perm[i] of the new. */
+struct view {
+    int value; /* of the new graph; -1: none yet (constants are copied at first use) */
     int rank;
     int perm[EW_MAX_RANK];
 };
 
-/* A permuted copy that exists already: new value `from` by `perm` is `to`. */
-struct made {
+/* A materialised view: value `to` is value `from` of the new graph, permuted by `perm`. */
+struct permuted {
     int from, to;
     int perm[EW_MAX_RANK];
-    int next; /* the next one of the same `from`, or -1 */
+    int next; /* next with the same `from`, or -1 */
 };
 
-struct sweep {
+struct layout_pass {
     struct ew_graph *old, *new;
     bool to_last;
-    struct lazy *lazy; /* by value of the old graph */
-    int n_lazy, cap_lazy;
-    struct made *made;
-    int n_made, cap_made;
-    int *first_made; /* by value of the new graph */
+    struct view *views; /* by value of the old graph */
+    int n_views, cap_views;
+    struct permuted *permuted;
+    int n_permuted, cap_permuted;
+    int *first_permuted; /* by value of the new graph */
     int cap_first;
     const struct ew_op *transpose;
-    bool late;  /* permute_late has left nodes behind */
-    int *reads; /* by value that the old graph had at first: by nodes, and as outputs */
-    int n_reads;
+    bool leaves_dead; /* permute_dequantised has left dead nodes */
+    int *uses;        /* by value that the old graph had at the start */
+    int n_uses;
 };
 
 static bool is_identity(const int *perm, int rank)
@@ -50,7 +50,7 @@ static bool is_identity(const int *perm, int rank)
     return true;
 }
 
-/* [N, C, d...] to [N, d..., C] or back. */
+/* [N, C, d...] to [N, d..., C], or back; the identity below rank 3. */
 static void channel_perm(int rank, bool to_last, int *perm)
 {
     perm[0] = 0;
@@ -67,7 +67,7 @@ static void inverse(const int *perm, int rank, int *out)
         out[perm[i]] = i;
 }
 
-/* Looking through `a`, then through `b`. */
+/* out = the view `b` of the view `a`. */
 static void compose(const int *a, const int *b, int rank, int *out)
 {
     int r[EW_MAX_RANK];
@@ -105,13 +105,13 @@ void ew_tensor_permute(const struct ew_tensor *in, const int *perm, struct ew_te
 
 /* ---- Making values of the new graph ---- */
 
-static bool is_constant(const struct sweep *s, int value)
+static bool is_constant(const struct layout_pass *s, int value)
 {
     const enum ew_value_kind k = s->new->values[value].kind;
     return k == EW_VALUE_CONST || k == EW_VALUE_PARAM || k == EW_VALUE_STATE;
 }
 
-static ew_err permute_constant(struct sweep *s, int from, const int *perm, int *out)
+static ew_err permute_constant(struct layout_pass *s, int from, const int *perm, int *out)
 {
     const struct ew_value v = s->new->values[from];
     struct ew_tensor t = v.t;
@@ -122,12 +122,13 @@ static ew_err permute_constant(struct sweep *s, int from, const int *perm, int *
     ew_tensor_permute(&v.t, perm, &t);
     EW_TRY(ew_graph_const(s->new, v.name, v.kind, &t, false, out));
     s->new->values[*out].frozen = v.frozen;
-    /* Weights are looked for by name, and mostly nobody reads the original any more. */
+    /* Weights are found by name, and the original usually has no readers left. */
     return ew_graph_claim_name(s->new, *out, v.name);
 }
 
-/* Weights that come from integers are permuted before that. */
-static bool is_late(const struct sweep *s, int value)
+/* True for the output of a NO_FOLD node (dequantize_linear) of constants: quantised weights, which
+ * are permuted as integers. */
+static bool is_dequantised(const struct layout_pass *s, int value)
 {
     const int from = s->new->values[value].producer;
     if (from < 0)
@@ -136,13 +137,13 @@ static bool is_late(const struct sweep *s, int value)
     for (int i = 0; i < n->n_in; i++)
         if (n->in[i] >= 0 && !is_constant(s, n->in[i]))
             return false;
-    return (n->op->flags & EW_OP_LATE) && n->op->permute;
+    return (n->op->flags & EW_OP_NO_FOLD) && n->op->permute;
 }
 
-static ew_err materialise(struct sweep *s, int from, int rank, const int *perm, int *out);
+static ew_err materialise(struct layout_pass *s, int from, int rank, const int *perm, int *out);
 
-/* The same node on a permuted constant; the one that there was is left to the final sweep. */
-static ew_err permute_late(struct sweep *s, int from, const int *perm, int *out)
+/* Adds the same node on a permuted constant; the original is left to the final sweep. */
+static ew_err permute_dequantised(struct layout_pass *s, int from, const int *perm, int *out)
 {
     struct ew_node n = s->new->nodes[s->new->values[from].producer];
     int in[EW_MAX_RANK], out_perm[EW_MAX_RANK];
@@ -150,7 +151,7 @@ static ew_err permute_late(struct sweep *s, int from, const int *perm, int *out)
     memcpy(in, n.in, (size_t)n.n_in * sizeof(int));
     memcpy(out_perm, perm, sizeof(out_perm));
     n.in = in;
-    s->late = true;
+    s->leaves_dead = true;
     EW_TRY(ew_graph_add_node(s->new, &n, out));
     const int node = s->new->n_nodes - 1;
     EW_TRY(n.op->permute(s->new, node, perm, out_perm));
@@ -159,56 +160,58 @@ static ew_err permute_late(struct sweep *s, int from, const int *perm, int *out)
     return ew_graph_infer_node(s->new, node);
 }
 
-static ew_err remember(struct sweep *s, int from, const int *perm, int to)
+static ew_err add_permuted(struct layout_pass *s, int from, const int *perm, int to)
 {
     const int cap = s->cap_first;
-    EW_TRY(ew_grow((void **)&s->first_made, &s->cap_first, s->new->n_values, sizeof(int)));
+    EW_TRY(ew_grow((void **)&s->first_permuted, &s->cap_first, s->new->n_values, sizeof(int)));
     for (int i = cap; i < s->cap_first; i++)
-        s->first_made[i] = -1;
-    EW_TRY(ew_grow((void **)&s->made, &s->cap_made, s->n_made + 1, sizeof(*s->made)));
-    struct made m = {.from = from, .to = to, .next = s->first_made[from]};
+        s->first_permuted[i] = -1;
+    EW_TRY(
+        ew_grow((void **)&s->permuted, &s->cap_permuted, s->n_permuted + 1, sizeof(*s->permuted)));
+    struct permuted m = {.from = from, .to = to, .next = s->first_permuted[from]};
     memcpy(m.perm, perm, sizeof(m.perm));
-    s->first_made[from] = s->n_made;
-    s->made[s->n_made++] = m;
+    s->first_permuted[from] = s->n_permuted;
+    s->permuted[s->n_permuted++] = m;
     return EW_OK;
 }
 
-/* The permuted copy of `from` that exists already; -1: none. */
-static int find_made(const struct sweep *s, int from, int rank, const int *perm)
+/* The value that is `from` permuted by `perm`, if it has been made; -1: none. */
+static int find_permuted(const struct layout_pass *s, int from, int rank, const int *perm)
 {
-    for (int m = from < s->cap_first ? s->first_made[from] : -1; m >= 0; m = s->made[m].next)
-        if (memcmp(s->made[m].perm, perm, (size_t)rank * sizeof(int)) == 0)
-            return s->made[m].to;
+    for (int m = from < s->cap_first ? s->first_permuted[from] : -1; m >= 0;
+         m = s->permuted[m].next)
+        if (memcmp(s->permuted[m].perm, perm, (size_t)rank * sizeof(int)) == 0)
+            return s->permuted[m].to;
     return -1;
 }
 
-/* New value `from` seen through `perm`, as a value of its own. */
-static ew_err materialise(struct sweep *s, int from, int rank, const int *perm, int *out)
+/* Materialises the view `perm` of value `from`. */
+static ew_err materialise(struct layout_pass *s, int from, int rank, const int *perm, int *out)
 {
     if (is_identity(perm, rank)) {
         *out = from;
         return EW_OK;
     }
-    *out = find_made(s, from, rank, perm);
+    *out = find_permuted(s, from, rank, perm);
     if (*out >= 0)
         return EW_OK;
     if (is_constant(s, from)) {
         EW_TRY(permute_constant(s, from, perm, out));
-    } else if (is_late(s, from)) {
-        EW_TRY(permute_late(s, from, perm, out));
+    } else if (is_dequantised(s, from)) {
+        EW_TRY(permute_dequantised(s, from, perm, out));
     } else {
         struct ew_transpose_attr attr = {.perm = {.n = rank}};
         for (int i = 0; i < rank; i++)
             attr.perm.v[i] = perm[i];
         EW_TRY(ew_graph_add(s->new, s->transpose, NULL, &attr, EW_INPUTS(from), out));
     }
-    return remember(s, from, perm, *out);
+    return add_permuted(s, from, perm, *out);
 }
 
-/* The note of an old value; constants arrive in the new graph here. */
-static ew_err look(struct sweep *s, int old, struct lazy *out)
+/* The view of an old value; copies constants into the new graph at first use. */
+static ew_err view_of(struct layout_pass *s, int old, struct view *out)
 {
-    struct lazy *l = &s->lazy[old];
+    struct view *l = &s->views[old];
     if (l->value < 0) {
         const struct ew_value *v = &s->old->values[old];
         EW_TRY(ew_graph_const(s->new, v->name, v->kind, &v->t, false, &l->value));
@@ -221,39 +224,39 @@ static ew_err look(struct sweep *s, int old, struct lazy *out)
     return EW_OK;
 }
 
-/* Old value, then `perm` (NULL: none), as a value of the new graph. */
-static ew_err get(struct sweep *s, int old, const int *perm, int *out)
+/* Materialises an old value, permuted by `perm` if not NULL. */
+static ew_err get_value(struct layout_pass *s, int old, const int *perm, int *out)
 {
-    struct lazy l;
-    EW_TRY(look(s, old, &l));
+    struct view l;
+    EW_TRY(view_of(s, old, &l));
     if (perm)
         compose(l.perm, perm, l.rank, l.perm);
     return materialise(s, l.value, l.rank, l.perm, out);
 }
 
-static void note(struct sweep *s, int old, int value, const int *perm)
+static void set_view(struct layout_pass *s, int old, int value, const int *perm)
 {
-    struct lazy *l = &s->lazy[old];
+    struct view *l = &s->views[old];
     l->value = value;
     l->rank = s->new->values[value].t.shape.rank;
     for (int i = 0; i < EW_MAX_RANK; i++)
         l->perm[i] = perm && i < l->rank ? perm[i] : i;
 }
 
-/* Room for the notes of values that have come to the old graph. */
-static ew_err widen(struct sweep *s)
+/* Room for the views of values that were added to the old graph. */
+static ew_err grow_views(struct layout_pass *s)
 {
-    EW_TRY(ew_grow((void **)&s->lazy, &s->cap_lazy, s->old->n_values, sizeof(*s->lazy)));
-    for (; s->n_lazy < s->old->n_values; s->n_lazy++)
-        s->lazy[s->n_lazy] = (struct lazy){.value = -1};
+    EW_TRY(ew_grow((void **)&s->views, &s->cap_views, s->old->n_values, sizeof(*s->views)));
+    for (; s->n_views < s->old->n_values; s->n_views++)
+        s->views[s->n_views] = (struct view){.value = -1};
     return EW_OK;
 }
 
 /* ---- Copying nodes ---- */
 
-/* Adds the node with `in` of the new graph; out[i] of the old is noted through perm where it has
- * the rank `rank` (NULL: plain). */
-static ew_err emit(struct sweep *s, const struct ew_node *n, const int *in, const int *perm,
+/* Copies a node, with inputs `in`, to the new graph.  Outputs of rank `rank` are views through
+ * `perm` (NULL: plain). */
+static ew_err emit(struct layout_pass *s, const struct ew_node *n, const int *in, const int *perm,
                    int rank)
 {
     EW_CLEANUP(ew_free_ptr) int *in_copy = calloc((size_t)n->n_in + 1, sizeof(int));
@@ -267,31 +270,31 @@ static ew_err emit(struct sweep *s, const struct ew_node *n, const int *in, cons
         if (n->out[i] < 0)
             continue;
         const bool permuted = perm && s->new->values[out[i]].t.shape.rank == rank;
-        note(s, n->out[i], out[i], permuted ? perm : NULL);
+        set_view(s, n->out[i], out[i], permuted ? perm : NULL);
         if (!permuted)
             EW_TRY(ew_graph_rename(s->new, out[i], s->old->values[n->out[i]].name));
     }
     return EW_OK;
 }
 
-static ew_err copy_plain(struct sweep *s, const struct ew_node *n, int *in)
+static ew_err copy_plain(struct layout_pass *s, const struct ew_node *n, int *in)
 {
     for (int i = 0; i < n->n_in; i++) {
         in[i] = -1;
         if (n->in[i] >= 0)
-            EW_TRY(get(s, n->in[i], NULL, &in[i]));
+            EW_TRY(get_value(s, n->in[i], NULL, &in[i]));
     }
     return emit(s, n, in, NULL, 0);
 }
 
-/* Data of a weight that nobody but the node in hand reads, and that is there permuted as `made`: it
- * goes, so that weights are not in memory twice. */
-static void release_original(struct sweep *s, int old, int made)
+/* Frees the data of a weight that only the current node uses and whose permuted copy is `made`, so
+ * that weights are not in memory twice. */
+static void release_original(struct layout_pass *s, int old, int made)
 {
     struct ew_value *v = &s->old->values[old];
-    const int first = s->lazy[old].value;
+    const int first = s->views[old].value;
     if (!v->t.data || v->kind == EW_VALUE_ACT || v->kind == EW_VALUE_INPUT || made == first ||
-        !is_constant(s, made) || old >= s->n_reads || s->reads[old] != 1)
+        !is_constant(s, made) || old >= s->n_uses || s->uses[old] != 1)
         return;
     for (int i = 0; i < s->old->n_values; i++)
         if (i != old && s->old->values[i].t.data == v->t.data)
@@ -300,7 +303,7 @@ static void release_original(struct sweep *s, int old, int made)
         v->t.data = s->new->values[first].t.data = NULL;
 }
 
-static ew_err copy_spatial(struct sweep *s, const struct ew_node *n, int *in)
+static ew_err copy_spatial(struct layout_pass *s, const struct ew_node *n, int *in)
 {
     const int rank = s->old->values[n->in[0]].t.shape.rank;
     int perm[EW_MAX_RANK], back[EW_MAX_RANK];
@@ -310,7 +313,7 @@ static ew_err copy_spatial(struct sweep *s, const struct ew_node *n, int *in)
             continue;
         const bool moves = i == 0 || (i < 32 && ((n->op->spatial_in | n->op->filter_in) >> i & 1));
         channel_perm(s->old->values[n->in[i]].t.shape.rank, s->to_last, perm);
-        EW_TRY(get(s, n->in[i], moves ? perm : NULL, &in[i]));
+        EW_TRY(get_value(s, n->in[i], moves ? perm : NULL, &in[i]));
         if (i > 0 && moves && s->to_last)
             release_original(s, n->in[i], in[i]);
     }
@@ -320,26 +323,26 @@ static ew_err copy_spatial(struct sweep *s, const struct ew_node *n, int *in)
     return emit(s, &moved, in, back, rank);
 }
 
-/* True for lists like pads and axes: a permute hook sees to them. */
-static bool stays(const struct ew_node *n, int i)
+/* True for lists such as pads and axes, which permute hooks rewrite. */
+static bool is_list_input(const struct ew_node *n, int i)
 {
     return i < 32 && (n->op->known_in >> i & 1) && !(n->op->flags & EW_OP_ELEMENTWISE);
 }
 
-/* True where the value is there, or has been made for another reader, as the node needs it to work
- * through `perm`. */
-static bool is_there(const struct sweep *s, const struct lazy *l, const int *perm)
+/* True if the node can read the value through `perm` without a new transpose. */
+static bool is_readable(const struct layout_pass *s, const struct view *l, const int *perm)
 {
     int seen[EW_MAX_RANK];
     inverse(perm, l->rank, seen);
     compose(l->perm, seen, l->rank, seen);
     return is_identity(seen, l->rank) ||
-           (l->value >= 0 && find_made(s, l->value, l->rank, seen) >= 0);
+           (l->value >= 0 && find_permuted(s, l->value, l->rank, seen) >= 0);
 }
 
-/* Transposes that the node's inputs of full rank would need to be seen through `perm`; -1: cannot.
- */
-static int price(struct sweep *s, const struct ew_node *n, int rank, const int *perm)
+/* Number of transposes that the node's inputs of full rank need to be read through `perm`; -1:
+ * impossible. */
+static int transposes_needed(struct layout_pass *s, const struct ew_node *n, int rank,
+                             const int *perm)
 {
     int transposes = 0;
     for (int i = 0; i < n->n_in; i++) {
@@ -347,17 +350,18 @@ static int price(struct sweep *s, const struct ew_node *n, int rank, const int *
             continue;
         const struct ew_value *v = &s->old->values[n->in[i]];
         const bool constant = v->kind == EW_VALUE_CONST || v->kind == EW_VALUE_PARAM;
-        if (constant || ew_tensor_count(&v->t) == 1 || stays(n, i))
+        if (constant || ew_tensor_count(&v->t) == 1 || is_list_input(n, i))
             continue;
         if (v->t.shape.rank != rank)
             return is_identity(perm, rank) ? transposes : -1;
-        transposes += !is_there(s, &s->lazy[n->in[i]], perm);
+        transposes += !is_readable(s, &s->views[n->in[i]], perm);
     }
     return transposes;
 }
 
-/* The permutation of the first input of full rank that has one, when passing it on is no dearer. */
-static bool worth_passing(struct sweep *s, const struct ew_node *n, int rank, int *perm)
+/* Sets `perm` to the permutation of the first permuted input of full rank; true if propagating it
+ * costs no more transposes than undoing it. */
+static bool should_propagate(struct layout_pass *s, const struct ew_node *n, int rank, int *perm)
 {
     int identity[EW_MAX_RANK];
     for (int i = 0; i < EW_MAX_RANK; i++)
@@ -365,25 +369,25 @@ static bool worth_passing(struct sweep *s, const struct ew_node *n, int rank, in
     for (int i = 0; i < n->n_in; i++) {
         if (n->in[i] < 0)
             continue;
-        const struct lazy *l = &s->lazy[n->in[i]];
+        const struct view *l = &s->views[n->in[i]];
         if (l->value < 0 || l->rank != rank || is_identity(l->perm, rank))
             continue;
         memcpy(perm, l->perm, sizeof(l->perm));
-        const int price_here = price(s, n, rank, perm);
-        return price_here >= 0 && price_here <= price(s, n, rank, identity);
+        const int cost = transposes_needed(s, n, rank, perm);
+        return cost >= 0 && cost <= transposes_needed(s, n, rank, identity);
     }
     return false;
 }
 
-/* A constant (or single element) of any rank, widened to `rank` with leading ones, then permuted.
+/* A constant (or single element) of any rank, reshaped to `rank` with leading ones, then permuted.
  */
-static ew_err get_broadcast(struct sweep *s, int old, int rank, const int *perm, int *out)
+static ew_err get_broadcast(struct layout_pass *s, int old, int rank, const int *perm, int *out)
 {
     const struct ew_value *v = &s->old->values[old];
     if (v->t.shape.rank == rank)
-        return get(s, old, perm, out);
+        return get_value(s, old, perm, out);
     if (ew_tensor_count(&v->t) == 1)
-        return get(s, old, NULL, out);
+        return get_value(s, old, NULL, out);
     struct ew_tensor wide = v->t;
     const int shift = rank - v->t.shape.rank;
     for (int i = 0; i < rank; i++)
@@ -395,7 +399,8 @@ static ew_err get_broadcast(struct sweep *s, int old, int rank, const int *perm,
     return materialise(s, id, rank, perm, out);
 }
 
-static ew_err copy_elementwise(struct sweep *s, const struct ew_node *n, int *in, const int *perm)
+static ew_err copy_elementwise(struct layout_pass *s, const struct ew_node *n, int *in,
+                               const int *perm)
 {
     const int rank = s->old->values[n->out[0]].t.shape.rank;
     int back[EW_MAX_RANK];
@@ -408,8 +413,8 @@ static ew_err copy_elementwise(struct sweep *s, const struct ew_node *n, int *in
     return emit(s, n, in, perm, rank);
 }
 
-/* Copies a node with a permute hook; *done stays false where the hook declines. */
-static ew_err copy_permuted(struct sweep *s, int node, int *in, const int *perm, bool *done)
+/* Copies a node with a permute hook; *done stays false if the hook declines. */
+static ew_err copy_permuted(struct layout_pass *s, int node, int *in, const int *perm, bool *done)
 {
     const struct ew_node *n = &s->old->nodes[node];
     const int rank = s->old->values[n->in[0]].t.shape.rank;
@@ -427,33 +432,33 @@ static ew_err copy_permuted(struct sweep *s, int node, int *in, const int *perm,
         return EW_OK;
     EW_TRY(e);
     *done = true;
-    EW_TRY(widen(s)); /* the hook may have made constants */
+    EW_TRY(grow_views(s)); /* the hook may have added constants */
     n = &s->old->nodes[node];
     for (int i = 0; i < n->n_in; i++) {
         in[i] = -1;
         if (n->in[i] >= 0)
-            EW_TRY(get(s, n->in[i], moves[i] ? back : NULL, &in[i]));
+            EW_TRY(get_value(s, n->in[i], moves[i] ? back : NULL, &in[i]));
     }
     const int out_rank = s->old->values[n->out[0]].t.shape.rank;
     inverse(out_back, out_rank, out_perm);
     return emit(s, n, in, out_perm, out_rank);
 }
 
-/* A transpose only changes the note of its output. */
-static ew_err pass_transpose(struct sweep *s, const struct ew_node *n)
+/* A transpose becomes a view. */
+static ew_err pass_transpose(struct layout_pass *s, const struct ew_node *n)
 {
-    struct lazy l;
-    EW_TRY(look(s, n->in[0], &l));
+    struct view l;
+    EW_TRY(view_of(s, n->in[0], &l));
     const struct ew_transpose_attr *attr = n->attr;
     int perm[EW_MAX_RANK];
     for (int i = 0; i < l.rank; i++)
         perm[i] = attr->perm.n ? (int)attr->perm.v[i] : l.rank - 1 - i;
     compose(l.perm, perm, l.rank, l.perm);
-    s->lazy[n->out[0]] = l;
+    s->views[n->out[0]] = l;
     return EW_OK;
 }
 
-static ew_err copy_node(struct sweep *s, int node, int *in)
+static ew_err copy_node(struct layout_pass *s, int node, int *in)
 {
     const struct ew_node *n = &s->old->nodes[node];
     if (n->op == s->transpose)
@@ -463,9 +468,9 @@ static ew_err copy_node(struct sweep *s, int node, int *in)
     int perm[EW_MAX_RANK];
     const int in_rank = n->n_in && n->in[0] >= 0 ? s->old->values[n->in[0]].t.shape.rank : 0;
     const int out_rank = n->out[0] >= 0 ? s->old->values[n->out[0]].t.shape.rank : 0;
-    if ((n->op->flags & EW_OP_ELEMENTWISE) && worth_passing(s, n, out_rank, perm))
+    if ((n->op->flags & EW_OP_ELEMENTWISE) && should_propagate(s, n, out_rank, perm))
         return copy_elementwise(s, n, in, perm);
-    if (n->op->permute && worth_passing(s, n, in_rank, perm)) {
+    if (n->op->permute && should_propagate(s, n, in_rank, perm)) {
         bool done = false;
         EW_TRY(copy_permuted(s, node, in, perm, &done));
         if (done)
@@ -476,7 +481,7 @@ static ew_err copy_node(struct sweep *s, int node, int *in)
 
 /* ---- The whole graph ---- */
 
-static ew_err copy_input(struct sweep *s, int input)
+static ew_err copy_input(struct layout_pass *s, int input)
 {
     const struct ew_value *v = &s->old->values[input];
     struct ew_tensor moved = {.shape = v->t.shape};
@@ -490,27 +495,27 @@ static ew_err copy_input(struct sweep *s, int input)
     EW_TRY(ew_graph_input(s->new, v->name, v->t.dtype, &moved.shape, &id));
     s->new->values[id].dynamic = v->dynamic;
     s->new->values[id].channels_last = v->channels_last && !move;
-    note(s, input, id, move ? to_last : NULL);
+    set_view(s, input, id, move ? to_last : NULL);
     return EW_OK;
 }
 
-/* What a network gives back of an image that a file gets channels-first, the file gets so too. */
-static bool output_moves(const struct sweep *s, int output)
+/* An output of the same shape as the input image (an autoencoder's) is converted with it. */
+static bool output_moves(const struct layout_pass *s, int output)
 {
     const struct ew_value *x = s->old->n_inputs ? &s->old->values[s->old->inputs[0]] : NULL;
     return x && x->channels_last && !s->to_last &&
            ew_shape_equal(&x->t.shape, &s->old->values[output].t.shape);
 }
 
-static ew_err copy_graph(struct sweep *s)
+static ew_err copy_graph(struct layout_pass *s)
 {
     const struct ew_graph *old = s->old;
-    int most = EW_MAX_RANK; /* a permute hook may append inputs where there are few */
+    int most = EW_MAX_RANK; /* room for inputs that a permute hook appends */
     for (int k = 0; k < old->n_nodes; k++)
         most = old->nodes[k].n_in > most ? old->nodes[k].n_in : most;
     EW_CLEANUP(ew_free_ptr) int *in = calloc((size_t)most, sizeof(int));
     EW_CHECK(in, EW_ERR_MEMORY, "no memory for the layout of graph %s", old->name);
-    EW_TRY(widen(s));
+    EW_TRY(grow_views(s));
     for (int i = 0; i < old->n_inputs; i++)
         EW_TRY(copy_input(s, old->inputs[i]));
     for (int k = 0; k < old->n_nodes; k++)
@@ -520,7 +525,7 @@ static ew_err copy_graph(struct sweep *s)
         const bool moves = output_moves(s, old->outputs[i]);
         if (moves)
             channel_perm(old->values[old->outputs[i]].t.shape.rank, false, to_first);
-        EW_TRY(get(s, old->outputs[i], moves ? to_first : NULL, &id));
+        EW_TRY(get_value(s, old->outputs[i], moves ? to_first : NULL, &id));
         if (s->new->values[id].kind == EW_VALUE_ACT)
             EW_TRY(ew_graph_claim_name(s->new, id, old->values[old->outputs[i]].name));
         EW_TRY(ew_graph_output(s->new, id));
@@ -528,35 +533,30 @@ static ew_err copy_graph(struct sweep *s)
     return EW_OK;
 }
 
-static ew_err count_reads(struct sweep *s)
+static ew_err count_uses(struct layout_pass *s)
 {
     const struct ew_graph *g = s->old;
-    s->reads = calloc((size_t)g->n_values + 1, sizeof(*s->reads));
-    EW_CHECK(s->reads, EW_ERR_MEMORY, "no memory for the layout of graph %s", g->name);
-    s->n_reads = g->n_values;
-    for (int k = 0; k < g->n_nodes; k++)
-        for (int i = 0; i < g->nodes[k].n_in; i++)
-            if (g->nodes[k].in[i] >= 0)
-                s->reads[g->nodes[k].in[i]]++;
-    for (int i = 0; i < g->n_outputs; i++)
-        s->reads[g->outputs[i]]++;
+    s->uses = calloc((size_t)g->n_values + 1, sizeof(*s->uses));
+    EW_CHECK(s->uses, EW_ERR_MEMORY, "no memory for the layout of graph %s", g->name);
+    s->n_uses = g->n_values;
+    ew_graph_count_uses(g, s->uses);
     return EW_OK;
 }
 
 static ew_err relayout(struct ew_graph *g, bool to_last)
 {
-    struct sweep s = {.old = g, .to_last = to_last, .transpose = &ew_op_transpose};
+    struct layout_pass s = {.old = g, .to_last = to_last, .transpose = &ew_op_transpose};
     EW_TRY(ew_graph_new(g->name, &s.new));
     ew_err e = ew_graph_infer(g);
     if (e == EW_OK)
-        e = count_reads(&s);
+        e = count_uses(&s);
     if (e == EW_OK)
         e = copy_graph(&s);
-    free(s.reads);
-    free(s.lazy);
-    free(s.made);
-    free(s.first_made);
-    /* Constants are borrowed from the old graph's arena, so the new graph takes that over. */
+    free(s.uses);
+    free(s.views);
+    free(s.permuted);
+    free(s.first_permuted);
+    /* Constants still lie in the old graph's arena. */
     ew_arena_join(&s.new->arena, &g->arena);
     s.new->notes = g->notes;
     struct ew_graph swap = *g;
@@ -564,7 +564,7 @@ static ew_err relayout(struct ew_graph *g, bool to_last)
     *s.new = swap;
     ew_graph_free(s.new);
     EW_TRY(e);
-    if (s.late)
+    if (s.leaves_dead)
         EW_TRY(ew_graph_sweep(g));
     return ew_graph_infer(g);
 }

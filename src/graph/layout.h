@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What layout.c and the transpose operator share. */
+/* Shared by layout.c and the transpose operator. */
 #ifndef EW_GRAPH_LAYOUT_H
 #define EW_GRAPH_LAYOUT_H
 
@@ -9,7 +9,7 @@ struct ew_transpose_attr {
     struct ew_ints perm; /* axis i of the output is axis perm[i] of the input; empty: reversed */
 };
 
-/* Writes in's elements in permuted order to out->data (shape is set; data may be NULL on both). */
+/* Transposes `in`: sets out->shape and, where in->data is not NULL, writes to out->data. */
 void ew_tensor_permute(const struct ew_tensor *in, const int *perm, struct ew_tensor *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of a network beside its graph: keys and texts, which files keep. */
+/* Notes: key-value annotations of a network, which files keep. */
 #include <string.h>
 
 #include "graph/graph.h"

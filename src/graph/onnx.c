@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX nodes in plain C: attributes to and from operators' field tables, the generic import and
- * export.  The file itself is format/'s. */
+/* ONNX nodes as plain C structs: conversion of attributes to and from operators' field tables,
+ * generic import and export.  The file itself is read and written in format/. */
 #include "graph/onnx.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ static const char *type_name(enum ew_onnx_attr_type t)
     return names[t];
 }
 
-/* The field's name in ONNX; NULL: not exchanged. */
+/* The ONNX attribute of a field; NULL: not exchanged. */
 static const char *onnx_name(const struct ew_op *op, const struct ew_field *f)
 {
     for (const char *const *r = op->onnx.rename; r && r[0]; r += 2)
@@ -125,7 +125,7 @@ static ew_err fill_field(const struct ew_field *f, const struct ew_onnx_attr *a,
     case EW_FIELD_SIZE:
         *(int64_t *)p = a->i;
         return check_range(f, a->name, (double)a->i);
-    case EW_FIELD_FLOAT: /* of a table's fields NaN is the one that is absent */
+    case EW_FIELD_FLOAT: /* NaN stands for an absent field */
         EW_CHECK(!isnan(a->f), EW_ERR_FORMAT, "attribute %s is not a number", a->name);
         *(double *)p = (double)a->f;
         return check_range(f, a->name, (double)a->f);
@@ -159,7 +159,7 @@ ew_err ew_onnx_fill(const struct ew_op *op, const struct ew_onnx_node *n, const 
 
 /* ---- Import ---- */
 
-/* The attribute's elements as a tensor without data, and where they are. */
+/* The attribute as a tensor without data, and the address of its elements. */
 static ew_err attr_elements(const struct ew_onnx_attr *a, struct ew_tensor *t, const void **from)
 {
     *t = (struct ew_tensor){.dtype = EW_S64, .shape = {1, {a->n}}};
@@ -191,7 +191,7 @@ static ew_err attr_elements(const struct ew_onnx_attr *a, struct ew_tensor *t, c
     return ew_fail(EW_ERR_TYPE, "attribute %s is %s", a->name, type_name(a->type));
 }
 
-/* Gives `t` a copy of the elements at `from` in the arena. */
+/* Copies the elements at `from` into the arena as t's data. */
 static ew_err copy_elements(struct ew_arena *arena, const void *from, struct ew_tensor *t)
 {
     const size_t bytes = ew_tensor_bytes(t);
@@ -230,7 +230,7 @@ ew_err ew_onnx_scalar(struct ew_graph *g, enum ew_dtype dtype, double v, int *ou
     return ew_graph_const(g, NULL, EW_VALUE_CONST, &t, true, out);
 }
 
-/* Strings must outlive the file they were read from. */
+/* Copies string attributes, which must outlive the file they were read from. */
 static ew_err keep_strings(struct ew_graph *g, const struct ew_op *op, void *attr)
 {
     for (const struct ew_field *f = op->attrs; f && f->name; f++) {
@@ -274,7 +274,7 @@ ew_err ew_onnx_import_default(struct ew_graph *g, const struct ew_op *op,
 ew_err ew_onnx_import(struct ew_graph *g, const struct ew_op *op, const struct ew_onnx_node *n,
                       int *out)
 {
-    /* Hooks may look at the first input; the others are checked when the node is added. */
+    /* Hooks may rely on the first input; the others are checked when the node is added. */
     const bool sourceless =
         op->min_in == 0 || (op->onnx.sourceless && strcmp(n->type, op->onnx.sourceless) == 0);
     EW_CHECK(sourceless || (n->n_in > 0 && n->in[0] >= 0), EW_ERR_FORMAT,
@@ -289,7 +289,7 @@ ew_err ew_onnx_import(struct ew_graph *g, const struct ew_op *op, const struct e
 
 /* ---- Attributes out ---- */
 
-/* The attribute's entry: the present one, emptied, or a new one. */
+/* A cleared entry for the attribute: the existing one or a new one. */
 static ew_err claim(struct ew_onnx_node *n, const char *name, enum ew_onnx_attr_type type,
                     struct ew_onnx_attr **out)
 {

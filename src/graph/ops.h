@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every operator under its own name, ew_op_conv and so on, one for each src/op/op_*.c: for who must
- * know one of them.  Nodes are asked by `node->op == &ew_op_conv`, which the compiler checks; names
- * are compared where they come from a file. */
+/* The descriptors of all operators: ew_op_conv and so on, one for each src/op/op_*.c.  Code that
+ * must know a particular operator compares `node->op == &ew_op_conv`, which the compiler checks,
+ * and compares names only where they come from a file. */
 #ifndef EW_GRAPH_OPS_H
 #define EW_GRAPH_OPS_H
 

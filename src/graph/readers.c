@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of readers: every read (an input slot of a node, or a graph output) is an entry of the
- * doubly linked list of the value that it reads. */
+/* Use lists: every use (an input slot of a node, or a graph output) is an entry of the doubly
+ * linked list of its value. */
 #include "graph/readers.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct read {
 };
 
 struct list {
-    int head; /* a read + 1; 0: none, so that fresh lists are empty */
+    int head; /* index of a use + 1; 0: empty, so that zeroed lists are valid */
     int count;
 };
 
@@ -26,7 +26,7 @@ struct ew_readers {
     int n_lists, cap_lists;
     struct read *reads;
     int n_reads, cap_reads;
-    int *first; /* by node: its read of input 0, the others after it */
+    int *first; /* by node: the use of its input 0, followed by those of its other inputs */
     int n_nodes, cap_nodes;
 };
 
@@ -73,7 +73,7 @@ static void link_read(struct ew_readers *r, int at, int value)
     l->count++;
 }
 
-/* Room for n reads of a node (or of the outputs), none of them in a list yet. */
+/* Appends n unlinked uses of a node (NONE: of the graph outputs). */
 static ew_err add_reads(struct ew_readers *r, int node, int n, int *first)
 {
     EW_TRY(ew_grow((void **)&r->reads, &r->cap_reads, r->n_reads + n + 1, sizeof(*r->reads)));
@@ -109,7 +109,7 @@ static ew_err fill(struct ew_readers *r)
     return EW_OK;
 }
 
-/* ---- The whole ---- */
+/* ---- New and free ---- */
 
 ew_err ew_readers_new(struct ew_graph *g, struct ew_readers **out)
 {
@@ -128,7 +128,7 @@ ew_err ew_readers_new(struct ew_graph *g, struct ew_readers **out)
     return e;
 }
 
-/* True where the graph reads what the lists say. */
+/* True if the lists match the graph. */
 static bool is_current(const struct ew_readers *r)
 {
     const struct ew_graph *g = r->g;
@@ -161,7 +161,7 @@ void ew_readers_free_ptr(void *ptr_to_ptr)
     ew_readers_free(*(struct ew_readers **)ptr_to_ptr);
 }
 
-/* ---- Questions ---- */
+/* ---- Queries ---- */
 
 int ew_readers_count(const struct ew_readers *r, int value)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who reads each value of a graph, for passes that rewire it.
+/* Use lists: the readers of each value of a graph, for passes that rewire it.
  *
- * A pass that counts readers once and then moves them decides on counts that no longer hold.  So
- * nodes are rewired through the functions below, which keep the lists: a count is always that of
- * the graph as it stands.  Every call takes constant time for each read that it changes. */
+ * A pass that counts uses once and then moves them works with stale counts.  So passes rewire nodes
+ * through the functions below, which keep the lists in step with the graph.  Every call takes
+ * constant time per use that it changes. */
 #ifndef EW_GRAPH_READERS_H
 #define EW_GRAPH_READERS_H
 
@@ -11,31 +11,31 @@
 
 struct ew_readers;
 
-/* Borrows the graph, which must not be rewired, swept or extended by nodes in another way until
- * ew_readers_free; values may be added. */
+/* Borrows the graph.  Until ew_readers_free it must be rewired only through these functions, and
+ * not swept; values may be added, and nodes if ew_readers_adopt follows. */
 ew_err ew_readers_new(struct ew_graph *g, struct ew_readers **out);
-/* Nodes were added at the end of the graph: what they read counts from now on. */
+/* Takes in the uses of nodes that were added at the end of the graph. */
 ew_err ew_readers_adopt(struct ew_readers *r);
-void ew_readers_free(struct ew_readers *r); /* asserts that nobody rewired the graph by hand */
+void ew_readers_free(struct ew_readers *r); /* asserts that the lists are those of the graph */
 void ew_readers_free_ptr(void *ptr_to_ptr); /* for EW_CLEANUP */
 
-/* Reads by nodes, each input slot counting once, and as outputs of the graph. */
+/* Number of uses: input slots of nodes, and graph outputs. */
 int ew_readers_count(const struct ew_readers *r, int value);
-/* One read after the other, in no order: starts at *at = -1; false after the last.  *node is -1
- * for an output of the graph; *slot the input, or the number of the output. */
+/* Iterates over the uses of a value, in no particular order: *at is -1 to start; false after the
+ * last.  *node is -1 for a graph output; *slot is the input slot, or the number of the output. */
 bool ew_readers_next(const struct ew_readers *r, int value, int *at, int *node, int *slot);
-/* The node that alone reads the value, once; -1: another number of reads, or a graph output. */
+/* The node of a value's only use; -1: another number of uses, or a graph output. */
 int ew_readers_only(const struct ew_readers *r, int value);
-/* The node that makes the value, where it is read once; -1: none, or it is read more often. */
+/* The producer of a value that has exactly one use; -1: no producer, or another number of uses. */
 int ew_readers_sole_maker(const struct ew_readers *r, int value);
 
-/* Input `slot` of the node becomes `value`; -1: absent. */
+/* Sets input `slot` of the node to `value`; -1: absent. */
 ew_err ew_readers_set(struct ew_readers *r, int node, int slot, int value);
-/* The node's inputs become a copy of in[0 .. n_in - 1]. */
+/* Sets the node's inputs to a copy of in[0 .. n_in - 1]. */
 ew_err ew_readers_set_all(struct ew_readers *r, int node, const int *in, int n_in);
-/* All that read `old` read `new` instead, outputs of the graph included. */
+/* Replaces all uses of `old`, graph outputs included, by uses of `new`. */
 ew_err ew_readers_replace(struct ew_readers *r, int old, int new);
-/* The node reads nothing any more: nobody needs what it makes, and the sweep will take it. */
+/* Drops all inputs of a node whose outputs are unused; the next sweep removes it. */
 void ew_readers_detach(struct ew_readers *r, int node);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replacing one node by others in place.  What is replaced by what is left to the callers. */
+/* Replacing nodes in place.  Which nodes, and by what, the callers decide. */
 #include "graph/rewrite.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct replacement {
-    int first, count; /* the nodes that come; count < 0: the node stays */
+    int first, count; /* the new nodes; count < 0: the node stays */
 };
 
 struct ew_rewrite {
     struct ew_readers *readers;
-    struct replacement *by; /* by node */
-    int n_nodes;            /* at the beginning */
+    struct replacement *by; /* by old node */
+    int n_nodes;            /* when the rewrite began */
 };
 
 void ew_rewrite_free(struct ew_rewrite *r)
@@ -90,7 +90,7 @@ ew_err ew_graph_splice(struct ew_graph *g, int node, int first, const int *out)
     struct ew_rewrite *r = g->rewrite;
     const struct ew_node gone = g->nodes[node];
     EW_ASSERT(node < r->n_nodes && r->by[node].count < 0 && first <= g->n_nodes);
-    if (alone) /* the nodes that come have been there before the rewrite */
+    if (alone) /* the new nodes were added before this rewrite */
         r->n_nodes = first;
     r->by[node] = (struct replacement){first, g->n_nodes - first};
     ew_readers_detach(r->readers, node);
@@ -112,7 +112,7 @@ ew_err ew_graph_expand(struct ew_graph *g)
     const int n_nodes = g->n_nodes;
     bool any = false;
     EW_TRY(ew_graph_rewrite_begin(g));
-    for (int k = 0; k < n_nodes; k++) { /* what is added is plain */
+    for (int k = 0; k < n_nodes; k++) { /* not the nodes that expand adds */
         const struct ew_node *n = &g->nodes[k];
         if (!n->op->onnx.expand)
             continue;

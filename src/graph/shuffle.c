@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding channel shuffles as exporters write them:
+/* Pattern matching of channel shuffles as exporters write them:
  *
- *   [N, C, d...] -Reshape-> [N, g, C/g, ...] -Transpose(0, 2, 1, ...)-> -Reshape-> [N, C, d...]
+ * [N, C, d...] -Reshape-> [N, g, C/g, ...] -Transpose(0, 2, 1, ...)-> -Reshape-> [N, C, d...]
  *
- * The operator itself is op_channel_shuffle.c. */
+ * The operator is op_channel_shuffle.c. */
 #include "graph/shuffle.h"
 
 #include "graph/layout.h"
 #include "graph/ops.h"
 
-/* The node that makes `value`, if it is of this operator; -1 otherwise. */
+/* The producer of `value`, if it is of this operator, else -1. */
 static int made_by(const struct ew_graph *g, int value, const struct ew_op *op)
 {
     const int k = value < 0 ? -1 : g->values[value].producer;
@@ -27,7 +27,8 @@ static bool swaps_one_and_two(const struct ew_node *n, int rank)
     return true;
 }
 
-/* [N, C, d...] against [N, g, C/g, d...], whatever way the d are split. */
+/* True if x is [N, C, d...] and mid [N, g, C/g, e...] with the same number of elements in d and e.
+ */
 static bool splits_channels(const struct ew_shape *x, const struct ew_shape *mid)
 {
     if (x->rank < 3 || mid->rank < 3 || mid->dim[0] != x->dim[0])
@@ -37,7 +38,7 @@ static bool splits_channels(const struct ew_shape *x, const struct ew_shape *mid
            ew_shape_span(mid, 3, mid->rank) == ew_shape_span(x, 2, x->rank);
 }
 
-/* True where node `last` ends a shuffle: *x is what is shuffled, *groups its groups. */
+/* True if node `last` ends a shuffle of *x in *groups groups. */
 static bool is_shuffle(const struct ew_graph *g, int last, int *x, int64_t *groups)
 {
     const struct ew_op *reshape = g->nodes[last].op;

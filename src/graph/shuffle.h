@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What shuffle.c and the channel_shuffle operator share. */
+/* Shared by shuffle.c and the channel_shuffle operator. */
 #ifndef EW_GRAPH_SHUFFLE_H
 #define EW_GRAPH_SHUFFLE_H
 

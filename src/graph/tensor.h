@@ -38,7 +38,7 @@ enum ew_dtype {
 const char *ew_dtype_name(enum ew_dtype t);
 size_t ew_dtype_size(enum ew_dtype t);
 int ew_dtype_onnx(enum ew_dtype t);                    /* TensorProto.DataType */
-bool ew_dtype_from_onnx(int onnx, enum ew_dtype *out); /* false: not one of ours */
+bool ew_dtype_from_onnx(int onnx, enum ew_dtype *out); /* false: not supported */
 bool ew_dtype_is_float(enum ew_dtype t);
 
 #define EW_MAX_RANK 8
@@ -62,8 +62,8 @@ const char *ew_shape_text(const struct ew_shape *s, char *buf);
 ew_err ew_shape_axis(int64_t axis, int rank, int *out);
 /* NumPy broadcasting of two shapes. */
 ew_err ew_shape_broadcast(const struct ew_shape *a, const struct ew_shape *b, struct ew_shape *out);
-/* Row-major strides in elements; for broadcasting, a dimension of 1 gets stride 0 where out's is
- * not 1, and missing leading dimensions get 0.  `stride` has out->rank entries. */
+/* Row-major strides of s in elements for iterating over `out`: a dimension of 1 that broadcasts,
+ * and a missing leading dimension, has stride 0.  `stride` has out->rank entries. */
 void ew_shape_strides(const struct ew_shape *s, const struct ew_shape *out, int64_t *stride);
 
 struct ew_tensor {
@@ -84,13 +84,13 @@ size_t ew_tensor_bytes(const struct ew_tensor *t);
  * even; integers truncate towards zero and saturate. */
 void ew_tensor_load(const struct ew_tensor *t, int64_t start, int64_t n, double *out);
 void ew_tensor_store(struct ew_tensor *t, int64_t start, int64_t n, const double *in);
-/* t[start + i] += in[i]: how reference backward functions accumulate. */
+/* t[start + i] += in[i]; float32 and float64 only. */
 void ew_tensor_accumulate(struct ew_tensor *t, int64_t start, int64_t n, const double *in);
 /* The same through int64_t, exact for integers; stores wrap like C casts; bool becomes 0 or 1. */
 void ew_tensor_load_int(const struct ew_tensor *t, int64_t start, int64_t n, int64_t *out);
 void ew_tensor_store_int(struct ew_tensor *t, int64_t start, int64_t n, const int64_t *in);
 
-/* One element as a number. */
+/* One element. */
 double ew_tensor_get(const struct ew_tensor *t, int64_t i);
 int64_t ew_tensor_get_int(const struct ew_tensor *t, int64_t i);
 

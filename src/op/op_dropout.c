@@ -144,7 +144,7 @@ static const struct ew_op_case cases[] = {
 const struct ew_op ew_op_dropout = {
     .name = "dropout",
     .help = "in training, zero with a given probability, the rest scaled up",
-    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE | EW_OP_STOCHASTIC | EW_OP_NO_CDL | EW_OP_HANDS_ON |
+    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE | EW_OP_STOCHASTIC | EW_OP_NO_CDL | EW_OP_IDENTITY |
              EW_OP_ZEROS_PASS,
     .min_in = 1,
     .max_in = 3,

@@ -99,7 +99,7 @@ static int steps_away(const struct ew_plan *p, const struct ew_node *n, const bo
 {
     int deepest = 0;
     size_t read = 0;
-    if (saved && (n->n_out != 1 || (n->op->flags & EW_OP_JOIN)))
+    if (saved && (n->n_out != 1 || (n->op->flags & EW_OP_CONCAT)))
         return CHEAP_CHAIN + 1;
     for (int i = 0; i < n->n_in; i++) {
         const int v = n->in[i];

@@ -242,12 +242,7 @@ static ew_err make(const struct maker *m)
         m->box_of[i] = -1;
     for (int i = 0; i < g->n_inputs; i++)
         EW_TRY(add_end(m, "input", g->inputs[i], &m->box_of[g->inputs[i]]));
-    for (int k = 0; k < g->n_nodes; k++)
-        for (int i = 0; i < g->nodes[k].n_in; i++)
-            if (g->nodes[k].in[i] >= 0)
-                m->uses[g->nodes[k].in[i]]++;
-    for (int i = 0; i < g->n_outputs; i++)
-        m->uses[g->outputs[i]]++;
+    ew_graph_count_uses(g, m->uses);
     for (int k = 0; k < g->n_nodes; k++)
         EW_TRY(add_node(m, k));
     for (int i = 0; i < g->n_outputs; i++) {

@@ -137,7 +137,7 @@ static void check_row(const struct row *r)
         const struct ew_tensor *t = &g->values[g->nodes[0].out[r->slot]].t;
         const char *at = r->out;
         struct ew_plan *p = NULL;
-        if ((op->flags & EW_OP_LATE) && EW_EXPECT_OK(ew_plan_compile(g, &reference, &p)) &&
+        if ((op->flags & EW_OP_NO_FOLD) && EW_EXPECT_OK(ew_plan_compile(g, &reference, &p)) &&
             EW_EXPECT_OK(ew_plan_run(p)))
             t = ew_plan_output(p, r->slot);
         EW_EXPECT(t->data); /* constants in: known when inferred, but for late ones */

@@ -69,7 +69,7 @@ ew_err ew_fuse_concats(struct ew_fusing *f)
     const struct ew_fuse_query *q = f->query;
     for (int k = 0; k < q->g->n_nodes; k++) {
         const struct ew_node *n = &q->g->nodes[k];
-        if (!q->needed[k] || !(n->op->flags & EW_OP_JOIN) || n->n_in > MOST_PARTS ||
+        if (!q->needed[k] || !(n->op->flags & EW_OP_CONCAT) || n->n_in > MOST_PARTS ||
             q->g->values[n->out[0]].t.dtype != EW_F32 ||
             !is_last_axis(n, &q->g->values[n->out[0]].t.shape))
             continue;

@@ -13,7 +13,7 @@ static int handed_on(const struct ew_node *n)
 {
     if (!(n->op->flags & EW_OP_ZEROS_PASS))
         return 0;
-    return n->op->flags & EW_OP_JOIN ? n->n_in : 1;
+    return n->op->flags & EW_OP_CONCAT ? n->n_in : 1;
 }
 
 static bool makes_relu(const struct ew_node *n)
