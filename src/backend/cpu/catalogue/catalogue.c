@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walking the catalogue: offers of a list, and what became of each candidate. */
+/* Walking the catalogue: the offers of a list, and all candidates with the reason for exclusion. */
 #include "backend/cpu/catalogue/catalogue.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ const struct ew_kernel_list *ew_catalogue_at(int i)
     return i - n < ew_other_kernels_count ? &ew_other_kernels[i - n] : NULL;
 }
 
-/* The first condition that does not hold; NULL: all do. */
+/* The first condition that does not hold; NULL: all hold. */
 static const struct ew_kernel_rule *first_refusal(const struct ew_kernel_entry *e,
                                                   const struct ew_kernel_case *c)
 {
@@ -73,14 +73,14 @@ int ew_catalogue_offer(const struct ew_kernel_list *l, const struct ew_kernel_qu
 
 /* ---- Candidates ---- */
 
-/* Of a core: two multiply-adds on whole vectors a cycle, of 8-bit numbers four times as many, and
- * bytes from and to L2. */
+/* Peaks of one core per cycle: two vector FMAs, four times as many 8-bit MACs, and bytes to or from
+ * L2. */
 #define VECTORS_A_CYCLE 2
 #define INT8_RATE       4
 #define BYTES_A_CYCLE   32
 
-/* What a kernel needs at least, about.  Backward does forward's
- * arithmetic twice: for the data and for the weights. */
+/* Roofline estimate: a lower bound of the cycles.  Backward is twice the work of forward: dgrad and
+ * wgrad. */
 static void add_roofline(const struct ew_kernel_query *query, struct ew_kernel_candidate *out)
 {
     struct ew_cost cost = {0};
@@ -110,7 +110,7 @@ static struct ew_kernel_candidate describe(const struct ew_kernel_entry *e,
     return out;
 }
 
-/* Of a list whose kernel is offered elsewhere, or whose case this is not. */
+/* A candidate of a list without conditions, or of one that does not support the call. */
 static struct ew_kernel_candidate describe_only(const struct ew_kernel_list *l,
                                                 const struct ew_kernel_entry *e,
                                                 const struct ew_kernel *offers, int n)

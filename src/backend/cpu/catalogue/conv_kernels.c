@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The catalogue's convolutions: forward, and both gradients. */
+/* The catalogue's convolutions: forward, dgrad and wgrad. */
 #include "backend/cpu/catalogue/conv_rules.h"
 #include "backend/cpu/fuse/fuse.h"
 #include "backend/cpu/step/conv_step.h"
@@ -26,7 +26,7 @@ static enum ew_act act_of(const struct ew_call *c)
     return (enum ew_act)((const struct ew_conv_attr *)c->attr)->end.act;
 }
 
-/* Kernels that make their input from a batch norm's. */
+/* Some kernel can apply a batch norm to its input. */
 static bool norms(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
     return k->depthwise_norms(s) || (k->conv_norms(s) && !k->tap_pairs_pays(s));
@@ -41,7 +41,7 @@ static bool resolve(const struct ew_kernel_query *query, struct ew_kernel_case *
         (out->shape.input_norm && !norms(out->k, &out->shape)))
         return false;
     out->relu = act_of(c) == EW_ACT_RELU;
-    /* Else the reference refuses the gradient, and says so. */
+    /* Otherwise the reference fails with a message. */
     return query->phase == EW_PHASE_FORWARD || ew_conv_trains(c);
 }
 
@@ -55,14 +55,15 @@ static ew_err prepare_method(const struct ew_call *c, enum ew_conv_method m)
     return EW_OK;
 }
 
-/* The residual is read where the sum is written, and before it is (ew_epilogue.add). */
+/* out[0] may alias the residual: these kernels read it before they write there. */
 static bool adds_in_place(const struct ew_call *c, enum ew_conv_method m)
 {
     return c->n_in > 3 && !((const struct ew_conv_attr *)c->attr)->end.add_after &&
            (m == EW_CONV_GEMM || m == EW_CONV_WINOGRAD);
 }
 
-/* Statistics are taken of the sums, to which nothing more may be done. */
+/* Statistics of the output are taken before the epilogue, so only without activation and
+ * addition. */
 static struct ew_kernel forward_by(const struct ew_kernel_case *c, enum ew_conv_method m,
                                    ew_err (*prepare)(const struct ew_call *))
 {
@@ -109,7 +110,7 @@ static struct ew_kernel make_winograd_plain(const struct ew_kernel_case *c)
     return k;
 }
 
-/* The others, whose prepare functions know forward from backward. */
+/* Kernels with a separate prepare function for each direction. */
 #define EW_PREPARE_BY(name, call)                                                                  \
     static ew_err prepare_##name(const struct ew_call *c)                                          \
     {                                                                                              \
@@ -196,14 +197,14 @@ static const struct ew_kernel_entry forward[] = {
      .fuses = EPILOGUE,
      .test = "backend/test_kernel_conv.c",
      .rules = {EW_IF_CONTIGUOUS, EW_IF_NO_INPUT_NORM, EW_IF_BATCH_LANES},
-     .cycles = ew_conv_gemm_cycles, /* as many products */
+     .cycles = ew_conv_gemm_cycles, /* as many MACs as GEMM */
      .make = make_batch_lanes},
     {.name = "pixels in lanes",
      .folder = "direct",
      .fuses = EPILOGUE,
      .test = "backend/test_kernel_conv.c",
      .rules = {EW_IF_CONTIGUOUS, EW_IF_NO_INPUT_NORM, EW_IF_PIXEL_LANES},
-     .cycles = ew_conv_gemm_cycles, /* as many products */
+     .cycles = ew_conv_gemm_cycles, /* as many MACs as GEMM */
      .make = make_pixel_lanes},
     {.name = "tap pairs",
      .folder = "unpacked",

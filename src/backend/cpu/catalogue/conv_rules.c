@@ -60,7 +60,7 @@ bool ew_if_winograd(const struct ew_kernel_case *c)
     return ew_conv_fits(c->k, EW_CONV_WINOGRAD, &c->shape);
 }
 
-/* Where it does not pay although its estimate is lower, the channels are too few. */
+/* winograd_pays also requires enough channels: false only if that is why it does not pay. */
 bool ew_if_winograd_wide(const struct ew_kernel_case *c)
 {
     return ew_if_winograd_wins(c) || ew_conv_winograd_cycles(c) >= ew_conv_gemm_cycles(c);
@@ -76,13 +76,20 @@ bool ew_if_plain_filters(const struct ew_kernel_case *c)
     return !c->c->train && c->shape.axis[1].stride == 1;
 }
 
-#define WORTH_BYTES ((size_t)3 << 20) /* that plain filters save */
-#define WORTH_TILES 64                /* that share a filter's transforms: a few per cent of them */
-#define FAR_BYTES   ((size_t)16 << 20) /* of filters that come from memory: reading fewer pays */
+#define WORTH_BYTES                                                                                \
+    ((size_t)3 << 20) /* saved by untransformed filters, below which transformed                   \
+                       * ones are used */
+#define WORTH_TILES                                                                                \
+    64 /* tiles that amortise a filter's transform to a few per                                    \
+        * cent */
+#define FAR_BYTES                                                                                  \
+    ((size_t)16 << 20) /* filters beyond the last-level cache: reading fewer bytes                 \
+                        * is faster */
 
-/* Winograd's filters take up to four times the bytes of plain ones, which are transformed at each
- * run: 10 to 25 % of a layer's time where many image tiles meet each of them, more where few do.
- * Batches do not count, so that plans of several have the same kernels. */
+/* Transformed Winograd filters take up to four times the bytes of plain ones.  Transforming plain
+ * filters at each run costs 10 to 25 % of a layer's time if many image tiles share each filter,
+ * more if few do.  Tiles are counted for one sample, so that all batch sizes choose the same
+ * kernel. */
 bool ew_if_worth_the_bytes(const struct ew_kernel_case *c)
 {
     struct ew_conv_shape plain = c->shape;
@@ -94,7 +101,8 @@ bool ew_if_worth_the_bytes(const struct ew_kernel_case *c)
     const size_t bytes = ew_conv_packed_bytes(c->k, EW_CONV_WINOGRAD, &plain);
     const struct ew_conv_axis *a = c->shape.axis;
     const int64_t images = (int64_t)c->shape.batch * a[0].out / ew_max_i64(samples, 1);
-    const int64_t tiles = images * ((a[1].out + 3) / 4) * ((a[2].out + 3) / 4); /* of 4x4 */
+    const int64_t tiles = images * ((a[1].out + 3) / 4) * ((a[2].out + 3) / 4); /* 4x4 outputs
+                                                                                 * each */
     return transformed < bytes + WORTH_BYTES || (tiles < WORTH_TILES && bytes < FAR_BYTES);
 }
 
@@ -202,9 +210,9 @@ double ew_conv_winograd_grads_cycles(const struct ew_kernel_case *c)
     return with_wgrad(c, c->k->winograd_cycles(&mirrored, true));
 }
 
-/* Winograd packs as many products for a filter as its tile has points, implicit GEMM a number for
- * each tap, and both pad outputs alike: so what they pack tells the form.  With a stride, cells of
- * pixels are its taps (kernel/winograd/winograd.h). */
+/* Winograd packs (m + r - 1)^2 values for each filter, implicit GEMM r^2, and both pad output
+ * channels alike, so the ratio of the packed sizes gives the form.  With a stride, taps are blocks
+ * of stride x stride pixels (kernel/winograd/winograd.h). */
 const char *ew_conv_winograd_form(const struct ew_kernel_case *c)
 {
     static const char *const forms[][3] = {{"F(2x2,3x3)", "F(2x2,4x4)", "F(2x2,5x5)"},
@@ -215,7 +223,8 @@ const char *ew_conv_winograd_form(const struct ew_kernel_case *c)
     const double gemm = (double)c->k->conv_pack_size(&s) / (y->taps * x->taps);
     const double products = (double)c->k->winograd_pack_size(&s) / (gemm * (y->stride * x->stride));
     const int taps = (y->taps + y->stride - 1) / y->stride;
-    /* Channels of a tap in time are filled up to vectors, by less than once more. */
+    /* With taps in time, channels are padded to whole vectors: the ratio is too large, but by less
+     * than a factor of 2. */
     const bool in_time = s.axis[0].taps > 1;
     const long outputs = in_time ? 2 + 2 * (products >= (taps + 3) * (taps + 3) - 0.5)
                                  : lround(sqrt(products)) - taps + 1;

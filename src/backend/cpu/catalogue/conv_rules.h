@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conditions of the kernels for convolutions and dense layers: what each says, and the function
- * that tells whether it holds. */
+/* Conditions of the kernels for convolutions and dense layers: text and predicate of each. */
 #ifndef EW_BACKEND_CPU_CATALOGUE_CONV_RULES_H
 #define EW_BACKEND_CPU_CATALOGUE_CONV_RULES_H
 
@@ -61,18 +60,18 @@ bool ew_if_grouped_dgrad(const struct ew_kernel_case *c);
 bool ew_if_batch_lanes_dgrad(const struct ew_kernel_case *c);
 bool ew_if_winograd_dgrad(const struct ew_kernel_case *c);
 
-/* Estimates: cycles of one core. */
+/* Estimated cycles on one core. */
 double ew_conv_gemm_cycles(const struct ew_kernel_case *c);
 double ew_conv_winograd_cycles(const struct ew_kernel_case *c);
 double ew_conv_winograd_plain_cycles(const struct ew_kernel_case *c);
-/* Of both gradients, where both are wanted: dgrad by this method, wgrad by the best. */
+/* Of the gradients that are wanted: dgrad by this method, wgrad by the best one. */
 double ew_conv_gemm_grads_cycles(const struct ew_kernel_case *c);
 double ew_conv_winograd_grads_cycles(const struct ew_kernel_case *c);
 
-/* sparse_kernels.c: the kernel that skips zeros where the data has them, and else runs `next`. */
+/* sparse_kernels.c: a kernel that skips zeros if the data has enough of them, else runs `next`. */
 struct ew_kernel ew_wrap_sparse(const struct ew_kernel_case *c, struct ew_kernel next);
 
-/* Outputs and taps of the Winograd form that runs it: "F(4x4,3x3)". */
+/* The Winograd form that the kernel uses, such as "F(4x4,3x3)"; NULL: unknown. */
 const char *ew_conv_winograd_form(const struct ew_kernel_case *c);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The catalogue's dense layers: a convolution of one tap with the rows as its batch. */
+/* The catalogue's dense layers: 1x1 convolutions with rows as batch. */
 #include "backend/cpu/catalogue/conv_rules.h"
 #include "backend/cpu/step/conv_step.h"
 #include "backend/cpu/step/tap_pairs_step.h"
@@ -16,7 +16,7 @@ static void shape_of(const struct ew_call *c, struct ew_conv_shape *out)
                                   .axis = {one, one, one}};
 }
 
-/* x [m, k], weights [n, k], bias [n]: what exporters write for a linear layer. */
+/* x [m, k], weights [n, k], bias [n]: a Gemm node as ONNX exporters write a linear layer. */
 static bool is_linear(const struct ew_call *c)
 {
     const struct ew_gemm_attr *a = c->attr;

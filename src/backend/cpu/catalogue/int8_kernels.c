@@ -135,7 +135,7 @@ static double winograd_cycles(const struct ew_kernel_case *c)
     return c->k->int8_winograd_cycles(&c->shape);
 }
 
-/* The kernels estimate the cases that they are compared in. */
+/* There is an estimate only where Winograd is an alternative. */
 static double gemm_cycles(const struct ew_kernel_case *c)
 {
     return if_winograd(c) ? c->k->int8_gemm_cycles(&c->shape) : 0;

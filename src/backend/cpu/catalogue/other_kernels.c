@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The catalogue's families of one kernel: what each takes is decided where it is offered
- * (offer/offer_*.c); here it is said in words. */
+/* The catalogue's families with a single kernel.  offer/offer_*.c decide which calls it supports;
+ * here the conditions are stated in words. */
 #include "backend/cpu/catalogue/catalogue.h"
 #include "graph/ops.h"
 
 #define FORWARD  EW_PHASE_FORWARD
 #define BACKWARD EW_PHASE_BACKWARD
 
-/* One list: operators, phase, what it needs, and its only entry. */
+/* A list with one entry. */
 #define EW_ONLY(kernel, in, when, covered, does, needed, ...)                                      \
     {                                                                                              \
         .ops = EW_FAMILY_OPS(__VA_ARGS__), .phase = (when), .needs = (needed),                     \

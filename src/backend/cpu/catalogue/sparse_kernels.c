@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Zeros of convolutions and dense layers: the kernel that runs where there are few is the next one
- * of the layer's list. */
+/* Zero-skipping kernels of convolutions and dense layers.  The fallback for dense data is the first
+ * kernel in the layer's list that fits. */
 #include "backend/cpu/catalogue/conv_rules.h"
 #include "backend/cpu/step/sparse_step.h"
 
