@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pattern: a concatenation along the channels, and the nodes that make what it reads.
+/* Pattern: a concatenation along the channels, and the producers of its inputs.
  *
- * A kernel that can leave room between the rows of its output writes into the whole from the
- * beginning; then joining the parts, and dividing their gradient, is no work at all, and there is
- * one copy less to keep.  Concatenations along other axes than the last are rare in networks. */
+ * Producers whose kernels support a row stride write directly into the concatenation's output, so
+ * neither the concatenation nor the split of its gradient copies anything, and one copy less is
+ * kept.  Only the last axis: others are rare in networks. */
 #include "backend/cpu/fuse/fuse.h"
 
 #include "op/shape_attr.h"
 
-#define MOST_PARTS 32 /* bits of ew_call.fresh: none of their gradients is cleared first */
+#define MOST_PARTS 32 /* bits of ew_call.fresh, which must cover all inputs */
 
 static bool is_last_axis(const struct ew_node *n, const struct ew_shape *s)
 {
@@ -22,8 +22,8 @@ static bool strides(const struct ew_fusing *f, const struct ew_call *c, enum ew_
     return ew_fuse_preferred(f, c, phase).roles & EW_ROLE_STRIDED_OUTPUT;
 }
 
-/* True where `value` can lie in the output of `node`.  What is kept of the one must be kept of the
- * other, and what is computed again has memory of its own. */
+/* True if `value` can lie in the output of `node`.  Both must be kept for the backward pass: a
+ * recomputed value has memory of its own. */
 static ew_err fits(struct ew_fusing *f, int node, int value, bool *out)
 {
     const struct ew_fuse_query *q = f->query;
@@ -36,12 +36,12 @@ static ew_err fits(struct ew_fusing *f, int node, int value, bool *out)
         return EW_OK;
     const struct ew_node *n = &q->g->nodes[from];
     if (n->n_in > 0 && n->in[0] >= 0 && f->input_norm[n->in[0]] >= 0)
-        return EW_OK; /* kernels that make their input do not leave room as well */
+        return EW_OK; /* kernels with a fused input norm support no row stride */
     struct ew_call c;
     EW_TRY(ew_fuse_call(f, from, &c));
     bool joins =
         strides(f, &c, EW_PHASE_FORWARD) && (!q->train || strides(f, &c, EW_PHASE_BACKWARD));
-    /* Clearing a part's gradient by itself, row by row, would take longer than copying it. */
+    /* Masking the gradient of a strided part in a pass of its own would be slower than the copy. */
     if (joins && q->train && f->relu[value])
         EW_TRY(ew_fuse_will_mask(f, whole, &joins));
     *out = joins;
@@ -73,7 +73,7 @@ ew_err ew_fuse_concats(struct ew_fusing *f)
             q->g->values[n->out[0]].t.dtype != EW_F32 ||
             !is_last_axis(n, &q->g->values[n->out[0]].t.shape))
             continue;
-        bool all = true; /* a part that has to be copied would keep the whole longer for nothing */
+        bool all = true; /* with one copied input, the whole would live longer for nothing */
         for (int i = 0; i < n->n_in && all; i++)
             EW_TRY(fits(f, k, n->in[i], &all));
         if (all)

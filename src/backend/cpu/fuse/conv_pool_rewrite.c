@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A convolution with the max pool and the ReLU after it, for training: one node, which never
- * stores what it pools.  It goes by images from its input on, as most steps do, so that threads
- * stay with theirs.  A network's first convolution and windows of 2x2, whose gradient is then of
- * one output in four; one with stride 2 and windows of 3x3, whose output is the largest tensor of
- * the network (SqueezeNet's); and one of few channels and 5x5 taps whose pooled output is
- * flattened, with the transpose that puts channels first (LeNet-5's second, FedAvg's).
+/* Fuses a convolution with the max pool and the ReLU after it, for training, into one conv_pool
+ * node, which does not store the convolution's output.  Tiles are images, as in most steps, so
+ * threads keep the images in their caches.  Three cases:
  *
- * Nodes and values keep their numbers, as in compress/fuse_norm.c: the pool and the ReLU stay, and
- * make what nobody reads. */
+ *   - a network's first convolution with 2x2 windows: only one output in four has a gradient;
+ *   - a first convolution of stride 2 with 3x3 windows, whose output is the largest tensor of the
+ *     network (SqueezeNet);
+ *   - an inner 5x5 convolution of few channels whose pooled output is flattened, together with
+ *     the transpose to channels first (the second one of LeNet-5 and of FedAvg's CNN).
+ *
+ * Nodes and values keep their numbers, as in compress/fuse_norm.c: the pool and the ReLU stay as
+ * identities whose outputs nobody reads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,30 +22,30 @@
 #include "op/conv.h"
 #include "op/pooling.h"
 
-#define FEW_CHANNELS 4 /* beyond, products of matrices are as fast */
-#define IMAGES       4 /* of a batch at least: threads share them out */
+#define FEW_CHANNELS 4 /* beyond, implicit GEMM is as fast */
+#define IMAGES       4 /* smallest batch: threads divide the images */
 
-/* Inside the network: where F(5x5, 5x5) pays, whatever the instruction set
+/* Inner convolutions: F(5x5, 5x5) is faster on every instruction set
  * (kernel/winograd/winograd_5x5.h). */
 #define INNER_TAPS     5
 #define INNER_CHANNELS 32 /* and at least 3 */
 #define INNER_FILTERS  64 /* and at least 8 */
-#define INNER_PIXELS   40 /* a line of what is pooled, and at least 8 */
+#define INNER_PIXELS   40 /* of a line of the convolution's output, and at least 8 */
 
-/* With windows of 3x3. */
-#define LARGE         (2 << 20) /* elements of what is pooled, at least */
+/* With 3x3 windows. */
+#define LARGE         (2 << 20) /* elements of the convolution's output, at least */
 #define LARGE_FILTERS 16        /* at least */
 
 #define CHAIN 3 /* pool, activation, transpose */
 
-/* A convolution and the nodes after it that it takes over. */
+/* A convolution and the nodes after it that are fused into it. */
 struct layer {
     int conv, after[CHAIN], n;
     int pool; /* the window's size */
-    bool relu, turned;
+    bool relu, channels_first;
 };
 
-/* True where all of the list is `value`, and where it is empty. */
+/* True if all elements are `value`, also of an empty list. */
 static bool all_are(const struct ew_ints *list, int64_t value)
 {
     for (int i = 0; i < list->n; i++)
@@ -68,7 +71,7 @@ static bool takes_conv(const struct ew_graph *g, const struct ew_node *n)
            all_are(&a->win.dilation, 1);
 }
 
-/* The network's input, also where it is rounded for integers: nobody asks for its gradient. */
+/* The network's input, also if fake-quantised: no gradient is wanted. */
 static bool is_input(const struct ew_graph *g, int value)
 {
     const int from = g->values[value].producer;
@@ -91,7 +94,7 @@ static bool is_inner(const struct ew_graph *g, const struct ew_node *conv)
            is_between(y->dim[1], 8, INNER_PIXELS) && is_between(y->dim[2], 8, INNER_PIXELS);
 }
 
-/* Windows of that size two pixels apart; those that stick out are not there. */
+/* A pool of that size with stride 2, without padding or partial windows. */
 static bool takes_pool(const struct ew_graph *g, const struct ew_node *n, int size)
 {
     if (n->op != &ew_op_max_pool || n->n_out != 1 || n->channels_first)
@@ -105,7 +108,7 @@ static bool takes_pool(const struct ew_graph *g, const struct ew_node *n, int si
            (a->win.auto_pad == EW_AUTO_PAD_NOTSET || a->win.auto_pad == EW_AUTO_PAD_VALID);
 }
 
-/* A first convolution that multiplies little and whose output no cache holds. */
+/* A convolution of few MACs whose output exceeds the caches. */
 static bool is_large(const struct ew_graph *g, const struct ew_node *conv)
 {
     const struct ew_conv_attr *a = conv->attr;
@@ -115,7 +118,7 @@ static bool is_large(const struct ew_graph *g, const struct ew_node *conv)
            w->dim[0] >= LARGE_FILTERS && ew_tensor_count(y) >= LARGE;
 }
 
-/* The size of the windows that it can be pooled by in one go; 0: it cannot. */
+/* The window size if convolution and pool can be fused; 0: they cannot. */
 static int window_of(const struct ew_graph *g, const struct ew_node *conv,
                      const struct ew_node *pool)
 {
@@ -125,7 +128,7 @@ static int window_of(const struct ew_graph *g, const struct ew_node *conv,
     return is_first(g, conv) && is_large(g, conv) && takes_pool(g, pool, 3) ? 3 : 0;
 }
 
-/* The only reader of what the node makes, or -1. */
+/* The only reader of the node's output, or -1. */
 static int reader_of(const struct ew_graph *g, const struct ew_readers *r, int node)
 {
     return ew_readers_only(r, g->nodes[node].out[0]);
@@ -139,7 +142,7 @@ static bool is_relu(const struct ew_graph *g, int node)
 }
 
 /* [N, d, d, O] to [N, O, d, d]. */
-static bool is_turn(const struct ew_graph *g, int node)
+static bool is_to_channels_first(const struct ew_graph *g, int node)
 {
     if (node < 0 || g->nodes[node].op != &ew_op_transpose)
         return false;
@@ -166,14 +169,14 @@ static bool find_layer(const struct ew_graph *g, const struct ew_readers *r, int
     if (is_first(g, &g->nodes[node]))
         return true;
     const int turn = reader_of(g, r, last);
-    out->turned = is_inner(g, &g->nodes[node]) && is_turn(g, turn);
-    if (out->turned)
+    out->channels_first = is_inner(g, &g->nodes[node]) && is_to_channels_first(g, turn);
+    if (out->channels_first)
         out->after[out->n++] = turn;
-    return out->turned;
+    return out->channels_first;
 }
 
-/* The node hands `from` on to what it made until now. */
-static ew_err hand_on(struct ew_graph *g, struct ew_readers *r, int node, int from, int to)
+/* Makes the node an identity from value `from` to value `to`. */
+static ew_err make_identity(struct ew_graph *g, struct ew_readers *r, int node, int from, int to)
 {
     struct ew_node *n = &g->nodes[node];
     n->op = &ew_op_identity;
@@ -184,7 +187,8 @@ static ew_err hand_on(struct ew_graph *g, struct ew_readers *r, int node, int fr
     return ew_readers_set_all(r, node, &from, 1);
 }
 
-/* The convolution makes what the last node made, and each of the others what was made before it. */
+/* The convolution now produces the last node's output; the others become a chain of identities that
+ * produce the values between. */
 static ew_err fuse(struct ew_graph *g, struct ew_readers *r, const struct layer *l)
 {
     struct ew_node *conv = &g->nodes[l->conv];
@@ -192,7 +196,7 @@ static ew_err fuse(struct ew_graph *g, struct ew_readers *r, const struct layer 
     EW_CHECK(a, EW_ERR_MEMORY, "%s: no memory to fuse it", conv->name);
     memcpy(a, conv->attr, sizeof(*a));
     a->end.act = l->relu ? EW_ACT_RELU : EW_ACT_NONE;
-    a->turned = l->turned;
+    a->turned = l->channels_first;
     a->pool = l->pool;
     int before = conv->out[0], from = g->nodes[l->after[l->n - 1]].out[0];
     conv->attr = a;
@@ -201,7 +205,7 @@ static ew_err fuse(struct ew_graph *g, struct ew_readers *r, const struct layer 
     g->values[from].producer = l->conv;
     for (int i = 0; i < l->n; i++) {
         const int made = g->nodes[l->after[i]].out[0];
-        EW_TRY(hand_on(g, r, l->after[i], from, before));
+        EW_TRY(make_identity(g, r, l->after[i], from, before));
         from = before;
         before = made;
     }

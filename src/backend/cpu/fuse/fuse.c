@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The patterns in turn, and what they share. */
+/* The patterns in turn, and their common functions. */
 #include "backend/cpu/fuse/fuse.h"
 
 #include "backend/cpu/cpu_backend.h"

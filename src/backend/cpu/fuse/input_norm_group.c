@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pattern: a batch norm in training, and the layer that alone reads it.
+/* Pattern: a batch norm in training, and the layer that is its only reader.
  *
- * The layer makes its input from the norm's, line by line as it reads, so that the norm takes the
- * statistics and stops there.  Forward that saves writing the tensor and reading it, backward
- * keeping it.  A layer that makes both gradients in one pass leaves the sums of the norm's backward
- * on the way. */
+ * The layer applies the norm line by line as it reads, so the norm's own step only computes the
+ * statistics.  Forward this saves writing and reading the normalised tensor, backward keeping it.
+ * A layer with fused dgrad + wgrad also computes the sums of the norm's backward. */
 #include "backend/cpu/fuse/fuse.h"
 
 static ew_err fits(struct ew_fusing *f, int norm, int reader, bool *out)

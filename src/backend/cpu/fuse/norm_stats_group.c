@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pattern: a layer and the batch norm after it, forward.
  *
- * The layer takes the sums of what it writes while that is in registers, and the norm finds its
- * statistics ready: one pass over the tensor less. */
+ * The layer accumulates the statistics of its output while it is in registers, which saves the norm
+ * one pass over the tensor. */
 #include "backend/cpu/fuse/fuse.h"
 
-/* The layer that a batch norm's statistics may be left to; -1: none, or another norm has it. */
+/* The layer that can compute a batch norm's statistics; -1: none, or it does so for another
+ * norm. */
 static int layer_of(const struct ew_fusing *f, int norm)
 {
     const struct ew_graph *g = f->query->g;

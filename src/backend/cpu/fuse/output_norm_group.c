@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pattern: a layer and the batch norm after it, backward.
  *
- * The layer makes the gradient of its output from that of the norm's, block by block as it reads,
- * so that the norm's backward takes the two sums a channel and stops there: the gradient between
- * them is not stored. */
+ * The layer computes the gradient of its output from that of the norm's output, block by block as
+ * it reads, so the norm's own backward only computes the two sums of each channel.  The gradient
+ * between them is not stored. */
 #include "backend/cpu/fuse/fuse.h"
 
 ew_err ew_fuse_output_norm_kernel(struct ew_fusing *f, int value, int norm, struct ew_kernel *out)

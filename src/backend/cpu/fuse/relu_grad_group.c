@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pattern: the gradient of a ReLU, and the backward of what reads it.
+/* Pattern: a ReLU, and the backward of the nodes that read its output.
  *
- * A ReLU's output is positive where its gradient counts.  So whoever completes that gradient can
- * clear it as it writes it, by the value that it reads anyway, where the ReLU's own backward would
- * read and write all of it once more.  Max pools and dropout hand zeros on: their outputs are
- * positive only where they come from a positive input, and gradients go there alone.  So do
- * concatenations of nothing but such values. */
+ * The gradient of a ReLU's output counts only where the output is positive.  So the last step that
+ * adds to this gradient can mask it as it writes, by the value that it reads anyway; the ReLU's own
+ * backward, another pass over the tensor, is not needed.  Max pools, dropout and concatenations of
+ * such values are transparent: their outputs are positive only where the input is, and gradients go
+ * only there. */
 #include "backend/cpu/fuse/fuse.h"
 
-/* How many of a node's inputs are handed on so; 0: it is none of those. */
-static int handed_on(const struct ew_node *n)
+/* Inputs that pass through a transparent node; 0: the node is not transparent. */
+static int passed_inputs(const struct ew_node *n)
 {
     if (!(n->op->flags & EW_OP_ZEROS_PASS))
         return 0;
@@ -28,7 +28,7 @@ static ew_err find_relus(struct ew_fusing *f)
         const struct ew_node *n = &q->g->nodes[k];
         if (!q->needed[k] || q->on_host[k] || n->n_out != 1)
             continue;
-        const int inputs = handed_on(n);
+        const int inputs = passed_inputs(n);
         bool relu = inputs > 0;
         for (int i = 0; i < inputs && relu; i++)
             relu = n->in[i] >= 0 && f->relu[n->in[i]] && ew_fuse_only_reader(f, n->in[i]) == k;
@@ -50,7 +50,7 @@ ew_err ew_fuse_will_mask(struct ew_fusing *f, int value, bool *out)
         const int reader = f->query->uses[value].first;
         if (reader < 0)
             break;
-        if (handed_on(&g->nodes[reader]) > 0) {
+        if (passed_inputs(&g->nodes[reader]) > 0) {
             value = g->nodes[reader].out[0];
             continue;
         }
@@ -62,7 +62,7 @@ ew_err ew_fuse_will_mask(struct ew_fusing *f, int value, bool *out)
     return EW_OK;
 }
 
-/* True where the node's backward completes the gradient of in[0], which a ReLU has made. */
+/* True if the node's backward is the last to add to the gradient of in[0], the output of a ReLU. */
 static bool completes(const struct ew_fusing *f, int node)
 {
     const struct ew_node *n = &f->query->g->nodes[node];
@@ -76,8 +76,8 @@ static bool completes(const struct ew_fusing *f, int node)
     return true;
 }
 
-/* Fills f->nodes with those that end in the ReLUs that the value comes from; returns how many.
- * Nodes that hand zeros on are passed through. */
+/* Fills f->nodes with the nodes whose ReLUs produce the value, through transparent nodes; returns
+ * how many. */
 static int find_makers(struct ew_fusing *f, int value)
 {
     const struct ew_graph *g = f->query->g;
@@ -85,11 +85,11 @@ static int find_makers(struct ew_fusing *f, int value)
     f->nodes[0] = g->values[value].producer;
     for (int i = 0; i < n; i++) {
         const struct ew_node *node = &g->nodes[f->nodes[i]];
-        for (int k = 0; k < handed_on(node); k++)
+        for (int k = 0; k < passed_inputs(node); k++)
             f->nodes[n++] = g->values[node->in[k]].producer;
     }
     for (int i = 0; i < n; i++)
-        if (handed_on(&g->nodes[f->nodes[i]]) == 0)
+        if (passed_inputs(&g->nodes[f->nodes[i]]) == 0)
             f->nodes[makers++] = f->nodes[i];
     return makers;
 }

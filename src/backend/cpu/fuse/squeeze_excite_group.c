@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pattern: squeeze-and-excite after a batch norm, backward.  The norm's output is averaged over
- * each image, and multiplied by a factor a channel that is made of the averages.
+ * each image, and multiplied by one factor for each channel, computed from the averages.
  *
- * Where the layer before the norm makes the norm's gradient as it reads it (output_norm_group.c),
- * the gradient of the norm's output needs no memory either: it is the product's, times the factor,
- * and the average's.  The product's backward takes all sums in one pass and reads the norm's input
- * instead of its output, which is then not kept; the average's has nothing to do. */
+ * If the layer before the norm computes the norm's gradient (output_norm_group.c), the gradient of
+ * the norm's output needs no memory either: it is dy factor + the average's gradient / pixels,
+ * computed as it is read.  The product's backward computes all sums in one pass from the norm's
+ * input, so the norm's output is not kept; the average's backward is no work. */
 #include "backend/cpu/fuse/fuse.h"
 
-#define CHAIN 8 /* nodes between average and factor, at most */
+#define CHAIN 8 /* most nodes between average and factor */
 
 struct excite {
     int norm, product, average;
@@ -20,7 +20,7 @@ static bool is(const struct ew_fusing *f, int node, enum ew_op_flag flag)
     return f->query->g->nodes[node].op->flags & flag;
 }
 
-/* Finds the two readers of the norm's output; false: there are others. */
+/* Finds the two readers of the norm's output; false: it has others. */
 static bool find_readers(const struct ew_fusing *f, struct excite *e)
 {
     const struct ew_graph *g = f->query->g;
@@ -51,7 +51,7 @@ static int factor_of(const struct ew_fusing *f, const struct excite *e)
     return f->query->g->nodes[e->product].in[1 - e->full];
 }
 
-/* True where the factor is made of the averages alone, one for each channel of an image. */
+/* True if the factor has one value for each channel of an image, and derives from the averages. */
 static bool follows(const struct ew_fusing *f, const struct excite *e)
 {
     const struct ew_graph *g = f->query->g;
@@ -71,7 +71,7 @@ static bool follows(const struct ew_fusing *f, const struct excite *e)
     return v == averages;
 }
 
-/* True where all kernels know how. */
+/* True if all kernels support their roles. */
 static ew_err fits(struct ew_fusing *f, const struct excite *e, bool *out)
 {
     struct ew_kernel layer, norm, product;

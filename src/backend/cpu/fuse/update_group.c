@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pattern: a layer's backward and the optimiser's step of its weights.
+/* Pattern: a layer's wgrad and the optimiser's update of its weights.
  *
- * The kernel of the weights' gradient takes each piece into the parameter while it is in registers
- * or in the cache: the gradient, as large as the weights, is neither written nor read.  Where it is
- * summed over parts of a batch, or over two layers, it has to be complete first. */
+ * The wgrad kernel applies each piece of the gradient to the parameter while it is in registers or
+ * cache, so the gradient, as large as the weights, is neither written nor read.  Not with gradient
+ * accumulation or shared weights: the gradient must be complete before the update. */
 #include "backend/cpu/fuse/fuse.h"
 
 #define WEIGHTS 1 /* input of convolutions and dense layers */
