@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of what is the data gradient of a convolution to the kernels. */
+/* Steps of operators that are the dgrad of a convolution. */
 #include "backend/cpu/step/adjoint_step.h"
 
 #include "backend/cpu/cpu_backend.h"
@@ -14,7 +14,7 @@ static bool has_bias(const struct ew_call *c)
 
 /* ---- Forward ---- */
 
-/* Kernels for few channels have no bias in their gradient for the data. */
+/* Dgrad kernels other than GEMM and Winograd support no bias. */
 static enum ew_conv_method forward_method(const struct ew_call *c, const struct ew_conv_shape *s,
                                           struct ew_conv_shape *shape)
 {
@@ -68,7 +68,7 @@ struct filter_work {
     const struct ew_kernels *k;
     const struct ew_conv_wgrad *f;
     void *scratch;
-    size_t each; /* bytes of a thread */
+    size_t each; /* bytes for one thread */
 };
 
 static void filter_tiles(void *ctx, int64_t begin, int64_t end, int worker)

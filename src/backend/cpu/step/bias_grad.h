@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gradient of a bias: sums of dout[0] over all but the last axis, to din[2]; and of the relu
- * after it.  Many rows are cut into parts of a fixed number, whose sums are added up in a second
- * step. */
+/* Bias gradient: din[2] (+)= sums of dout[0] over all axes but the last, with the mask of a ReLU
+ * behind the bias.  Many rows are divided into a fixed number of parts, whose sums are added in a
+ * second step. */
 #ifndef EW_BACKEND_CPU_STEP_BIAS_GRAD_H
 #define EW_BACKEND_CPU_STEP_BIAS_GRAD_H
 
@@ -9,15 +9,15 @@
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 
-#define EW_BIAS_WIDE  64        /* channels of a tile: a few vectors */
-#define EW_BIAS_PARTS 8         /* of the rows */
-#define EW_BIAS_ALONE (8 << 10) /* elements of dout[0]: done before another thread has woken up */
-#define EW_BIAS_MANY  (1 << 17) /* elements of dout[0] from which on that pays */
+#define EW_BIAS_WIDE  64        /* channels of a tile */
+#define EW_BIAS_PARTS 8         /* parts of the rows */
+#define EW_BIAS_ALONE (8 << 10) /* elements of dout[0] below which one thread is faster */
+#define EW_BIAS_MANY  (1 << 17) /* elements of dout[0] from which on parts are used */
 
 struct ew_bias_work {
     const struct ew_call *c;
-    struct ew_column_sums sums; /* of all rows */
-    int64_t parts;              /* over 1: sums.out is [parts, channels] */
+    struct ew_column_sums sums; /* over all rows */
+    int64_t parts;              /* if > 1, sums.out is [parts][channels] */
 };
 
 static inline void ew_bias_tiles(void *ctx, int64_t begin, int64_t end, int worker)
@@ -35,14 +35,14 @@ static inline void ew_bias_tiles(void *ctx, int64_t begin, int64_t end, int work
     }
 }
 
-/* Bytes of scratch that it takes. */
+/* Bytes of scratch. */
 static inline size_t ew_bias_scratch(int64_t channels)
 {
     return (size_t)(EW_BIAS_PARTS * channels) * sizeof(float);
 }
 
-/* Where y, which a relu made, is not positive, dout[0] is made zero on the way; NULL: it is as it
- * should be.  A gradient that nobody wants is summed up all the same. */
+/* With y, the output of a ReLU, dout[0] is set to 0 where y <= 0 first; NULL: no mask.  Sums are
+ * computed even if din[2] is not wanted. */
 static inline void ew_bias_gradient(const struct ew_call *c, const struct ew_tensor *y)
 {
     const struct ew_shape *shape = &c->dout[0]->shape;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One convolution-shaped pass over the CPU's kernels. */
+/* One convolution pass over the CPU's kernels. */
 #include "backend/cpu/step/conv_pass.h"
 #include "backend/cpu/cpu_backend.h"
 
 #include "backend/cpu/share.h"
 
-/* A filter that covers one frame sees clips [N, T, H, W, C] as N T images: what 2-D filters have,
- * Winograd above all, is then there for it too. */
+/* A filter of one frame treats clips [N, T, H, W, C] as N T images, so that 2-D methods, above all
+ * Winograd, apply. */
 static void fold_time(struct ew_conv_shape *s)
 {
     struct ew_conv_axis *t = &s->axis[0];
@@ -188,10 +188,10 @@ static int64_t pack_tile_count(const struct ew_kernels *k, const struct ew_conv_
     case EW_CONV_BATCH_LANES_DGRAD:
         break;
     }
-    return 1; /* small, and in one piece */
+    return 1; /* small: packed by one thread */
 }
 
-#define PACK_ALONE (64 << 10) /* bytes: packing less is done before another thread wakes up */
+#define PACK_ALONE (64 << 10) /* bytes of packed filters below which one thread is faster */
 
 void ew_conv_pack(const struct ew_backend *be, struct ew_conv_pass *p, const float *w)
 {
@@ -208,9 +208,11 @@ void ew_conv_pack(const struct ew_backend *be, struct ew_conv_pass *p, const flo
 }
 
 #define PIECE_BYTES (1 << 20)
-#define TILE_ROWS   64 /* more than any instruction set's tile of packing has outputs */
+#define TILE_ROWS                                                                                  \
+    64 /* upper bound of the output channels of a packing tile on all instruction                  \
+        * sets */
 
-/* Tiles of packing are blocks of outputs, which follow each other in the filter. */
+/* Packing tiles are blocks of output channels, which are contiguous in the filter. */
 bool ew_conv_packs_pieces(enum ew_conv_method m, const struct ew_conv_shape *s)
 {
     return (m == EW_CONV_GEMM || m == EW_CONV_WINOGRAD) && s->groups == 1;
@@ -247,7 +249,7 @@ struct shared {
     const struct ew_call *c;
     const struct ew_conv_pass *p;
     size_t scratch;
-    int64_t tiles, together; /* all, and how many make one of the loop's */
+    int64_t tiles, together; /* all tiles, and tiles in one iteration of the loop */
 };
 
 static void run_tiles(void *ctx, int64_t begin, int64_t end, int worker)
@@ -269,7 +271,7 @@ void ew_conv_pass_run(const struct ew_call *c, struct ew_conv_pass *p)
         ew_conv_stats_split(k, p->method, &p->conv.shape, &cut);
     struct shared s = {c, p, ew_conv_scratch_bytes(k, p->method, &p->conv.shape),
                        tiles_of(k, p->method, &p->conv.shape), cut.tiles};
-    if (p->conv.shape.unpacked && !p->conv.stats) { /* each range transforms its inputs anew */
+    if (p->conv.shape.unpacked && !p->conv.stats) { /* each range transforms its inputs again */
         const int64_t threads = ew_pool_threads(ew_cpu(c->be)->pool);
         s.together = ew_max_i64((s.tiles + threads - 1) / threads, 1);
     }

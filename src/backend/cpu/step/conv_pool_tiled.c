@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training steps of a first convolution with a max pool of 3x3, two apart.  A tile is an image. */
+/* Training of a first convolution with a max pool of 3x3 and stride 2.  A tile is an image. */
 #include "backend/cpu/step/conv_pool_tiled.h"
 #include "backend/cpu/cpu_backend.h"
 
@@ -9,7 +9,7 @@
 
 #define TAPS   3
 #define STEP   2
-#define FLOATS (96 << 10) /* of what is pooled of a strip, about: it stays in L2 */
+#define FLOATS (96 << 10) /* of the convolution's output in a strip, about: it stays in L2 */
 
 struct state {
     struct ew_conv_shape shape;
@@ -33,7 +33,7 @@ static int64_t windows_of(int64_t in)
     return (in - TAPS) / STEP + 1;
 }
 
-/* Rows of what is pooled that so many rows of windows take. */
+/* Rows of the convolution's output that so many rows of windows cover. */
 static int64_t rows_of(int64_t windows)
 {
     return (windows - 1) * STEP + TAPS;
@@ -51,8 +51,7 @@ static int64_t strip_rows(const struct ew_conv_shape *s)
     return ew_min_i64(fit > 1 ? fit : 1, windows_of(s->axis[1].out));
 }
 
-/* Rows [first, last) of an image's convolution alone; *x: the row of the input that it begins with.
- */
+/* The convolution of output rows [first, last) of one image; *x: its first input row. */
 static struct ew_conv_shape part_of(const struct ew_conv_shape *s, int64_t first, int64_t last,
                                     int64_t *x)
 {
@@ -84,7 +83,7 @@ struct strip {
     int64_t image, first, windows; /* rows of windows */
 };
 
-/* Its first element of y, dy and places. */
+/* Offset of its first element in y, dy and the indices of maxima. */
 static int64_t pooled_at(const struct ew_conv_shape *s, const struct strip *b)
 {
     const int64_t high = windows_of(s->axis[1].out), wide = windows_of(s->axis[2].out);
@@ -97,7 +96,7 @@ static const float *input_at(const struct ew_conv_shape *s, const float *x, int6
     return x + (image * s->axis[1].in + row) * s->axis[2].in * s->cin;
 }
 
-/* Bytes of what is pooled of a strip; the rest of a thread's scratch is behind it. */
+/* Bytes of the convolution's output in a strip, with which a thread's scratch begins. */
 static size_t strip_bytes(const struct ew_conv_shape *s)
 {
     return ew_float_bytes((size_t)(rows_of(strip_rows(s)) * row_floats(s)));
@@ -109,12 +108,12 @@ struct work {
     const struct state *state;
     float *shared; /* forward: the packed filter; backward: gradients of each image */
     char *scratch;
-    size_t size, partial; /* bytes for a thread, and of them for partial sums */
+    size_t size, partial; /* bytes for each thread, and of these for partial sums */
 };
 
-/* ---- Forward: scratch is the packed filter, then that of the threads ---- */
+/* ---- Forward: scratch is the packed filter, then the threads' scratch ---- */
 
-/* The row that two strips share is there from the last one. */
+/* Strips overlap by one row, which the previous strip has computed. */
 static void forward_strip(const struct work *w, const struct strip *b, float *pooled, char *scratch)
 {
     const struct ew_conv_shape *s = &w->state->shape;
@@ -150,7 +149,7 @@ static void forward_images(void *ctx, int64_t begin, int64_t end, int worker)
         }
 }
 
-/* The convolution of an image's first strip: all of them meet all taps, and pack filters alike. */
+/* The convolution of an image's first strip; its packed filters serve all strips. */
 static struct ew_conv_shape first_strip(const struct ew_conv_shape *s)
 {
     int64_t x;
@@ -190,20 +189,20 @@ struct ew_kernel ew_conv_pool_tiled_forward_kernel(const struct ew_backend *be,
                               .state = sizeof(struct state)};
 }
 
-/* ---- Backward: scratch is the gradients of each image, then that of the threads ---- */
+/* ---- Backward: scratch is the gradients of each image, then the threads' scratch ---- */
 
 static int64_t filter_of(const struct ew_conv_shape *s)
 {
     return (int64_t)s->cout * s->axis[1].taps * s->axis[2].taps * s->cin;
 }
 
-/* Gradients of an image: the filter's, then the bias's. */
+/* Floats of an image's gradients: filter, then bias. */
 static int64_t image_of(const struct ew_conv_shape *s)
 {
     return filter_of(s) + s->cout;
 }
 
-/* Bytes for partial sums: strips differ in their rows and in what padding they meet. */
+/* Bytes for partial sums: the maximum over strips, which differ in rows and padding. */
 static size_t partial_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
     const int64_t each = strip_rows(s), high = windows_of(s->axis[1].out);
@@ -261,7 +260,7 @@ static void backward_images(void *ctx, int64_t begin, int64_t end, int worker)
         }
 }
 
-/* Images in order. */
+/* Adds the images in order. */
 static void add_images(const struct ew_conv_shape *s, const float *from, float *to, int64_t n,
                        bool add)
 {

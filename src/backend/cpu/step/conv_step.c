@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of everything that is a convolution to the kernels. */
+/* Steps of convolutions and dense layers. */
 #include "backend/cpu/step/conv_step.h"
 #include "backend/cpu/cpu_backend.h"
 
@@ -9,16 +9,16 @@
 #include "backend/cpu/step/cpu_update.h"
 #include "backend/cpu/step/norm_step.h"
 
-/* The next cache line after `bytes` of what `p` points to. */
+/* p + bytes, rounded up to cache lines. */
 static void *past(void *p, size_t bytes)
 {
     return (char *)p + ew_align_up(bytes);
 }
 
-/* ---- Forward: state is a pass.  Filters that change from run to run (in training, or where they
- * are computed) are packed at each, into scratch, and scratch for the threads follows them ---- */
+/* ---- Forward: state is a pass.  Filters that change (in training, or computed by the graph) are
+ * packed at each run into scratch, before the threads' scratch ---- */
 
-/* s, with filters read where they lie if that pays. */
+/* s, with unpacked filters if that is faster. */
 static struct ew_conv_shape shape_for(const struct ew_call *c, enum ew_conv_method m,
                                       const struct ew_conv_shape *s)
 {
@@ -56,7 +56,7 @@ static const float *input_or_null(const struct ew_call *c, int i)
     return i < c->n_in && c->in[i] ? c->in[i]->data : NULL;
 }
 
-/* in[0], or where that is left to this step the input of the batch norm that makes it. */
+/* in[0], or with a fused input norm the input of that batch norm. */
 static const float *input_of(const struct ew_call *c, struct ew_batch_norm *norm,
                              const struct ew_batch_norm **out)
 {
@@ -68,8 +68,7 @@ static const float *input_of(const struct ew_call *c, struct ew_batch_norm *norm
     return norm->x;
 }
 
-/* Bytes of statistics for a batch norm after it, which lie after the scratch of all threads; 0:
- * it takes none. */
+/* Bytes of statistics for the batch norm after it, behind the threads' scratch; 0: unsupported. */
 static size_t stats_bytes(const struct ew_kernels *k, enum ew_conv_method m,
                           const struct ew_conv_shape *s)
 {
@@ -123,14 +122,14 @@ bool ew_conv_trains(const struct ew_call *c)
     return (act == EW_ACT_NONE || act == EW_ACT_RELU) && c->n_in <= 3;
 }
 
-#define TRAINED_GROUP 15 /* inputs of a group: the implicit GEMM's gradients are as good beyond */
+#define TRAINED_GROUP 15 /* most input channels of a group: beyond, implicit GEMM is as fast */
 
 bool ew_conv_trains_grouped(const struct ew_conv_shape *s)
 {
     return s->cin / s->groups <= TRAINED_GROUP;
 }
 
-/* It computes every position. */
+/* All strides are 1. */
 static bool is_dense(const struct ew_conv_shape *s)
 {
     return s->axis[0].stride == 1 && s->axis[1].stride == 1 && s->axis[2].stride == 1;
@@ -141,7 +140,8 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
 {
     const struct ew_backend *be = c->be;
     const struct ew_conv_shape shape = shape_for(c, m, s);
-    const bool fixed = !c->train && c->in[1]->data; /* activations have no memory yet */
+    const bool fixed = !c->train && c->in[1]->data; /* weights that the graph computes have no data
+                                                     * yet */
     static const char *const names[EW_CONV_BATCH_LANES_DGRAD + 1] = {
         [EW_CONV_GEMM] = "implicit gemm",
         [EW_CONV_WINOGRAD] = "winograd",
@@ -155,8 +155,7 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
         [EW_CONV_BATCH_LANES_DGRAD] = "transposed batch in lanes"};
     const size_t scratch = ew_share_scratch(be, ew_conv_scratch_bytes(ew_cpu(be)->isa, m, &shape));
     const size_t packed = ew_conv_packed_bytes(ew_cpu(be)->isa, m, &shape);
-    /* A residual is read at the output's offsets, so that its rows would have to be as far apart.
-     */
+    /* The residual is read at the offsets of the output, so it would need the same row stride. */
     const bool strided =
         is_dense(s) && (m == EW_CONV_GEMM || m == EW_CONV_WINOGRAD) && !(c->n_in > 3 && c->in[3]);
     const size_t stats = c->train ? stats_bytes(ew_cpu(be)->isa, m, s) : 0;
@@ -165,7 +164,7 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
                            (stats ? EW_ROLE_OUTPUT_NORM_STATS : 0);
     const size_t all = scratch + (fixed ? 0 : ew_align_up(packed));
     return (struct ew_kernel){
-        .name = names[m], /* none for EW_CONV_DGRAD: the adjoint has its own */
+        .name = names[m], /* NULL for EW_CONV_DGRAD: adjoint_step.c sets it */
         .run = fixed ? run_forward : run_packing,
         .pack = fixed ? pack_filters : NULL,
         .pack_piece = fixed && ew_conv_packs_pieces(m, &shape) ? pack_filters_piece : NULL,
@@ -176,8 +175,8 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
         .roles = roles};
 }
 
-/* ---- Backward: scratch is the packed filters and scratch for the threads, first; then the filter
- * gradient's partial sums and scratch for the threads ---- */
+/* ---- Backward: scratch serves dgrad (packed filters, threads' scratch), then wgrad (partial sums,
+ * threads' scratch) ---- */
 
 enum ew_conv_method ew_conv_dgrad_method(const struct ew_kernels *k, const struct ew_conv_shape *s,
                                          struct ew_conv_shape *shape)
@@ -201,8 +200,8 @@ enum ew_conv_method ew_conv_dgrad_method(const struct ew_kernels *k, const struc
     return EW_CONV_DGRAD;
 }
 
-/* Filter gradients: the kernels of one method, whose phases are tiles and a sum.  Winograd has
- * phases of its own, and `run` is NULL. */
+/* The kernels of one wgrad method: run, then sum.  For Winograd, which has its own phases, `run` is
+ * NULL. */
 struct filter_way {
     const char *text;
     size_t (*partial)(const struct ew_conv_shape *s);
@@ -211,7 +210,7 @@ struct filter_way {
     void (*run)(const struct ew_conv_wgrad *f, int64_t begin, int64_t end, void *scratch);
     int64_t (*sum_tiles)(const struct ew_conv_shape *s);
     void (*sum)(const struct ew_conv_wgrad *f, int64_t begin, int64_t end);
-    bool bias; /* makes its gradient too */
+    bool bias; /* also computes the bias gradient */
 };
 
 #define FILTER_WAY(k, kind, words)                                                                 \
@@ -246,7 +245,7 @@ const char *ew_conv_wgrad_text(const struct ew_kernels *k, const struct ew_conv_
     return filter_way(k, s).text;
 }
 
-/* Others multiply as implicit GEMM does: a product for each output and weight. */
+/* All other methods have as many MACs as implicit GEMM. */
 double ew_conv_wgrad_cycles(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
     return filter_way(k, s).run ? k->conv_cycles(s, false) : k->winograd_wgrad_cycles(s);
@@ -257,7 +256,7 @@ struct backward {
     struct ew_conv_wgrad filter;
     struct filter_way way;
     int64_t phase;
-    bool relu; /* after it: out[0] tells where dout[0] counts */
+    bool relu; /* forward ends in a ReLU: dout[0] is masked by out[0] */
 };
 
 void ew_conv_backward_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
@@ -292,7 +291,7 @@ static void phase_tiles(void *ctx, int64_t begin, int64_t end, int worker)
                                            ew_worker_scratch(c, scratch, worker));
 }
 
-/* Scratch for the threads is that of `rest`. */
+/* rest->scratch is the threads' scratch. */
 static void run_filter_phases(const struct ew_call *c, const struct ew_call *rest)
 {
     struct backward *b = c->state;
@@ -308,7 +307,7 @@ static void run_filter_phases(const struct ew_call *c, const struct ew_call *res
         ew_share_run(rest, k->winograd_wgrad_tiles(s, b->phase), phase_tiles);
 }
 
-/* True where the filter's gradient brings that of the bias. */
+/* True if wgrad also computes the bias gradient. */
 static bool makes_bias(const struct ew_call *c, const struct backward *b)
 {
     return b->way.bias && (!b->relu || ew_plays(c, EW_ROLE_RELU_MASKED)) && c->din[1] &&
@@ -381,7 +380,7 @@ struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const stru
                         ew_share_scratch(be, ew_conv_scratch_bytes(k, m, &shape));
     const size_t filter = ew_float_bytes(way.partial(s)) + ew_share_scratch(be, way.scratch(s));
     const size_t bias = ew_bias_scratch(s->cout), most = data > filter ? data : filter;
-    const bool general = !way.run || way.run == k->conv_wgrad_run; /* winograd or any shape */
+    const bool general = !way.run || way.run == k->conv_wgrad_run; /* Winograd or implicit GEMM */
     const bool any_data = m == EW_CONV_DGRAD || m == EW_CONV_WINOGRAD_DGRAD;
     const bool strided = general && any_data && is_dense(s);
     const unsigned roles = EW_ROLE_RELU_MASKED | (general ? EW_ROLE_UPDATE : 0) |

@@ -9,7 +9,7 @@
 #include "backend/cpu/step/cpu_update.h"
 #include "op/optimizer.h"
 
-#define GRAIN 4096 /* elements a tile: worth handing to another thread */
+#define GRAIN 4096 /* elements of a tile */
 
 struct work {
     const struct ew_kernels *k;
@@ -58,8 +58,8 @@ static void fill_adam(const struct ew_call *c, const struct ew_optimizer *o, str
 static void fill(const struct ew_call *c, struct ew_update *out)
 {
     const struct ew_optimizer *o = c->attr;
-    /* All of it: kernels copy it, and compilers look at the optimiser's fields before they know
-     * which it is. */
+    /* Zero the whole struct: kernels copy it, and compilers may load fields of either optimiser
+     * before the branch. */
     *out = (struct ew_update){.is_adam =
                                   o->kind == EW_OPTIMIZER_ADAM || o->kind == EW_OPTIMIZER_ADAMW};
     if (out->is_adam)

@@ -6,11 +6,11 @@
 #include "backend/cpu/kernel.h"
 #include "graph/op.h"
 
-/* As ew_update_run, for float32; others go to the reference. */
+/* As ew_update_run, with kernels for float32. */
 ew_err ew_cpu_update(const struct ew_call *c);
 
-/* The update that the call does as well (EW_ROLE_UPDATE), as kernels take it: *out, filled, or NULL
- * where there is none.  Its settings change from run to run. */
+/* The fused optimiser update of a call (EW_ROLE_UPDATE), for kernels: fills and returns *out, or
+ * NULL if there is none.  Its parameters change from run to run. */
 const struct ew_update *ew_cpu_update_of(const struct ew_call *c, struct ew_update *out);
 
 #endif

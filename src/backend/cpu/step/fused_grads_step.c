@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of 1x1 and depthwise convolutions' backward with the batch norms around them.  Scratch is
- * the packed filter, the filter gradient's partial sums, those of the norm before it, and scratch
- * for the threads. */
+/* Backward of 1x1 and depthwise convolutions, fused with the batch norms around them.  Scratch:
+ * packed filter, partial sums of wgrad, partial sums of the norm before it, the threads'
+ * scratch. */
 #include "backend/cpu/step/fused_grads_step.h"
 #include "backend/cpu/cpu_backend.h"
 
@@ -41,7 +41,7 @@ static struct way way_of(const struct ew_kernels *k, const struct ew_conv_shape 
                         true};
 }
 
-/* Depthwise layers read little; apart from batch norms two passes do as well. */
+/* For depthwise layers without norms two passes are as fast: they read little. */
 bool ew_fused_grads_pays(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
 {
     const struct ew_kernels *k = ew_cpu(c->be)->isa;
@@ -55,10 +55,10 @@ bool ew_fused_grads_pays(const struct ew_call *c, const struct ew_conv_shape *s,
 struct state {
     struct ew_fused_grads j;
     struct way way;
-    bool relu; /* after it: out[0] tells where dout[0] counts */
+    bool relu; /* forward ends in a ReLU: dout[0] is masked by out[0] */
 };
 
-/* Bytes of the parts of scratch. */
+/* Bytes of the parts of scratch; `each`: for one thread. */
 struct parts {
     size_t packed, partial, sums, each;
 };
@@ -72,7 +72,7 @@ static struct parts parts_of(const struct way *w, const struct ew_conv_shape *s)
                           .each = w->scratch(s)};
 }
 
-/* Filters are small. */
+/* On one thread: these filters are small. */
 static void pack(const struct ew_call *c, float *to)
 {
     const struct ew_kernels *k = ew_cpu(c->be)->isa;
@@ -106,7 +106,7 @@ static int64_t sum_tile_count(const struct ew_kernels *k, const struct ew_conv_s
     return s->groups > 1 ? k->depthwise_wgrad_sum_tiles(s) : k->fused_grads_sum_tiles(s);
 }
 
-/* What relu did not let through has to be cleared first, and the bias's sums come with it. */
+/* The ReLU's mask takes a pass over dout[0], which also computes the bias gradient. */
 static bool clears(const struct ew_call *c)
 {
     return ((const struct state *)c->state)->relu && !ew_plays(c, EW_ROLE_RELU_MASKED);
@@ -132,7 +132,7 @@ static void bind(const struct ew_call *c, struct ew_fused_grads *j)
     j->add_dx = !(c->fresh & 1);
 }
 
-/* The norm's step finds its sums as one split. */
+/* Reduces the sums of the norm before the layer to one split in its aux (EW_ROLE_SUMS_READY). */
 static void leave_sums(const struct ew_call *c, const struct ew_fused_grads *j)
 {
     struct ew_batch_norm b = *j->filter.norm;
@@ -194,7 +194,7 @@ struct ew_kernel ew_fused_grads_kernel(const struct ew_backend *be, const struct
                            (s->input_norm ? EW_ROLE_INPUT_NORM | EW_ROLE_INPUT_NORM_SUMS : 0);
     const unsigned pointwise =
         EW_ROLE_STRIDED_OUTPUT | EW_ROLE_RELU_MASKED | (s->input_norm ? 0 : EW_ROLE_RELU_MASK);
-    const unsigned depthwise = EW_ROLE_EXCITE_LAYER; /* lines, which are of one image each */
+    const unsigned depthwise = EW_ROLE_EXCITE_LAYER; /* its lines lie in one image */
     return (struct ew_kernel){.name = way.name,
                               .run = run,
                               .fresh = true,

@@ -61,7 +61,7 @@ bool ew_qknown(const struct ew_call *c, int slot)
     return !t || t->data;
 }
 
-/* Filters are int8 around 0, or uint8 around 128, which is the same. */
+/* Filters are int8 with zero point 0, or uint8 with zero point 128, which is equivalent. */
 static bool is_symmetric(const struct ew_call *c, const struct ew_qlayer_slots *s)
 {
     const struct ew_tensor *w = c->in[s->w], *zero = input(c, s->w_zero);
@@ -81,13 +81,13 @@ static float ratio_at(const struct ew_call *c, const struct ew_qlayer_slots *s, 
                           y ? ew_tensor_get(y, 0) : 1);
 }
 
-/* A sum of 32 bits times the ratio must stay a float. */
+/* An int32 sum times the ratio must be a finite float. */
 static bool is_sane(float ratio)
 {
     return fabsf(ratio) < 0x1p60f; /* false for NaN */
 }
 
-/* Ratios below 1 keep what is rounded below 2^31. */
+/* With ratios below 1, a scaled int32 sum rounds to an int32. */
 static bool ratios_below_1(const struct ew_call *c, const struct ew_qlayer *l)
 {
     for (int64_t i = 0; i < ew_tensor_count(c->in[l->slots->w_scale]); i++)

@@ -7,7 +7,7 @@
 #include "backend/cpu/isa.h"
 #include "op/qlinear.h"
 
-/* Where an operator has what; -1: it has no such input. */
+/* Input numbers of an operator; -1: it has no such input. */
 struct ew_qlayer_slots {
     int x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias;
     int add, add_scale, add_zero, sum_scale, sum_zero, table;
@@ -23,26 +23,26 @@ struct ew_qlayer {
 
 /* The type of in[like] with zero point in[zero], which may be absent. */
 struct ew_qbyte ew_qbyte_of(const struct ew_call *c, int like, int zero);
-/* A clamp as the kernels want it, for outputs of this type. */
+/* The clamp in the kernels' uint8 domain, for outputs of type y. */
 void ew_qclamp_of(const struct ew_quant_clamp *clamp, const struct ew_qbyte *y, int32_t *lo,
                   int32_t *hi);
-/* True where the value of in[slot] is known, or it is absent. */
+/* True if in[slot] is constant or absent. */
 bool ew_qknown(const struct ew_call *c, int slot);
 
 enum ew_qlayer_method {
     EW_QLAYER_GEMM,             /* any shape */
     EW_QLAYER_DEPTHWISE,        /* depthwise */
-    EW_QLAYER_DEPTHWISE_COLUMN, /* the usual depthwise ones, by columns of the window */
+    EW_QLAYER_DEPTHWISE_COLUMN, /* the common depthwise cases, by columns of the window */
     EW_QLAYER_GROUPED,          /* groups of few channels */
     EW_QLAYER_WINOGRAD,         /* 3x3 with stride 1 */
     EW_QLAYER_METHODS
 };
 
-/* True where the kernels can do it: weights and parameters are constant, filters symmetric. */
+/* True if supported: weights and parameters are constant, filters symmetric. */
 bool ew_qlayer_fits(const struct ew_call *c, const struct ew_qlayer *l);
-/* True where the output is bytes with nothing added, and all ratios are below 1. */
+/* True if the output is 8-bit, without residual, and all ratios are below 1. */
 bool ew_qlayer_end_is_plain(const struct ew_call *c, const struct ew_qlayer *l);
-/* A kernel without prepare and pack, which are the row's and call the next two. */
+/* A kernel without prepare and pack, which the caller sets to functions that call the next two. */
 struct ew_kernel ew_qlayer_kernel(const struct ew_call *c, const struct ew_qlayer *l,
                                   enum ew_qlayer_method m);
 ew_err ew_qlayer_prepare(const struct ew_call *c, const struct ew_qlayer *l,

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A batch norm in training, for the kernels that do it as they read their input
- * (EW_ROLE_INPUT_NORM). */
+/* A batch norm in training, for kernels that apply it as they read (EW_ROLE_INPUT_NORM). */
 #ifndef EW_BACKEND_CPU_STEP_NORM_STEP_H
 #define EW_BACKEND_CPU_STEP_NORM_STEP_H
 
 #include "backend/cpu/kernel.h"
 #include "graph/op.h"
 
-/* What the call's forward applies, or its backward after its sums; x is its input, y, dx and
- * partial are nobody's. */
+/* The norm of a call, with statistics, and sums after its backward reduction, in aux.  y, dx and
+ * partial are not set. */
 void ew_norm_of_call(const struct ew_call *c, struct ew_batch_norm *out);
 
-/* Makes the statistics of the call's forward, and the running ones, of sums that are there:
- * `partial` and `split_rows` are those of struct ew_batch_norm. */
+/* Computes the statistics and running statistics of the call from partial sums: `partial` and
+ * `split_rows` as in struct ew_batch_norm. */
 void ew_norm_finish(const struct ew_call *c, float *partial, int64_t split_rows);
 
 #endif

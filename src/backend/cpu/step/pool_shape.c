@@ -10,7 +10,7 @@ static bool is(const struct ew_call *c, const struct ew_op *op)
     return c->op == op;
 }
 
-/* Even adaptive windows slide. */
+/* Adaptive windows of equal size are sliding windows; false if sizes differ. */
 static bool make_even(struct ew_window *w)
 {
     for (int i = 0; w->adaptive && i < EW_WINDOW_DIMS; i++) {
@@ -23,7 +23,7 @@ static bool make_even(struct ew_window *w)
     return true;
 }
 
-/* The average over a last window that reaches beyond the padding has a divisor of its own. */
+/* True if a last window extends beyond the padding (ceil_mode): its average has another divisor. */
 static bool reaches_beyond(const struct ew_window *w)
 {
     for (int i = 0; i < EW_WINDOW_DIMS; i++) {

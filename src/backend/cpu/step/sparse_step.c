@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training steps of dense layers and convolutions that skip zeros. */
+/* Zero-skipping steps of dense layers and convolutions in training. */
 #include "backend/cpu/step/sparse_step.h"
 #include "backend/cpu/cpu_backend.h"
 
@@ -9,16 +9,16 @@
 #include "backend/cpu/step/cpu_update.h"
 #include "backend/cpu/step/tap_pairs_step.h"
 
-/* The other kernel's state follows it. */
+/* The fallback kernel's state follows it. */
 struct state {
     struct ew_conv_shape shape;
-    bool relu;   /* after it */
-    double most; /* of what is looked at that may not be zero */
+    bool relu;   /* forward ends in a ReLU */
+    double most; /* largest share of non-zeros for which zeros are skipped */
     ew_err (*otherwise)(const struct ew_call *c);
 };
 
-/* Threads have a gradient of the filter each: not where that is more than there are elements to
- * skip, as in layers of many channels and few pixels. */
+/* Each thread has its own dw: not worth it if these are larger than dy, as in layers of many
+ * channels and few pixels. */
 bool ew_scatter_grad_worth(const struct ew_kernel_query *query, const struct ew_conv_shape *s)
 {
     const struct ew_kernels *k = ew_cpu(query->be)->isa;
@@ -29,9 +29,10 @@ bool ew_scatter_grad_worth(const struct ew_kernel_query *query, const struct ew_
            k->scatter_grad_shared(s) <= elements;
 }
 
-#define SCATTER_MOST 0.2 /* at most, however few taps there are */
+#define SCATTER_MOST 0.2 /* upper bound for filters of few taps */
 
-/* From there on skipping gains nothing.  The more taps, the fewer products Winograd makes. */
+/* The break-even share of non-zeros.  It falls with the number of taps, since Winograd saves more
+ * MACs. */
 static double most_of(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
     const double one = 1.0 / ((double)s->axis[1].taps * s->axis[2].taps);
@@ -62,7 +63,7 @@ static ew_err run_otherwise(const struct ew_call *c)
     return ((const struct state *)c->state)->otherwise(&other);
 }
 
-/* How much of a tensor, its rows `step` apart or, with 0, one after the other, is not zero. */
+/* Share of non-zeros of a tensor with row stride `step`; 0: contiguous. */
 static double share_of(const struct ew_call *c, const struct ew_tensor *t, int64_t step)
 {
     const int64_t n = t->shape.dim[t->shape.rank - 1];
@@ -74,7 +75,7 @@ struct work {
     struct ew_unpacked_conv forward;
     struct ew_unpacked_grads backward;
     char *scratch;
-    size_t size; /* of a thread's scratch */
+    size_t size; /* bytes of scratch for each thread */
     bool by_x;
 };
 
@@ -129,13 +130,13 @@ static ew_err run_forward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* What the threads share, backward. */
+/* Backward: bytes that the threads share. */
 static size_t shared_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
     return k->sparse_fits(s) ? 0 : ew_float_bytes(k->scatter_grad_shared(s));
 }
 
-/* Scratch for a thread. */
+/* Backward: bytes of scratch for each thread. */
 static size_t grad_scratch(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
     if (!k->sparse_fits(s))
@@ -160,8 +161,8 @@ static void run_gradients(const struct ew_call *c, struct work *w)
         ew_pool_run(ew_cpu(c->be)->pool, tiles, filter_tiles, w);
 }
 
-/* The filter's gradient by the zeros of x, which a ReLU left, and the data's by the other kernel:
- * gradients that come out of a batch norm have no zeros. */
+/* Wgrad skips the zeros of x, the output of a ReLU; dgrad runs on the fallback, since dy, the
+ * gradient of a batch norm, has no zeros. */
 static ew_err run_filter_by_x(const struct ew_call *c)
 {
     const struct ew_conv_shape *s = &((const struct state *)c->state)->shape;

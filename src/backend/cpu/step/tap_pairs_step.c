@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training steps of dense layers, and of convolutions on small feature maps. */
+/* Training of dense layers, and of convolutions on small feature maps. */
 #include "backend/cpu/step/tap_pairs_step.h"
 #include "backend/cpu/cpu_backend.h"
 
@@ -11,16 +11,16 @@
 #include "backend/cpu/step/cpu_update.h"
 #include "op/optimizer.h"
 
-#define TRANSPOSE_ALONE                                                                            \
-    (16 << 10) /* floats: laying out less is done before another thread wakes up */
+#define TRANSPOSE_ALONE (16 << 10) /* floats to transpose below which one thread is faster */
 #define DENSE_ALONE                                                                                \
-    (128 << 10) /* multiply-adds: likewise, and lines that two threads write cross */
+    (128 << 10) /* MACs below which one thread is faster, also as cache lines that two threads     \
+                 * write move between cores */
 
 struct state {
     struct ew_conv_shape shape;
-    bool relu; /* after it */
-    /* Backward: 1 + what ew_optimizer.handed was when taps that meet no pixel were seen to have no
-     * state. */
+    bool relu; /* forward ends in a ReLU */
+    /* Backward: 1 + the value of ew_optimizer.handed at which the optimiser's state of unmet taps
+     * was found to be zero. */
     int64_t still;
 };
 
@@ -29,7 +29,7 @@ void ew_tap_pairs_prepare(const struct ew_call *c, const struct ew_conv_shape *s
     *(struct state *)c->state = (struct state){.shape = *s, .relu = relu};
 }
 
-/* What the threads do, on scratch of `size` bytes each. */
+/* The threads' work; `size`: bytes of scratch for each thread. */
 struct work {
     const struct ew_kernels *k;
     struct ew_unpacked_conv conv;
@@ -38,7 +38,7 @@ struct work {
     size_t size;
 };
 
-/* ---- Forward: scratch is x laid out, then scratch for the threads ---- */
+/* ---- Forward: scratch is x transposed, then the threads' scratch ---- */
 
 static void transpose_tiles_of(void *ctx, int64_t begin, int64_t end, int worker)
 {
@@ -58,7 +58,7 @@ static void small_dense_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     w->k->small_dense_run(&w->conv, begin, end);
 }
 
-/* A loop of that many multiply-adds. */
+/* The pool, or NULL for small layers. */
 static struct ew_pool *pool_for(const struct ew_call *c, const struct ew_conv_shape *s)
 {
     return (int64_t)s->batch * s->cin * s->cout < DENSE_ALONE ? NULL : ew_cpu(c->be)->pool;
@@ -105,7 +105,7 @@ struct ew_kernel ew_tap_pairs_forward_kernel(const struct ew_backend *be,
         .state = sizeof(struct state)};
 }
 
-/* ---- Backward: scratch is dy laid out and sums, then scratch for the threads ---- */
+/* ---- Backward: scratch is dy transposed and partial sums, then the threads' scratch ---- */
 
 static void small_dense_grad_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
@@ -155,7 +155,7 @@ static bool all_zero(const float *p, int64_t n)
     return true;
 }
 
-/* True where the optimiser has no state for taps that meet no pixel. */
+/* True if the optimiser's state of taps that meet only padding is zero. */
 static bool are_still(const struct ew_call *update, const struct ew_conv_shape *s, uint32_t met)
 {
     const int64_t taps = (int64_t)s->axis[0].taps * s->axis[1].taps * s->axis[2].taps;
@@ -167,8 +167,9 @@ static bool are_still(const struct ew_call *update, const struct ew_conv_shape *
     return true;
 }
 
-/* Filters of 3x3 on single pixels meet padding with eight of nine taps.  Their gradient is zero,
- * and without state or decay so is their step: they need not be read and written. */
+/* A 3x3 filter on a single pixel meets padding with eight of nine taps.  Their gradient is zero,
+ * and without optimiser state and weight decay so is their update: they need not be read or
+ * written. */
 static bool may_skip(const struct ew_call *c, struct state *state)
 {
     const struct ew_call *update = ew_call_fused(c, EW_ROLE_UPDATE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of convolutions of few channels by F(5x5, 5x5), in training. */
+/* Training of convolutions of few channels by Winograd F(5x5, 5x5). */
 #include "backend/cpu/step/winograd_5x5_step.h"
 #include "backend/cpu/cpu_backend.h"
 
@@ -11,8 +11,8 @@
 
 struct state {
     struct ew_conv_shape shape;
-    bool relu;   /* after it */
-    bool pooled; /* a max pool is between the two */
+    bool relu;   /* forward ends in a ReLU */
+    bool pooled; /* with a max pool before it */
 };
 
 void ew_winograd_5x5_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
@@ -25,19 +25,19 @@ void ew_winograd_5x5_prepare_pool(const struct ew_call *c, const struct ew_conv_
     *(struct state *)c->state = (struct state){.shape = *s, .relu = relu, .pooled = true};
 }
 
-/* Threads transform the filter for themselves, anew for each part of a loop, and work on their
- * stacks where that is not too much: lines that another core has written last cost more than
- * making them, and the plan's memory is used by one and then the other. */
+/* Each thread transforms the filter for itself, again for each range of tiles, into scratch on its
+ * stack if that is small: reading lines that another core has written is slower than computing
+ * them, and lines of the plan's memory move between cores. */
 #define OWN_BYTES (256 << 10)
 
 struct work {
     const struct ew_kernels *k;
     const struct ew_backend *be;
     struct ew_conv conv;
-    const float *w; /* as it is */
+    const float *w; /* untransformed */
     struct ew_unpacked_grads grad;
-    char *scratch; /* after what is shared */
-    size_t size;   /* bytes of it for a thread */
+    char *scratch; /* the threads' scratch */
+    size_t size;   /* bytes for each thread */
 };
 
 static void *scratch_of(const struct work *w, int worker, char *own)
@@ -109,7 +109,7 @@ struct ew_kernel ew_winograd_5x5_forward_kernel(const struct ew_backend *be,
                               .state = sizeof(struct state)};
 }
 
-/* ---- Backward: scratch is what the threads share, then theirs ---- */
+/* ---- Backward: scratch is what the threads share, then the threads' scratch ---- */
 
 static size_t shared_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
@@ -146,7 +146,7 @@ static ew_err run_backward(const struct ew_call *c)
     const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
-    /* Where a relu's gradient takes a pass over dy, that brings the bias's. */
+    /* The pass over dy that applies a ReLU's mask also computes the bias gradient. */
     const bool relu = state->relu && !state->pooled;
     const bool biased = c->n_in > 2 && c->din[2], along = biased && c->din[1] && !relu;
     struct ew_update update;
