@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activations that stand alone, forward and backward. */
+/* Activations that are nodes of their own, forward and backward. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/fuse/fuse.h"
 #include "backend/cpu/isa.h"
@@ -45,8 +45,8 @@ static ew_err run_forward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Where the output was kept instead of the input, the derivative is read off the output; where
- * somebody has cleared what does not count, there is nothing left to do but to hand it on. */
+/* If the output was saved instead of the input, the derivative is computed from the output.  If
+ * dout[0] is masked already, it only has to be copied or added. */
 static ew_err run_backward(const struct ew_call *c)
 {
     if (!c->din[0] || !c->dout[0])
@@ -66,7 +66,7 @@ static ew_err run_backward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Clip's bounds may want gradients too, which these kernels do not make. */
+/* True if gradients of clip's bounds are wanted, which these kernels do not compute. */
 static bool wants_more(const struct ew_call *c)
 {
     for (int i = 1; c->din && i < c->n_in; i++)

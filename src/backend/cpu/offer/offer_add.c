@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of two tensors of one shape, and their gradients. */
+/* Sums of two tensors of equal shape, and their gradients. */
 #include <string.h>
 
 #include "backend/cpu/cpu_backend.h"
@@ -11,7 +11,7 @@
 
 struct work {
     const struct ew_kernels *k;
-    struct ew_add_map map; /* without b: copied */
+    struct ew_add_map map; /* without b: a copy */
     int64_t count;
 };
 
@@ -25,7 +25,7 @@ static void add_tiles(void *ctx, int64_t begin, int64_t end, int worker)
         memcpy(w->map.y + first, w->map.a + first, (size_t)(last - first) * sizeof(float));
 }
 
-/* b: NULL: only a copy. */
+/* y = act(a + b); b NULL: a copy. */
 static void add(const struct ew_call *c, const struct ew_tensor *a, const struct ew_tensor *b,
                 struct ew_tensor *y)
 {
@@ -41,7 +41,7 @@ static ew_err run_forward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* The gradient is handed on; in place it is there already. */
+/* Both gradients are dout[0]: copied or added, nothing if in place. */
 static ew_err run_backward(const struct ew_call *c)
 {
     for (int i = 0; i < 2; i++) {

@@ -24,7 +24,7 @@ static int64_t rows_of(const struct ew_call *c)
     return ew_shape_span(&c->in[X]->shape, 0, c->in[X]->shape.rank - 1);
 }
 
-/* ---- Inference: packed are the scales, then the shifts ---- */
+/* ---- Inference: c->packed is [2][channels]: scale, shift ---- */
 
 static ew_err pack_inference(const struct ew_call *c)
 {
@@ -71,7 +71,7 @@ static ew_err run_inference(const struct ew_call *c)
     return EW_OK;
 }
 
-/* ---- Training: scratch is the partial sums ---- */
+/* ---- Training: scratch holds the partial sums ---- */
 
 struct training {
     const struct ew_kernels *k;
@@ -150,33 +150,33 @@ void ew_norm_finish(const struct ew_call *c, float *partial, int64_t split_rows)
     ew_cpu(c->be)->isa->batch_finish(&b);
 }
 
-static ew_err take_stats(const struct ew_call *c)
+static ew_err reduce_stats(const struct ew_call *c)
 {
     struct training t = training_of(c);
-    if (c->recompute || ew_plays(c, EW_ROLE_STATS_READY)) /* aux has them */
+    if (c->recompute || ew_plays(c, EW_ROLE_STATS_READY)) /* aux has the statistics */
         return EW_OK;
     ew_pool_run(ew_cpu(c->be)->pool, t.k->batch_splits(t.b.rows), stats_tiles, &t);
     ew_norm_finish(c, t.b.partial, 0);
     return EW_OK;
 }
 
-static ew_err use_stats(const struct ew_call *c)
+static ew_err apply_norm(const struct ew_call *c)
 {
     struct training t = training_of(c);
     t.b.y = c->out[0]->data;
-    if (t.b.y) /* else the reader's kernel does it, line by line */
+    if (t.b.y) /* else fused: the reader applies the norm */
         ew_pool_run(ew_cpu(c->be)->pool, (t.b.rows + GRAIN - 1) / GRAIN, apply_tiles, &t);
     return EW_OK;
 }
 
 static ew_err run_training(const struct ew_call *c)
 {
-    EW_TRY(take_stats(c));
-    return use_stats(c);
+    EW_TRY(reduce_stats(c));
+    return apply_norm(c);
 }
 
-/* The gradients of scale and shift, and what dx takes of the sums. */
-static ew_err take_sums(const struct ew_call *c)
+/* Reductions of the gradient: dscale and dbias, and aux for dx. */
+static ew_err reduce_grads(const struct ew_call *c)
 {
     if (!c->dout[0])
         return EW_OK;
@@ -197,22 +197,22 @@ static ew_err take_sums(const struct ew_call *c)
     return EW_OK;
 }
 
-static ew_err use_sums(const struct ew_call *c)
+static ew_err apply_grads(const struct ew_call *c)
 {
     if (!c->dout[0])
         return EW_OK;
     struct training t = training_of(c);
     t.b.dx = c->din[X]->data;
     t.b.add_dx = !(c->fresh >> X & 1);
-    if (t.b.dx) /* else the kernel of what is before it does it */
+    if (t.b.dx) /* else fused: the layer before computes dx */
         ew_pool_run(ew_cpu(c->be)->pool, (t.b.rows + GRAIN - 1) / GRAIN, back_apply_tiles, &t);
     return EW_OK;
 }
 
 static ew_err run_backward(const struct ew_call *c)
 {
-    EW_TRY(take_sums(c));
-    return use_sums(c);
+    EW_TRY(reduce_grads(c));
+    return apply_grads(c);
 }
 
 static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
@@ -226,7 +226,7 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     if (!c->train) {
         for (int i = SCALE; i <= VAR; i++)
             if (!c->in[i]->data)
-                return 0; /* computed at each run: the reference does it */
+                return 0; /* computed at run time: left to the reference */
         out[0] = (struct ew_kernel){.name = "scale and shift",
                                     .run = run_inference,
                                     .pack = pack_inference,
@@ -234,8 +234,8 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
                                     .packed = 2 * (size_t)channels * sizeof(float)};
         return 1;
     }
-    /* Parts of it are frozen, or shared with another node: rare, and the reference's.  Without
-     * gradients the question is about shapes alone. */
+    /* Only some gradients are wanted (a parameter is frozen or shared): rare, left to the
+     * reference.  A query without din asks for the shapes alone. */
     const bool whole = query->phase == EW_PHASE_FORWARD || !c->din ||
                        (c->din[X] && c->din[SCALE] && c->din[SHIFT]);
     if (!whole)
@@ -245,8 +245,8 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     out[0] =
         (struct ew_kernel){.name = "batch norm",
                            .run = forward ? run_training : run_backward,
-                           .reduce = forward ? take_stats : take_sums,
-                           .apply = forward ? use_stats : use_sums,
+                           .reduce = forward ? reduce_stats : reduce_grads,
+                           .apply = forward ? apply_norm : apply_grads,
                            .scratch = floats * sizeof(float),
                            .fresh = true,
                            .in_place = true,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of two tensors of one shape, and products and sums with a factor or a bias a channel,
- * forward and backward.  Sums of one shape are offer_add.c's. */
+/* Products of two tensors of equal shape, and products and sums that broadcast one value for each
+ * channel, forward and backward.  offer_add.c has sums of equal shapes. */
 #include <string.h>
 
 #include "backend/cpu/cpu_backend.h"
@@ -10,16 +10,16 @@
 #include "backend/cpu/step/norm_step.h"
 #include "graph/ops.h"
 
-#define GRAIN    8192 /* elements a tile, about */
-#define CHANNELS 4    /* fewer, and vectors stay empty: the reference does it */
+#define GRAIN    8192 /* elements of a tile, about */
+#define CHANNELS 4    /* with fewer, most lanes are empty: left to the reference */
 
 struct work {
     const struct ew_kernels *k;
     struct ew_channel_scale g;
     struct ew_mul_map m;
-    int64_t rows, grain; /* rows, or elements, and how many a tile has */
-    int small;           /* the input with one entry a channel */
-    struct ew_squeeze_excite_norm gated;
+    int64_t rows, grain; /* rows or elements: all, and those of a tile */
+    int small;           /* the broadcast input, 0 or 1; -1: none */
+    struct ew_squeeze_excite_norm excite;
 };
 
 /* `small` is [b..., 1..., c...] where `full` is [b..., r..., c...]. */
@@ -111,7 +111,7 @@ static bool adds(const struct ew_call *c, int i)
     return !(c->fresh >> i & 1);
 }
 
-/* The full input's gradient: dy s, or dy itself. */
+/* Gradient of the input that is not broadcast: dy s, or dy for a sum. */
 static void back_full(const struct ew_call *c, struct work *w, struct ew_tensor *dx)
 {
     const bool add = adds(c, 1 - w->small);
@@ -132,24 +132,25 @@ static void back_full(const struct ew_call *c, struct work *w, struct ew_tensor 
 static void squeeze_excite_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->squeeze_excite_run(&w->gated, begin, end);
+    w->k->squeeze_excite_run(&w->excite, begin, end);
 }
 
-/* The full input is what a batch norm would make, and its gradient is left to that. */
-static void back_gated(const struct ew_call *c, struct work *w)
+/* Squeeze-and-excite: the full input is recomputed from the batch norm's input; its gradient is
+ * left to the norm. */
+static void back_excite(const struct ew_call *c, struct work *w)
 {
     struct ew_batch_norm norm;
     ew_norm_of_call(ew_call_fused(c, EW_ROLE_EXCITE_PRODUCT), &norm);
     norm.dy = c->dout[0]->data;
-    w->gated = (struct ew_squeeze_excite_norm){.norm = &norm,
-                                               .dfactor = c->din[w->small]->data,
-                                               .add = adds(c, w->small),
-                                               .sums = c->shared};
-    ew_pool_run(ew_cpu(c->be)->pool, w->k->squeeze_excite_tiles(&w->gated), squeeze_excite_tiles,
+    w->excite = (struct ew_squeeze_excite_norm){.norm = &norm,
+                                                .dfactor = c->din[w->small]->data,
+                                                .add = adds(c, w->small),
+                                                .sums = c->shared};
+    ew_pool_run(ew_cpu(c->be)->pool, w->k->squeeze_excite_tiles(&w->excite), squeeze_excite_tiles,
                 w);
 }
 
-/* din[0] may be dout[0]: what reads dout[0] besides comes before it. */
+/* din[0] may alias dout[0], so it is written last. */
 static ew_err run_backward(const struct ew_call *c)
 {
     struct work w;
@@ -167,7 +168,7 @@ static ew_err run_backward(const struct ew_call *c)
         return EW_OK;
     }
     if (ew_plays(c, EW_ROLE_EXCITE_PRODUCT)) {
-        back_gated(c, &w);
+        back_excite(c, &w);
         return EW_OK;
     }
     if (c->din[w.small]) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution, max pool and ReLU in one step of training: where there is no gradient for the input,
- * with windows of 3x3 by conv_pool_tiled.h, or with channels first in the output by
+/* Training of the fused convolution, max pool and ReLU.  First layers (no dgrad): 2x2 windows here,
+ * 3x3 windows by conv_pool_tiled.h.  Inner layers with channels-first output:
  * winograd_5x5_step.h. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
@@ -11,8 +11,8 @@
 #include "graph/ops.h"
 #include "op/conv.h"
 
-/* Scratch of threads is on their stacks where it is small: lines that no other thread has ever
- * touched, while those of the plan's memory come out of another's cache. */
+/* Small scratch is on the threads' stacks: its cache lines are never shared, while those of the
+ * plan's memory may be in another core's cache. */
 #define OWN_BYTES (32 << 10)
 
 static size_t plan_scratch(const struct ew_backend *be, size_t bytes)
@@ -45,7 +45,7 @@ static bool resolve(const struct ew_call *c, struct ew_conv_pool *out)
                                 : ew_cpu(c->be)->isa->conv_pool_fits(&out->shape);
 }
 
-/* ---- Forward: scratch is the packed filters, then that of the threads ---- */
+/* ---- Forward: scratch is the packed filters, then the threads' scratch ---- */
 
 static ew_err prepare_forward(const struct ew_call *c)
 {
@@ -182,7 +182,7 @@ static ew_err prepare_channels_first(const struct ew_call *c)
     return EW_OK;
 }
 
-/* A call that fused groups are looked for with has no gradients at all. */
+/* The search for fused groups queries with a call without din. */
 static bool makes_filter_gradient(const struct ew_call *c)
 {
     return c->din && c->din[1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transposed convolutions: step/adjoint_step.c on the convolution that goes back. */
+/* Transposed convolutions: the dgrad of a convolution (step/adjoint_step.c). */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/step/adjoint_step.h"
 #include "graph/ops.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dropout, forward and backward; where the mask is wanted too, the reference does it. */
+/* Dropout, forward and backward; with a mask output it is left to the reference. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "graph/ops.h"
 #include "op/math_attr.h"
 
-#define GRAIN 2048 /* elements a tile: each takes a random number */
+#define GRAIN 2048 /* elements of a tile; each needs a random number */
 
 struct work {
     const struct ew_kernels *k;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fake quantisation by the kernels that quantise and dequantise, a tile of bytes in between; its
- * gradient is that of a clip. */
+/* Fake quantisation: quantise and dequantise by way of a small buffer of bytes.  Its gradient is
+ * that of a clip (straight-through estimator). */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/int8_step.h"
 #include "graph/ops.h"
 
 #define GRAIN 16384 /* elements a tile */
-#define CHUNK 2048  /* bytes that stay in the first-level cache */
+#define CHUNK 2048  /* bytes of that buffer, which stays in L1 */
 
 enum { X, SCALE, ZERO };
 

@@ -23,7 +23,7 @@ static bool resolve(const struct ew_call *c, struct ew_group_norm *out)
     return ew_tensor_count(c->in[0]) > 0;
 }
 
-/* Scratch: factors, partial sums, and mean and 1 / std where nobody keeps them in aux. */
+/* Scratch: factors, partial sums, and without aux also mean and 1 / std. */
 static size_t scratch_bytes(const struct ew_kernels *k, const struct ew_group_norm *g)
 {
     return ew_float_bytes((size_t)(g->images * 3 * g->channels)) +

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 8-bit dense layers: a convolution of one tap with the rows as its batch. */
+/* 8-bit dense layers: 1x1 convolutions with rows as batch. */
 #include "backend/cpu/step/int8_step.h"
 #include "graph/ops.h"
 
@@ -19,7 +19,7 @@ static const struct ew_qlayer_slots slots = {.x = EW_QGEMM_A,
                                              .sum_zero = -1,
                                              .table = -1};
 
-/* qlinear_matmul has its inputs in the order of qlinear_conv, and no bias. */
+/* qlinear_matmul: inputs in the order of qlinear_conv, no bias. */
 static const struct ew_qlayer_slots matmul_slots = {.x = EW_QCONV_X,
                                                     .x_scale = EW_QCONV_X_SCALE,
                                                     .x_zero = EW_QCONV_X_ZERO,
@@ -36,7 +36,7 @@ static const struct ew_qlayer_slots matmul_slots = {.x = EW_QCONV_X,
                                                     .sum_zero = -1,
                                                     .table = -1};
 
-/* False where it is no product of rows and one matrix. */
+/* False unless it is the product of rows and one matrix. */
 static bool layer_of(const struct ew_call *c, struct ew_qlayer *out)
 {
     const bool gemm = c->op == &ew_op_qlinear_gemm;

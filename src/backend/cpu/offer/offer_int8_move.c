@@ -7,9 +7,10 @@
 #include "graph/shuffle.h"
 #include "op/shape_attr.h"
 
-#define GRAIN 32768 /* bytes a tile, about */
+#define GRAIN 32768 /* bytes of a tile, about */
 
-/* Rows of the whole and of its parts; a row is all that lies from the axis on. */
+/* Concat and split: rows of the whole tensor and of its parts.  A row spans the dimensions from
+ * `axis` on. */
 struct work {
     const struct ew_call *c;
     struct ew_tensor *const *parts;
@@ -104,7 +105,7 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
         return 0;
     for (int i = 0; i < c->n_out; i++)
         if (!c->out[i])
-            return 0; /* parts that nobody asked for have no size here */
+            return 0; /* an unused output has no tensor, so its size is unknown */
     for (size_t i = 0; i < EW_COUNT(runs); i++)
         if (runs[i].op == query->op)
             out[0] = (struct ew_kernel){.name = "int8 copy", .run = runs[i].run};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums and products of two 8-bit tensors that are alike, or one of which has one pixel. */
+/* Sums and products of two 8-bit tensors, of equal shape or with one broadcast over the pixels. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/int8_step.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layer norm: rows from an axis on, with a scale and perhaps a bias for each element. */
+/* Layer norm over the dimensions from an axis on, with a scale and an optional bias for each
+ * element. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
 #include "graph/ops.h"
@@ -26,7 +27,7 @@ static bool resolve(const struct ew_call *c, struct ew_layer_norm *out)
     return true;
 }
 
-/* aux: mean, then 1 / std, of every row. */
+/* aux is [2][rows]: mean, 1 / std. */
 static struct ew_layer_norm of_call(const struct ew_call *c)
 {
     struct ew_layer_norm l;
@@ -64,7 +65,7 @@ static ew_err run_forward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Adds the splits' sums of one parameter. */
+/* Reduces the splits' partial sums of one parameter. */
 static void add_splits(const struct work *w, int param, struct ew_tensor *to, bool fresh)
 {
     const struct ew_column_sums s = {.rows = w->k->layer_norm_splits(w->l.rows),

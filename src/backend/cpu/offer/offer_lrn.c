@@ -33,7 +33,7 @@ static ew_err run(const struct ew_call *c)
     return EW_OK;
 }
 
-#define SIZE_MAX_OF(l) (4 * (l).channels) /* wider sums hold nothing but zeros */
+#define SIZE_MAX_OF(l) (4 * (l).channels) /* wider windows cover all channels anyway */
 
 static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {

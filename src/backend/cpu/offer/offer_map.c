@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of one element that are no activation of a convolution, and of two with broadcasting:
- * equal shapes, one element, or a row of the last axes that repeats. */
+/* Element-wise functions that are not activations of a convolution's epilogue. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
 #include "graph/ops.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of matrices and of stacks of them: A B is the data gradient of a dense layer whose
- * filter is B (step/adjoint_step.c).  A stack on the left alone is one tall matrix; matrices of
- * other stacks go one by one, threads sharing the matrices or, where there are fewer, each of them.
+/* Matrix products, single and batched: A B is the dgrad of a dense layer with filter B
+ * (step/adjoint_step.c).  A batch of A with one B is one tall matrix.  Other batches are computed
+ * product by product, in parallel over the products or, if there are fewer than threads, inside
+ * each.
  *
- * gemm with untransposed matrices, alpha = beta = 1 and a bias of one row is the same. */
+ * Also gemm without transposition, with alpha = beta = 1 and a bias of one row. */
 #include <string.h>
 
 #include "backend/cpu/cpu_backend.h"
@@ -15,8 +16,8 @@
 
 struct stack {
     struct ew_stacks s;
-    int64_t count;              /* products; 1: a single one, in `shape` */
-    struct ew_conv_shape shape; /* of each */
+    int64_t count;              /* products */
+    struct ew_conv_shape shape; /* of each product */
     bool share_a, share_b;      /* several products read the same A, or B */
 };
 
@@ -86,7 +87,8 @@ struct work {
     size_t each; /* bytes of scratch for a thread */
 };
 
-/* For one thread; those of all threads are enough for them to share a product, too. */
+/* Scratch for one thread.  That of all threads together is also enough for all of them on one
+ * product. */
 static size_t part_scratch(const struct ew_backend *be, const struct ew_conv_shape *s, enum part p)
 {
     const struct ew_kernels *k = ew_cpu(be)->isa;
@@ -94,7 +96,7 @@ static size_t part_scratch(const struct ew_backend *be, const struct ew_conv_sha
     return p == FILTER ? ew_adjoint_filter_scratch(k, s, 1) : ew_adjoint_pass_scratch(k, m, s, 1);
 }
 
-/* Product i in the scratch of c. */
+/* Computes product i. */
 static void run_product(const struct ew_call *c, enum part part, int64_t i)
 {
     const struct stack *st = c->state;
@@ -124,7 +126,7 @@ static void run_product(const struct ew_call *c, enum part part, int64_t i)
                                                          .add = st->share_b || !(c->fresh & 2)});
 }
 
-/* Loops inside are the thread's own: the pool is busy. */
+/* Products in parallel; pool loops inside run on the calling thread. */
 static void products(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
@@ -134,7 +136,7 @@ static void products(void *ctx, int64_t begin, int64_t end, int worker)
         run_product(&call, w->part, i);
 }
 
-/* Products that add to the same matrix go in order. */
+/* `in_order`: products accumulate into one matrix, so they run one after the other. */
 static void run_part(const struct ew_call *c, enum part part, bool in_order)
 {
     const struct stack *st = c->state;
@@ -204,7 +206,7 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     } else if (query->phase == EW_PHASE_FORWARD) {
         out[0] = ew_adjoint_forward_kernel(&c, &s.shape, name);
         out[0].prepare = prepare_forward;
-        return 1; /* and its name: how weights are packed may depend on the rows */
+        return 1; /* the method's own name: packed layouts may depend on the rows */
     } else {
         out[0] = ew_adjoint_backward_kernel(query->be, &s.shape);
         out[0].prepare = prepare_backward;

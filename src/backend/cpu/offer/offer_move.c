@@ -9,14 +9,15 @@
 #include "graph/shuffle.h"
 #include "op/shape_attr.h"
 
-#define GRAIN 8192 /* elements a tile, about */
+#define GRAIN 8192 /* elements of a tile, about */
 
 static int64_t grain_of(int64_t row)
 {
     return row >= GRAIN ? 1 : GRAIN / (row > 0 ? row : 1);
 }
 
-/* Rows of the whole and of its parts; a row is all that lies from the axis on. */
+/* Concat and split: rows of the whole tensor and of its parts.  A row spans the dimensions from
+ * `axis` on. */
 struct work {
     const struct ew_call *c;
     struct ew_tensor *const *parts;
@@ -31,7 +32,7 @@ static int64_t row_of(const struct ew_tensor *t, int axis)
     return ew_shape_span(&t->shape, axis, t->shape.rank);
 }
 
-/* A part that has no gradient counts as zero. */
+/* The gradient of an unused part is zero. */
 static void clear_rows(float *to, int64_t n, int64_t step, int64_t rows)
 {
     for (int64_t i = 0; i < rows; i++)
@@ -117,7 +118,7 @@ static void shuffle_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     s->k->shuffle_run(&s->s, begin * s->grain, ew_min_i64(end * s->grain, s->rows));
 }
 
-/* The way back deals out the other way round. */
+/* The inverse of a shuffle with g groups of n is one with n groups of g. */
 static ew_err shuffle(const struct ew_call *c, const struct ew_tensor *from, struct ew_tensor *to,
                       bool back)
 {
@@ -158,7 +159,7 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
         return 0;
     for (int i = 0; i < c->n_out; i++)
         if (!c->out[i])
-            return 0; /* parts that nobody asked for have no size here */
+            return 0; /* an unused output has no tensor, so its size is unknown */
     for (size_t i = 0; i < EW_COUNT(runs); i++)
         if (runs[i].op == query->op)
             out[0] = (struct ew_kernel){.name = "copy",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums, differences, products and quotients with broadcasting: equal shapes, one element, or last
- * axes that repeat.  Of gradients those of differences of one shape and of squares, as losses have
- * them; the others are left to the reference, and add and mul have families of their own for what
- * networks use. */
+/* Binary element-wise operators with broadcasting: equal shapes, a scalar, or an operand that
+ * repeats over the leading axes.  Backward only what losses need: differences of equal shapes, and
+ * squares; the rest is left to the reference.  The usual cases of add and mul have families of
+ * their own. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
 #include "graph/ops.h"
@@ -12,7 +12,7 @@ static const struct ew_op *const ops[] = {[EW_PAIR_ADD] = &ew_op_add,
                                           [EW_PAIR_MUL] = &ew_op_mul,
                                           [EW_PAIR_DIV] = &ew_op_div};
 
-/* How t goes through the output; false where it is neither of the three. */
+/* How t is broadcast to the output; false if in another way. */
 static bool side_of(const struct ew_tensor *t, const struct ew_shape *y, struct ew_pair_side *out)
 {
     const int64_t n = ew_tensor_count(t);
@@ -110,7 +110,7 @@ static ew_err run_sub_backward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* dx += 2 dy x, once as either input: what is read twice is never fresh. */
+/* x * x: dx += dy x for each of the two inputs, which are one value and so never fresh. */
 static ew_err run_square_backward(const struct ew_call *c)
 {
     struct grad g = {.c = c};

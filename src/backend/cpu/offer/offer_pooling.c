@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pools: sliding, global, and adaptive where their windows are even. */
+/* Pooling: sliding, global, and adaptive with windows of equal size. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
@@ -64,7 +64,7 @@ static ew_err run_backward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Larger windows have places that do not fit a byte. */
+/* In larger windows the index of the maximum does not fit a byte. */
 static bool takes(const struct ew_call *c, const struct ew_pooling *p)
 {
     const struct ew_conv_axis *a = p->shape.axis;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between floats and bytes with one scale, and bytes by table. */
+/* Quantise and dequantise with one scale, and 8-bit lookup tables. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/int8_step.h"
@@ -42,7 +42,7 @@ static ew_err share(const struct ew_call *c, struct work *w, ew_pool_fn *fn)
     return EW_OK;
 }
 
-/* The zero point of a byte tensor like `bytes`. */
+/* Type and zero point of `bytes`. */
 static struct ew_qbyte byte_of(const struct ew_call *c, const struct ew_tensor *bytes)
 {
     const bool is_signed = bytes->dtype == EW_S8;

@@ -19,7 +19,7 @@ static const struct {
     {&ew_op_reduce_sum_square, EW_FOLD_SQUARES},
 };
 
-/* Adds a dimension after the others; one of the same kind as its neighbour joins it. */
+/* Appends a dimension, or merges it into the last one. */
 static void push(int64_t *dims, int64_t *strides, int *n, int64_t dim, int64_t stride, bool joins)
 {
     if (!joins) {
@@ -31,7 +31,7 @@ static void push(int64_t *dims, int64_t *strides, int *n, int64_t dim, int64_t s
     strides[*n - 1] = stride;
 }
 
-/* The dimensions of both kinds in the order of memory, without those of 1. */
+/* Kept and folded dimensions in memory order, without those of size 1. */
 static void axes_of(const struct ew_groups *g, struct ew_fold_axes *out)
 {
     int kept = 0, folded = 0;

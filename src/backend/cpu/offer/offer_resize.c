@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resize: axes between the first and the last that change are resampled by tables, those before are
- * images, those after are channels. */
+/* Resize.  Axes from the first to the last one that changes are resampled with tables of taps; axes
+ * before them are images, axes after them channels. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
 #include "graph/ops.h"
@@ -8,7 +8,7 @@
 
 #define AXES 3
 
-/* State: the sample, and after it the tables of its axes. */
+/* State: this, then the tables of the axes. */
 struct tables {
     struct ew_resample s;
     struct ew_resize_axis axis[AXES];
@@ -65,7 +65,7 @@ static size_t state_bytes(const struct tables *t)
 static void fill_axis(const struct ew_call *c, const struct ew_resize_axis *axis,
                       struct ew_resample_axis *to, char **room)
 {
-    struct ew_resize_tap *taps = (void *)*room; /* of one output at a time */
+    struct ew_resize_tap *taps = (void *)*room; /* of one output */
     *room += ew_align_up((size_t)to->taps * sizeof(*taps));
     int32_t *at = (void *)*room;
     *room += table_bytes(to, sizeof(*at));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax along the last axis, and its cross-entropy with one label a row, forward and backward.
- * Weights, ignored labels, smoothing and other layouts are left to the references. */
+/* Softmax along the last axis, and softmax cross-entropy with one label for each row, forward and
+ * backward.  Class weights, ignored labels, label smoothing and other axes are left to the
+ * reference. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
@@ -59,13 +60,13 @@ static struct work loss_of(const struct ew_call *c, const struct ew_lanes *l)
                          {.classes = l->n, .x = c->in[0]->data, .label = c->in[1]->data}};
 }
 
-/* Scratch: the losses of the rows, which are added up in order. */
+/* Scratch: the losses of the rows, added in order. */
 static ew_err run_loss(const struct ew_call *c)
 {
     const struct ew_loss_attr *a = c->attr;
     const struct ew_lanes l = ew_loss_lanes(c);
     double sum = 0, divisor;
-    for (int64_t i = 0; i < l.outer; i++) { /* the kernel trusts labels */
+    for (int64_t i = 0; i < l.outer; i++) { /* the kernel does not check labels */
         int64_t label;
         EW_TRY(ew_loss_label(c, i, l.n, &label));
     }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transposes.  Those that move one block of axes past another, [b, r, c] to [b, c, r], go by
- * squares in registers: NCHW to NHWC and back are of this kind.  All others copy the runs that stay
- * together. */
+/* Transposes.  Batched matrix transposes, [b, r, c] to [b, c, r] (NCHW to NHWC and back), use
+ * register tiles; other permutations copy contiguous runs. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "graph/layout.h"
 #include "graph/ops.h"
 
-/* perm = 0 .. p - 1, then m .. n - 1, then p .. m - 1. */
+/* Matches perm = 0 ..  p - 1, m ..  n - 1, p ..  m - 1: the transpose of blocks of adjacent
+ * axes. */
 static bool resolve(const struct ew_call *c, struct ew_transpose *out)
 {
     const struct ew_transpose_attr *a = c->attr;
@@ -71,9 +71,9 @@ static ew_err run_bytes(const struct ew_call *c)
     return EW_OK;
 }
 
-/* ---- Floats, back ---- */
+/* ---- Backward, floats ---- */
 
-/* The gradient goes back by the opposite transpose, through scratch since it is added. */
+/* The inverse transpose, into scratch, which is then added to the gradient. */
 static ew_err run_backward(const struct ew_call *c)
 {
     if (!c->din[0] || !c->dout[0])
@@ -94,9 +94,10 @@ static ew_err run_backward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* ---- Any order ---- */
+/* ---- General permutations ---- */
 
-/* The box of the output, as `p->dim` steps in the input; neighbours that stay so are one. */
+/* The output's dimensions with their strides in the input; trailing axes that stay in place are one
+ * run. */
 static bool resolve_any(const struct ew_call *c, bool back, struct ew_permute *p)
 {
     const struct ew_transpose_attr *a = c->attr;
@@ -115,7 +116,7 @@ static bool resolve_any(const struct ew_call *c, bool back, struct ew_permute *p
         step *= in->dim[i];
     }
     *p = (struct ew_permute){.run = 1};
-    int last = s->rank; /* axes from here on stay where they are */
+    int last = s->rank; /* axes from here on stay in place */
     while (last > 0 && perm[last - 1] == last - 1)
         p->run *= in->dim[--last];
     for (int i = 0; i < last; i++) {
@@ -185,7 +186,7 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     struct ew_transpose t;
     const struct ew_call *c = query->c;
     const bool bytes = ew_dtype_size(c->in[0]->dtype) == 1 &&
-                       query->phase == EW_PHASE_FORWARD; /* of any meaning */
+                       query->phase == EW_PHASE_FORWARD; /* any 8-bit type */
     if ((c->in[0]->dtype != EW_F32 && !bytes) || !resolve(c, &t))
         return offer_any(query, out);
     out[0] = (struct ew_kernel){.name = "transpose",
