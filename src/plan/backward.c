@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The backward pass of a training plan.
  *
- * Gradients are added to, so the first step that adds to one is preceded by a step that clears it.
- * A backward step sees only the inputs and outputs that its operator says it saves: the others have
- * a shape but no data, and their memory is free for other use. */
+ * Gradients accumulate, so the first step that adds to one is preceded by a step that clears it,
+ * unless its kernel can overwrite (ew_call.fresh).  A backward step sees data only of the inputs
+ * and outputs that its operator saves; of others it sees the shape, and their memory is free for
+ * reuse. */
 #include "plan/plan_impl.h"
 
-/* Values through which the loss reaches a trainable parameter. */
+/* A value needs a gradient if it depends on a trainable parameter. */
 void ew_plan_mark_gradients(struct ew_plan *p)
 {
     const struct ew_graph *g = p->g;
@@ -30,7 +31,7 @@ bool ew_plan_reads_input(unsigned saved, int i)
     return i < 8 ? saved >> i & 1 : (saved & EW_SAVE_INS) == EW_SAVE_INS;
 }
 
-/* The tensor that backward sees of a value: with data where the operator reads it. */
+/* The tensor of a value in a backward call: with data if the operator reads it. */
 static ew_err saved_tensor(struct ew_plan *p, int value, bool reads, struct ew_node_call *c,
                            struct ew_tensor **out)
 {
@@ -77,7 +78,8 @@ ew_err ew_plan_backward_call(struct ew_plan *p, int node, struct ew_node_call *o
     return EW_OK;
 }
 
-/* Inputs whose gradient nobody has written yet; one that the node reads twice must be added to. */
+/* Mask of inputs whose gradient this node writes first, and so may overwrite; not if the node reads
+ * a value twice. */
 static unsigned fresh_inputs(const struct ew_plan *p, const struct ew_node *n)
 {
     unsigned fresh = 0;
@@ -86,14 +88,14 @@ static unsigned fresh_inputs(const struct ew_plan *p, const struct ew_node *n)
         bool alone = v >= 0 && p->needs_grad[v] && p->grads[v].first < 0;
         for (int j = 0; j < n->n_in; j++)
             alone &= j == i || n->in[j] != v;
-        /* Over the parts of a batch parameter gradients are summed. */
+        /* Parameter gradients accumulate over micro-batches. */
         if (alone && (p->strategy.parts == 1 || p->g->values[v].kind != EW_VALUE_PARAM))
             fresh |= 1u << i;
     }
     return fresh;
 }
 
-/* Steps that clear what the node's backward will add to. */
+/* Adds steps that clear the gradients that this node's backward is the first to add to. */
 static ew_err add_clears(struct ew_plan *p, const struct ew_node *n, unsigned fresh)
 {
     for (int i = 0; i < n->n_in; i++) {
@@ -104,26 +106,26 @@ static ew_err add_clears(struct ew_plan *p, const struct ew_node *n, unsigned fr
     return EW_OK;
 }
 
-/* A parameter's gradient that goes into the parameter as it is made. */
-static bool is_used_up(const struct ew_plan *p, int value)
+/* A parameter's gradient that a fused update consumes without materialising it. */
+static bool is_consumed(const struct ew_plan *p, int value)
 {
     return p->grads[value].no_storage && p->g->values[value].kind == EW_VALUE_PARAM;
 }
 
-/* Updates of the parameters whose gradients the node's backward has completed: no node before it
- * reads them. */
+/* Adds updates of the parameters whose gradients this node's backward completes, since no earlier
+ * node reads them. */
 static ew_err add_updates(struct ew_plan *p, int node)
 {
     const struct ew_node *n = &p->g->nodes[node];
     for (int i = 0; i < n->n_in; i++) {
         const int v = n->in[i];
-        bool twice = false; /* the node reads it twice */
+        bool twice = false; /* an earlier input slot has it too */
         for (int j = 0; j < i; j++)
             twice |= n->in[j] == v;
         if (v < 0 || twice || p->g->values[v].kind != EW_VALUE_PARAM || p->grads[v].first < 0 ||
             p->uses[v].first != node)
             continue;
-        if (p->opts.bucket_bytes) /* it is handed out first */
+        if (p->opts.bucket_bytes) /* delivered in a bucket first */
             p->pieces.complete[v] = p->n_steps;
         else
             EW_TRY(ew_plan_add_update(p, v));
@@ -131,11 +133,12 @@ static ew_err add_updates(struct ew_plan *p, int node)
     return EW_OK;
 }
 
-/* The same, but where another node's backward reads what would be updated, as part of a fused
- * group, that one comes first. */
+/* The same for a step with fused calls: parameters of nodes fused into it, and the node's own
+ * unless a later step still reads them in a fused backward. */
 static ew_err add_updates_of(struct ew_plan *p, int node)
 {
-    const struct ew_call c = p->steps[p->n_steps - 1].call; /* updates are steps: the list moves */
+    const struct ew_call c =
+        p->steps[p->n_steps - 1].call; /* a copy, since adding steps reallocates the list */
     for (int i = 0; i < c.n_fused; i++) {
         const struct ew_node_call *other = ew_plan_fused_call(&c, i);
         if (other->call.din)
@@ -144,8 +147,8 @@ static ew_err add_updates_of(struct ew_plan *p, int node)
     return p->backward[node].elsewhere ? EW_OK : add_updates(p, node);
 }
 
-/* Parameters that are not updated yet: those that a node reads which the loss does not depend on,
- * or all where the device has them last. */
+/* Updates the remaining parameters: those of nodes without backward, or all on devices that update
+ * last. */
 static ew_err add_late_updates(struct ew_plan *p)
 {
     for (int i = 0; p->opts.update && i < p->g->n_values; i++)
@@ -155,18 +158,18 @@ static ew_err add_late_updates(struct ew_plan *p)
     return EW_OK;
 }
 
-/* Notes that the last step does the node's backward. */
+/* Extends the lifetimes of the slots that the last step, a node's backward, reads and writes. */
 static void touch_backward(struct ew_plan *p, const struct ew_node *n, const struct ew_node_call *c)
 {
     const int step = p->n_steps - 1;
     ew_plan_touch_call(c, step);
     for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0 && p->needs_grad[n->in[i]] && !is_used_up(p, n->in[i]))
+        if (n->in[i] >= 0 && p->needs_grad[n->in[i]] && !is_consumed(p, n->in[i]))
             ew_plan_touch(&p->grads[n->in[i]], step);
 }
 
-/* A batch norm's in two steps: the first makes the gradients of scale and shift, the second that of
- * the input, whose memory then may be dout's. */
+/* Splits a batch norm's backward: the first step computes the gradients of scale and shift, the
+ * second that of the input, which may then be in place of dout. */
 static ew_err split_backward(struct ew_plan *p, const struct ew_node *n,
                              const struct ew_node_call *c)
 {
@@ -196,9 +199,9 @@ static ew_err add_backward(struct ew_plan *p, int node)
     return ew_plan_splits(p, node) ? split_backward(p, n, &c) : EW_OK;
 }
 
-/* Parameter gradients are results: they live from their first write to the end of the run, unless
- * an update has used them up; and where they are summed over parts of a batch, all the time. */
-static void keep_results(struct ew_plan *p)
+/* Parameter gradients live from their first write to the end of the run, unless an update consumes
+ * them; with micro-batches they live during the whole run. */
+static void extend_param_grads(struct ew_plan *p)
 {
     for (int i = 0; i < p->g->n_values; i++) {
         struct ew_slot *s = &p->grads[i];
@@ -211,7 +214,7 @@ static void keep_results(struct ew_plan *p)
     }
 }
 
-/* True where a gradient has reached an output of the node and an input wants one. */
+/* True if a gradient reaches an output of the node, and an input needs one. */
 static bool has_backward(const struct ew_plan *p, int node)
 {
     const struct ew_node *n = &p->g->nodes[node];
@@ -243,6 +246,6 @@ ew_err ew_plan_add_backward(struct ew_plan *p)
     if (p->opts.bucket_bytes)
         EW_TRY(ew_plan_make_buckets(p));
     EW_TRY(add_late_updates(p));
-    keep_results(p);
+    extend_param_grads(p);
     return EW_OK;
 }

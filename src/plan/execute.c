@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running plans: steps that follow each other on the device are one program, loaded once; a step on
- * the host stands between two of them. */
+/* Running plans: consecutive device steps are one program, loaded once; host steps run between
+ * programs. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -8,7 +8,7 @@
 
 /* ---- Loading ---- */
 
-/* The only part of a batch is its first and its last. */
+/* Without micro-batches the only part is both the first and the last. */
 static bool runs_in(const struct ew_plan *p, const struct ew_step *s, enum ew_part part)
 {
     return s->kernel.run && (s->parts >> part & 1 || p->strategy.parts == 1);
@@ -19,7 +19,7 @@ bool ew_plan_runs_last(const struct ew_plan *p, const struct ew_step *s)
     return runs_in(p, s, EW_PART_LAST);
 }
 
-/* Ends a segment with the commands since the last one's end. */
+/* Makes a segment of the commands since the end of the last one. */
 static ew_err add_segment(struct ew_plan *p, struct ew_run_list *l, struct ew_host_step *host,
                           const struct ew_command *commands)
 {
@@ -35,7 +35,7 @@ static ew_err add_segment(struct ew_plan *p, struct ew_run_list *l, struct ew_ho
     return EW_OK;
 }
 
-/* All steps of a run are one program. */
+/* True if all steps of a run are one program. */
 static bool is_one_program(const struct ew_plan *p)
 {
     for (int k = 0; k < p->n_steps; k++)
@@ -115,7 +115,7 @@ static ew_err copy_out(const struct ew_plan *p, const struct ew_host_step *h)
     return EW_OK;
 }
 
-/* A program, with the duration of every step where those are asked for. */
+/* Runs a program, timing every step if `ns` is not NULL. */
 static ew_err run_program(struct ew_plan *p, const struct ew_segment *s, int64_t *ns)
 {
     return ns ? ew_backend_run_timed(s->program, &p->params, ns)
@@ -147,12 +147,12 @@ static ew_err run_list(struct ew_plan *p, const struct ew_run_list *l, int64_t *
     return EW_OK;
 }
 
-/* The loss of the part that was run last. */
+/* The loss of the last micro-batch. */
 static ew_err part_loss(struct ew_plan *p, double *out)
 {
     const struct ew_slot *slot = &p->values[p->g->outputs[0]];
     struct ew_tensor loss = slot->t;
-    double bytes = 0; /* room for a number of any type */
+    double bytes = 0; /* storage for a number of any type */
     loss.data = &bytes;
     EW_TRY(ew_plan_read_slot(p, slot, loss.data));
     *out = ew_tensor_get(&loss, 0);
@@ -179,13 +179,13 @@ ew_err ew_plan_end_run(struct ew_plan *p, double sum)
     double loss = 0;
     if (parts > 1)
         EW_TRY(part_loss(p, &loss));
-    EW_TRY(ew_plan_fetch_outputs(p, p->ahead.shown));
+    EW_TRY(ew_plan_fetch_outputs(p, p->in_flight.shown));
     EW_TRY(ew_backend_sync(p->be));
     p->opts.optimizer.step += p->opts.update;
     if (parts == 1)
         return EW_OK;
     sum = (sum + loss) / parts;
-    /* A batch in parts has one set of outputs. */
+    /* With micro-batches there is one set of outputs. */
     struct ew_tensor *out = p->outputs ? &p->outputs[0] : &p->values[p->g->outputs[0]].t;
     ew_tensor_store(out, 0, 1, &sum);
     return EW_OK;
@@ -195,16 +195,16 @@ ew_err ew_plan_run(struct ew_plan *p)
 {
     double sum;
     EW_CHECK(!p->opts.dry, EW_ERR_ARG, "a dry plan of graph %s cannot run", p->g->name);
-    EW_CHECK(!p->ahead.n, EW_ERR_ARG, "graph %s: a run that was started was not waited for",
+    EW_CHECK(!p->in_flight.n, EW_ERR_ARG, "graph %s: a run that was started was not waited for",
              p->g->name);
     EW_TRY(ew_plan_run_first_parts(p, &sum));
     EW_TRY(run_list(p, &p->lists[EW_PART_LAST], NULL));
     return ew_plan_end_run(p, sum);
 }
 
-/* ---- Ahead ---- */
+/* ---- Asynchronous runs ---- */
 
-/* The host has no part in a run: no steps of its own, no losses of parts. */
+/* 2 if the device does all of a run: no host steps, no micro-batches. */
 int ew_plan_depth(const struct ew_plan *p)
 {
     const struct ew_run_list *l = &p->lists[EW_PART_LAST];
@@ -213,7 +213,7 @@ int ew_plan_depth(const struct ew_plan *p)
 
 ew_err ew_plan_start(struct ew_plan *p)
 {
-    struct ew_ahead *a = &p->ahead;
+    struct ew_in_flight *a = &p->in_flight;
     const int depth = ew_plan_depth(p), set = a->next;
     EW_CHECK(a->n < depth, EW_ERR_ARG, "graph %s: %d runs are under way already", p->g->name, a->n);
     if (depth == 1) {
@@ -236,7 +236,7 @@ ew_err ew_plan_start(struct ew_plan *p)
 
 ew_err ew_plan_wait(struct ew_plan *p, int64_t *device_ns)
 {
-    struct ew_ahead *a = &p->ahead;
+    struct ew_in_flight *a = &p->in_flight;
     EW_CHECK(a->n > 0, EW_ERR_ARG, "graph %s: no run is under way", p->g->name);
     int64_t ns = a->ns;
     if (ew_plan_depth(p) > 1) {
@@ -261,7 +261,7 @@ ew_err ew_plan_run_steps(struct ew_plan *p)
     return EW_OK;
 }
 
-/* ---- With a clock ---- */
+/* ---- Timed runs ---- */
 
 ew_err ew_plan_run_timed(struct ew_plan *p, int64_t *ns)
 {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps that the device has no kernel for.
+/* Host steps: nodes that the device has no kernel for.
  *
- * Such a step runs on the CPU, on copies: what it reads comes from the device before it, what it
- * has written goes back after it.  The device's memory stays the one place where values live, so
- * the rest of the plan (lifetimes, views, buffers that are shared) knows nothing of it.  Steps take
- * turns with one block of the host's memory.
+ * Such a step runs on the CPU, on copies: what it reads is downloaded before it, what it writes is
+ * uploaded after it.  The device's memory stays the home of all values, so lifetimes, views and
+ * aliasing do not depend on it.  All host steps share one staging block.
  *
- * Weights that runs do not change are read where the graph has them. */
+ * Weights that runs do not change are read from the graph. */
 #include <stdint.h>
 
 #include "plan/plan_impl.h"
 
-/* ---- Which ---- */
+/* ---- Which nodes ---- */
 
 static bool offered(const struct ew_plan *p, const struct ew_call *c, enum ew_phase phase)
 {
@@ -21,7 +20,8 @@ static bool offered(const struct ew_plan *p, const struct ew_call *c, enum ew_ph
     return ew_backend_offer(&query, offers, &n) == EW_OK && n > 0;
 }
 
-/* Inputs that it must know stay the host's; one that other nodes read on the device cannot. */
+/* Inputs in known_in have data in host memory only; false if other nodes read one of them as data
+ * on the device. */
 static bool knows_its_inputs(const struct ew_plan *p, const struct ew_node *n)
 {
     for (int i = 0; i < n->n_in; i++)
@@ -31,7 +31,8 @@ static bool knows_its_inputs(const struct ew_plan *p, const struct ew_node *n)
     return true;
 }
 
-/* What forward leaves for backward in `aux` is between the two: both run at one place. */
+/* Forward and backward of a node with `aux` must run at the same place, since its layout is
+ * private. */
 ew_err ew_plan_find_host_nodes(struct ew_plan *p)
 {
     const bool train = p->opts.mode == EW_PLAN_TRAIN;
@@ -56,7 +57,7 @@ bool ew_plan_step_on_host(const struct ew_plan *p, const struct ew_step *s)
 
 /* ---- Calls on copies ---- */
 
-/* The slot around a tensor of a call; NULL: the graph's own, of which only the shape is used. */
+/* The slot that a tensor of a call is in; NULL: a tensor of the graph, used for its shape alone. */
 static const struct ew_slot *slot_around(const struct ew_plan *p, const struct ew_tensor *t)
 {
     const uintptr_t at = (uintptr_t)t, begin = (uintptr_t)p->slots;
@@ -65,7 +66,7 @@ static const struct ew_slot *slot_around(const struct ew_plan *p, const struct e
                : NULL;
 }
 
-/* The graph's weight of a slot, where no run of this plan changes it; NULL: it is no such. */
+/* The graph's weight in a slot, if this plan does not change it, else NULL. */
 static const struct ew_value *fixed_weight(const struct ew_plan *p, const struct ew_slot *s)
 {
     const int value = (int)(s - p->values);
@@ -75,7 +76,7 @@ static const struct ew_value *fixed_weight(const struct ew_plan *p, const struct
                : NULL;
 }
 
-/* Of a slot that stands in two places the first is copied for both. */
+/* A slot that occurs twice in a call is copied once. */
 static void add_copy(const struct ew_plan *p, struct ew_host_step *h, struct ew_copy wanted)
 {
     struct ew_copy *c = &h->copies[h->n_copies++];
@@ -97,7 +98,8 @@ static struct ew_tensor *tensor_at(struct ew_tensor *const *list, int i)
     return list ? list[i] : NULL;
 }
 
-/* What the host's call has of a tensor of the step's: data of its own, or a copy. */
+/* Gives the host's tensor `own` the data of the step's tensor `t`: a weight of the graph, or a
+ * copy. */
 static void mirror(const struct ew_plan *p, struct ew_host_step *h, const struct ew_tensor *t,
                    struct ew_tensor *own, bool in, bool out)
 {
@@ -117,7 +119,7 @@ static void mirror(const struct ew_plan *p, struct ew_host_step *h, const struct
 static void mirror_all(const struct ew_plan *p, struct ew_step *s)
 {
     const bool forward = s->phase == EW_PHASE_FORWARD, update = s->phase == EW_PHASE_UPDATE;
-    const bool writes = forward || s->node < 0; /* its outputs; backward reads them */
+    const bool writes = forward || s->node < 0; /* writes its outputs; backward reads them */
     const struct ew_call *c = &s->call;
     struct ew_host_step *h = s->host;
     const unsigned kept = forward && c->train && !c->recompute ? c->op->state_in : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Placing buffers. */
+/* Greedy placement of buffers. */
 #include "plan/memory.h"
 
 #include <stdint.h>
@@ -15,7 +15,7 @@ int ew_memory_by_rank(const void *a, const void *b)
     for (int i = 0; i < 3; i++)
         if (p[i] < q[i] || p[i] > q[i])
             return p[i] > q[i] ? -1 : 1;
-    return x->b < y->b ? -1 : x->b > y->b; /* the same plan every time */
+    return x->b < y->b ? -1 : x->b > y->b; /* deterministic */
 }
 
 enum order { BY_SIZE, BY_AREA, BY_LIFE, ORDERS };
@@ -32,8 +32,8 @@ static void sort(struct ew_ranked *r, struct ew_buffer *buffers, int n, enum ord
     qsort(r, (size_t)n, sizeof(*r), ew_memory_by_rank);
 }
 
-/* The place of `b` among n placed buffers, which are sorted by offset: the lowest gap between those
- * that live at the same time. */
+/* The lowest offset where `b` fits between those of the n placed buffers (sorted by offset) whose
+ * lifetimes overlap its own. */
 static size_t lowest_gap(struct ew_buffer *const *placed, int n, const struct ew_buffer *b,
                          int64_t *probes)
 {
@@ -53,7 +53,7 @@ static size_t lowest_gap(struct ew_buffer *const *placed, int n, const struct ew
     return at;
 }
 
-/* Adds `b` to the n placed ones, after those of the same offset. */
+/* Inserts `b` into the placed buffers, after those of the same offset. */
 static void insert(struct ew_buffer **placed, int n, struct ew_buffer *b)
 {
     int low = 0, high = n;
@@ -68,7 +68,7 @@ static void insert(struct ew_buffer **placed, int n, struct ew_buffer *b)
     placed[low] = b;
 }
 
-/* Each in its order to the lowest gap; returns what that takes. */
+/* Places all buffers in the given order; returns the size of the arena. */
 static size_t place(const struct ew_ranked *order, struct ew_buffer **placed, int n,
                     int64_t *probes)
 {
@@ -83,7 +83,7 @@ static size_t place(const struct ew_ranked *order, struct ew_buffer **placed, in
     return total;
 }
 
-/* No order is best for all: of three the one that takes the least is used. */
+/* Tries the three orders and keeps the one with the smallest arena. */
 static ew_err place_best(struct ew_buffer *buffers, int n, size_t *total, int64_t *probes)
 {
     EW_CLEANUP(ew_free_ptr) struct ew_ranked *ranked = calloc((size_t)n + 1, sizeof(*ranked));
@@ -99,7 +99,7 @@ static ew_err place_best(struct ew_buffer *buffers, int n, size_t *total, int64_
             best = k;
         }
     }
-    if (best + 1 == ORDERS) /* it is in place already */
+    if (best + 1 == ORDERS) /* the last one tried is in place */
         return EW_OK;
     sort(ranked, buffers, n, best);
     *total = place(ranked, placed, n, probes);

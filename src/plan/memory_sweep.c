@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Placing very many buffers: one sweep over the steps, with a heap that knows what is free.
+/* Placement of very many buffers: one sweep over the steps with a heap allocator.
  *
- * The block is a list of regions in the order of their addresses, each in use or free, no two free
- * ones side by side.  Free regions also stand in lists by size, four to each power of two: a buffer
- * takes one of the first few of its own class that is large enough, else one of the next class that
- * has any, which always is (Masmano et al. 2004, TLSF); else the block grows. */
+ * The arena is a list of regions in address order, in use or free, with adjacent free ones merged.
+ * Free regions are also in segregated lists, four size classes per power of two: a buffer takes one
+ * of the first few large enough regions of its own class, else any of the next non-empty class, all
+ * of which are large enough (Masmano et al. 2004, TLSF); else the arena grows. */
 #include <limits.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "plan/memory.h"
 
-#define NONE     (-1)
-#define CLASSES  256
-#define OWN_ONES 8 /* regions of the buffer's own class that are tried */
+#define NONE        (-1)
+#define CLASSES     256
+#define CLASS_TRIES 8 /* regions of the buffer's own class that are examined */
 
 struct region {
     size_t at, size;
-    int below, above; /* in the order of addresses */
-    int prev, next;   /* in its class, where it is free */
+    int below, above; /* neighbours in address order */
+    int prev, next;   /* in its class's list, if free */
     bool free;
 };
 
 struct heap {
     struct region *regions;
     int n_regions;
-    int top;            /* the region of the highest address, or NONE */
+    int top;            /* the last region in address order, or NONE */
     int class[CLASSES]; /* first free region, or NONE */
     int64_t *probes;
 };
 
-/* Rising with the size; regions of a higher class are at least as large as all of a lower one. */
+/* Size class, increasing with size; every region of a class is at least as large as any of a lower
+ * class. */
 static int class_of(size_t size)
 {
     const size_t units = size / EW_ALIGN;
@@ -40,7 +41,7 @@ static int class_of(size_t size)
     return 4 * log + (int)(units >> (log - 2) & 3);
 }
 
-static void leave_class(struct heap *h, int at)
+static void unlink_free(struct heap *h, int at)
 {
     const struct region *r = &h->regions[at];
     if (r->prev != NONE)
@@ -52,7 +53,7 @@ static void leave_class(struct heap *h, int at)
     h->regions[at].free = false;
 }
 
-static void enter_class(struct heap *h, int at)
+static void link_free(struct heap *h, int at)
 {
     struct region *r = &h->regions[at];
     int *first = &h->class[class_of(r->size)];
@@ -64,7 +65,7 @@ static void enter_class(struct heap *h, int at)
     *first = at;
 }
 
-/* A new region above `below` (NONE: the first of all). */
+/* Appends a region after `below` (NONE: the first region). */
 static int add_region(struct heap *h, int below, size_t at, size_t size)
 {
     const int id = h->n_regions++;
@@ -79,9 +80,9 @@ static int add_region(struct heap *h, int below, size_t at, size_t size)
     return id;
 }
 
-/* Takes `gone`, which is above `at`, into it.  Numbers of regions are not used again: a buffer
- * adds two at most. */
-static void swallow(struct heap *h, int at, int gone)
+/* Merges `gone`, the next region, into `at`.  Region numbers are not reused: a buffer adds two at
+ * most. */
+static void merge_next(struct heap *h, int at, int gone)
 {
     struct region *r = &h->regions[at];
     r->size += h->regions[gone].size;
@@ -95,7 +96,7 @@ static void swallow(struct heap *h, int at, int gone)
 static int find_free(const struct heap *h, size_t size)
 {
     int class = class_of(size), tried = 0;
-    for (int at = h->class[class]; at != NONE && tried < OWN_ONES; at = h->regions[at].next) {
+    for (int at = h->class[class]; at != NONE && tried < CLASS_TRIES; at = h->regions[at].next) {
         ++*h->probes;
         tried++;
         if (h->regions[at].size >= size)
@@ -107,45 +108,45 @@ static int find_free(const struct heap *h, size_t size)
     return NONE;
 }
 
-static int take(struct heap *h, size_t size)
+static int alloc_region(struct heap *h, size_t size)
 {
     int at = find_free(h, size);
     ++*h->probes;
-    if (at == NONE && h->top != NONE && h->regions[h->top].free) { /* the block grows */
+    if (at == NONE && h->top != NONE && h->regions[h->top].free) { /* the arena grows */
         at = h->top;
-        leave_class(h, at);
+        unlink_free(h, at);
         h->regions[at].size = size;
         return at;
     }
     if (at == NONE)
         return add_region(
             h, h->top, h->top == NONE ? 0 : h->regions[h->top].at + h->regions[h->top].size, size);
-    leave_class(h, at);
+    unlink_free(h, at);
     if (h->regions[at].size > size) {
         const size_t rest = h->regions[at].size - size;
         h->regions[at].size = size;
-        enter_class(h, add_region(h, at, h->regions[at].at + size, rest));
+        link_free(h, add_region(h, at, h->regions[at].at + size, rest));
     }
     return at;
 }
 
-static void give(struct heap *h, int at)
+static void free_region(struct heap *h, int at)
 {
     const int below = h->regions[at].below, above = h->regions[at].above;
     ++*h->probes;
     if (above != NONE && h->regions[above].free) {
-        leave_class(h, above);
-        swallow(h, at, above);
+        unlink_free(h, above);
+        merge_next(h, at, above);
     }
     if (below != NONE && h->regions[below].free) {
-        leave_class(h, below);
-        swallow(h, below, at);
+        unlink_free(h, below);
+        merge_next(h, below, at);
         at = below;
     }
-    enter_class(h, at);
+    link_free(h, at);
 }
 
-/* `begin` and `end` are sorted by first and last step, and have no buffer at their end. */
+/* `begin` is sorted by first step, `end` by last step; both end with a NULL buffer. */
 static void sweep(struct heap *h, const struct ew_buffer *buffers, const struct ew_ranked *begin,
                   const struct ew_ranked *end, int *region)
 {
@@ -153,11 +154,11 @@ static void sweep(struct heap *h, const struct ew_buffer *buffers, const struct 
         struct ew_buffer *b = begin->b;
         for (; end->b && end->b->last < b->first; end++)
             if (end->b->size)
-                give(h, region[end->b - buffers]);
+                free_region(h, region[end->b - buffers]);
         b->offset = 0;
         if (b->size == 0)
             continue;
-        region[b - buffers] = take(h, ew_align_up(b->size));
+        region[b - buffers] = alloc_region(h, ew_align_up(b->size));
         b->offset = h->regions[region[b - buffers]].at;
     }
 }
@@ -174,7 +175,8 @@ ew_err ew_memory_sweep(struct ew_buffer *buffers, int n, size_t *total, int64_t 
     h.regions = regions;
     for (int i = 0; i < CLASSES; i++)
         h.class[i] = NONE;
-    for (int i = 0; i < n; i++) { /* of those that begin together, what stays long to the bottom */
+    for (int i = 0; i < n;
+         i++) { /* of those that begin together, the longest-lived first, at low addresses */
         begin[i] = (struct ew_ranked){-(double)buffers[i].first, buffers[i].last, &buffers[i]};
         end[i] = (struct ew_ranked){-(double)buffers[i].last, -(double)i, &buffers[i]};
     }

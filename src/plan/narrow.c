@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices that store activations in fewer bits than the graph has them in (half precision).
+/* Devices that store activations in half precision.
  *
- * The plan's own copy of the graph gets the device's types, so that sizes and kernels follow from
- * them.  Values that have their data before any run (weights, constants) and the loss of a training
- * step stay as they are.  The host sees float32 everywhere: copies convert. */
+ * Activations in the plan's copy of the graph get the device's type, from which sizes and kernels
+ * follow.  Values with data before any run (weights, constants) and the training loss keep their
+ * types.  The host sees float32 everywhere: transfers convert. */
 #include "plan/plan_impl.h"
 
 static enum ew_dtype storage(const struct ew_plan *p)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packing weights, and giving back those that a plan has copies of then, so that a network is in
- * memory about once.
+/* Packing weights, and freeing those that are then duplicates, so that a network is in memory about
+ * once.
  *
- *   graph's weights --passes--> folded copies, in the plan's own graph --packing--> packed
+ * graph's weights --passes--> folded copies, in the plan's own graph --packing--> packed
  *
- * Folded copies go when they are packed.  The caller's weights stay, since other plans may want
- * them, unless the caller has said otherwise (`consume`). */
+ * Folded copies are freed after packing.  The caller's weights stay, since other plans may need
+ * them, unless opts.consume. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,28 +13,32 @@
 #include "base/arena_move.h"
 #include "plan/plan_impl.h"
 
-#define LARGE ((size_t)16 << 20)  /* bytes: such weights are given back as they are packed */
-#define TAKEN ((size_t)128 << 10) /* such change over to the plan, and passes fold into them */
+#define LARGE                                                                                      \
+    ((size_t)16                                                                                    \
+     << 20) /* bytes: from this size weights are freed page by page while they are packed */
+#define TAKEN                                                                                      \
+    ((size_t)128                                                                                   \
+     << 10) /* from this size weights move to the plan, and passes fold into them in place */
 
-/* Data of values, and who has it: the plan's graph, the caller's, or both. */
-struct held {
+/* A block of weight data, and its references. */
+struct data_block {
     const void *data;
-    int mine, theirs; /* how many values of each do */
-    int source;       /* one of theirs */
+    int mine, theirs; /* number of values in the plan's graph, in the caller's */
+    int source;       /* a value of the caller's graph with it */
 };
 
-/* Sorted by address, so that finding who has some data takes log n. */
+/* All blocks, sorted by address. */
 struct index {
-    struct held *held;
+    struct data_block *blocks;
     int n;
 };
 
-/* ---- Who has which data ---- */
+/* ---- Index of data ---- */
 
 static int by_address(const void *a, const void *b)
 {
-    const uintptr_t x = (uintptr_t)((const struct held *)a)->data;
-    const uintptr_t y = (uintptr_t)((const struct held *)b)->data;
+    const uintptr_t x = (uintptr_t)((const struct data_block *)a)->data;
+    const uintptr_t y = (uintptr_t)((const struct data_block *)b)->data;
     return (x > y) - (x < y);
 }
 
@@ -42,26 +46,28 @@ static void add_values(const struct ew_graph *g, bool mine, struct index *x)
 {
     for (int i = 0; i < g->n_values; i++)
         if (g->values[i].t.data)
-            x->held[x->n++] = (struct held){g->values[i].t.data, mine, !mine, mine ? -1 : i};
+            x->blocks[x->n++] =
+                (struct data_block){g->values[i].t.data, mine, !mine, mine ? -1 : i};
 }
 
 static ew_err make_index(const struct ew_plan *p, struct index *x)
 {
-    x->held = calloc((size_t)p->g->n_values + (size_t)p->source->n_values + 1, sizeof(*x->held));
-    EW_CHECK(x->held, EW_ERR_MEMORY, "no memory for the weights of graph %s", p->g->name);
+    x->blocks =
+        calloc((size_t)p->g->n_values + (size_t)p->source->n_values + 1, sizeof(*x->blocks));
+    EW_CHECK(x->blocks, EW_ERR_MEMORY, "no memory for the weights of graph %s", p->g->name);
     add_values(p->g, true, x);
     add_values(p->source, false, x);
-    qsort(x->held, (size_t)x->n, sizeof(*x->held), by_address);
+    qsort(x->blocks, (size_t)x->n, sizeof(*x->blocks), by_address);
     int n = 0;
     for (int i = 0; i < x->n; i++) {
-        const struct held *h = &x->held[i];
-        struct held *last = n ? &x->held[n - 1] : NULL;
+        const struct data_block *h = &x->blocks[i];
+        struct data_block *last = n ? &x->blocks[n - 1] : NULL;
         if (last && last->data == h->data) {
             last->mine += h->mine;
             last->theirs += h->theirs;
             last->source = h->theirs ? h->source : last->source;
         } else {
-            x->held[n++] = *h;
+            x->blocks[n++] = *h;
         }
     }
     x->n = n;
@@ -70,19 +76,19 @@ static ew_err make_index(const struct ew_plan *p, struct index *x)
 
 static void index_fini(struct index *x)
 {
-    free(x->held);
+    free(x->blocks);
 }
 
-static struct held *find(const struct index *x, const void *data)
+static struct data_block *find(const struct index *x, const void *data)
 {
-    const struct held key = {.data = data};
-    return bsearch(&key, x->held, (size_t)x->n, sizeof(key), by_address);
+    const struct data_block key = {.data = data};
+    return bsearch(&key, x->blocks, (size_t)x->n, sizeof(key), by_address);
 }
 
 /* ---- Releasing ---- */
 
-/* The caller's graph has it no more. */
-static void forget_source(struct ew_plan *p, struct held *h)
+/* Removes the data from the caller's graph. */
+static void forget_source(struct ew_plan *p, struct data_block *h)
 {
     struct ew_tensor *t = &p->source->values[h->source].t;
     p->released += ew_tensor_bytes(t);
@@ -97,7 +103,7 @@ ew_err ew_plan_take_weights(struct ew_plan *p)
     p->moved = ew_arena_array(&p->g->arena, (size_t)x.n + 1, sizeof(*p->moved));
     EW_CHECK(p->moved, EW_ERR_MEMORY, "no memory for the weights of graph %s", p->g->name);
     for (int i = 0; i < x.n; i++) {
-        struct held *h = &x.held[i];
+        struct data_block *h = &x.blocks[i];
         const size_t bytes = h->theirs ? ew_tensor_bytes(&p->source->values[h->source].t) : 0;
         if (h->theirs != 1 || h->mine != 1 || bytes < TAKEN ||
             !ew_arena_move(&p->g->arena, &p->source->arena, h->data, bytes))
@@ -115,7 +121,7 @@ ew_err ew_plan_release_replaced(struct ew_plan *p)
         return EW_OK;
     EW_TRY(make_index(p, &x));
     for (int i = 0; i < x.n; i++) {
-        struct held *h = &x.held[i];
+        struct data_block *h = &x.blocks[i];
         const struct ew_value *v =
             h->theirs == 1 && !h->mine ? &p->source->values[h->source] : NULL;
         if (v && ew_value_is_weight(v) &&
@@ -128,23 +134,23 @@ ew_err ew_plan_release_replaced(struct ew_plan *p)
     return EW_OK;
 }
 
-/* The entry of the value's data where nobody else has that or reads it, so that it may go; else
- * NULL. */
-static struct held *find_alone(const struct ew_plan *p, const struct index *x, int value)
+/* The entry of the value's data if no other value has it and one node reads it, so that it may be
+ * freed; else NULL. */
+static struct data_block *find_exclusive(const struct ew_plan *p, const struct index *x, int value)
 {
     const void *data = p->g->values[value].t.data;
-    struct held *h = data ? find(x, data) : NULL;
+    struct data_block *h = data ? find(x, data) : NULL;
     return h && h->mine == 1 && h->theirs <= p->opts.consume && p->uses[value].count == 1 ? h
                                                                                           : NULL;
 }
 
-static struct ew_arena *arena_of(struct ew_plan *p, const struct held *h)
+static struct ew_arena *arena_of(struct ew_plan *p, const struct data_block *h)
 {
     return h->theirs ? &p->source->arena : &p->g->arena;
 }
 
-/* The value's data is no longer in its arena: its step cannot pack again. */
-static void forget(struct ew_plan *p, struct held *h, int value, struct ew_step *s)
+/* Records that the value's data was freed: its step cannot pack again. */
+static void forget(struct ew_plan *p, struct data_block *h, int value, struct ew_step *s)
 {
     if (h->theirs)
         forget_source(p, h);
@@ -153,7 +159,7 @@ static void forget(struct ew_plan *p, struct held *h, int value, struct ew_step 
     s->weights_released = true;
 }
 
-/* Gives back the weights that only this step reads, now that it has packed them. */
+/* Frees the weights that only this step reads, after it has packed them. */
 static void release_packed(struct ew_plan *p, const struct index *x, struct ew_step *s)
 {
     if (!x || s->node < 0)
@@ -161,14 +167,14 @@ static void release_packed(struct ew_plan *p, const struct index *x, struct ew_s
     const struct ew_node *n = &p->g->nodes[s->node];
     for (int i = 0; i < n->n_in; i++) {
         const int value = n->in[i];
-        struct held *h =
-            ew_plan_bit(s->kernel.packs, i) && value >= 0 ? find_alone(p, x, value) : NULL;
+        struct data_block *h =
+            ew_plan_bit(s->kernel.packs, i) && value >= 0 ? find_exclusive(p, x, value) : NULL;
         if (h && ew_arena_release(arena_of(p, h), h->data, ew_tensor_bytes(&p->g->values[value].t)))
             forget(p, h, value, s);
     }
 }
 
-/* Whole pages of [from, to): the system takes them back, and their contents are lost. */
+/* Returns the whole pages in [from, to) to the system. */
 static void give_pages_back(char *data, size_t from, size_t to)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -178,7 +184,7 @@ static void give_pages_back(char *data, size_t from, size_t to)
         (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
-/* What is packed is given back at once. */
+/* Packs piece by piece, freeing what has been read. */
 static void pack_pieces(struct ew_step *s, char *data)
 {
     const struct ew_call *c = ew_step_call(s);
@@ -190,14 +196,14 @@ static void pack_pieces(struct ew_step *s, char *data)
     }
 }
 
-/* Packs the step; weights that go then are given back while it does, where they are large: a
- * network of few large layers (VGG) would else be in memory nearly twice. */
+/* Packs the weights of a step.  Large ones that can be freed are freed as they are read: a network
+ * of few large layers (VGG) would otherwise be in memory nearly twice. */
 static ew_err pack_step(struct ew_plan *p, const struct index *x, struct ew_step *s)
 {
     const int value = x && s->node >= 0 && s->kernel.pack_piece ? p->g->nodes[s->node].in[1] : -1;
     const size_t bytes = value >= 0 ? ew_tensor_bytes(&p->g->values[value].t) : 0;
-    struct held *h = bytes >= LARGE ? find_alone(p, x, value) : NULL;
-    struct ew_arena own; /* what has moved here is the plan's alone, and by itself in memory */
+    struct data_block *h = bytes >= LARGE ? find_exclusive(p, x, value) : NULL;
+    struct ew_arena own; /* moving the data here isolates it on pages of its own */
     ew_arena_init(&own);
     ew_err e = EW_OK;
     if (h && ew_arena_alloc(&own, 1) && ew_arena_move(&own, arena_of(p, h), h->data, bytes)) {
@@ -214,7 +220,7 @@ ew_err ew_plan_pack(struct ew_plan *p)
 {
     EW_CLEANUP(index_fini) struct index all = {0};
     const bool may = p->g != p->source && p->opts.optimize && p->opts.mode == EW_PLAN_INFER;
-    const struct index *x = may ? &all : NULL; /* NULL: nothing is the plan's to release */
+    const struct index *x = may ? &all : NULL; /* NULL: nothing may be freed */
     if (may)
         EW_TRY(make_index(p, &all));
     for (int k = 0; k < p->n_steps; k++) {

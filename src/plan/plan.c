@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiling plans: the graph that runs, its forward steps, and the order in which the other files
- * of this folder do theirs (`compile`, below).  What a plan does to fit a limit is limit/'s. */
+/* Compiling plans: the graph that runs, its forward steps, and `compile`, which calls the other
+ * files of this folder in order.  Memory limits are in limit/. */
 #include "plan/plan.h"
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static void find_needed(struct ew_plan *p)
     }
 }
 
-/* What forward leaves for backward has a slot: bytes, as the operator says. */
+/* The slot of ew_call.aux, with the size that the operator's hook gives. */
 static ew_err add_aux(struct ew_plan *p, struct ew_node_call *c)
 {
     struct ew_slot *s = &p->aux[c->node];
@@ -90,7 +90,7 @@ ew_err ew_plan_forward_call(struct ew_plan *p, int node, enum ew_phase phase, st
     return add_aux(p, out);
 }
 
-/* Notes that the last step does the node's forward. */
+/* Extends the lifetimes of the slots that the last step, a node's forward, reads and writes. */
 static void touch_forward(struct ew_plan *p, struct ew_slot *outs, const struct ew_node_call *c)
 {
     const struct ew_node *n = &p->g->nodes[c->node];
@@ -171,7 +171,7 @@ static ew_err init_lists(struct ew_plan *p)
     p->slots = ew_arena_array(a, (size_t)p->n_slots + 1, sizeof(*p->slots));
     p->needs_grad = ew_arena_array(a, values, sizeof(*p->needs_grad));
     p->keep = ew_arena_array(a, values, sizeof(*p->keep));
-    p->joined = ew_arena_array(a, values, sizeof(*p->joined));
+    p->concat_of = ew_arena_array(a, values, sizeof(*p->concat_of));
     p->uses = ew_arena_array(a, values, sizeof(*p->uses));
     p->pieces.complete = ew_arena_array(a, values, sizeof(*p->pieces.complete));
     p->needed = ew_arena_array(a, nodes, sizeof(*p->needed));
@@ -183,7 +183,7 @@ static ew_err init_lists(struct ew_plan *p)
         p->node_step[k] = -1;
     for (int i = 0; i < g->n_values; i++) {
         const struct ew_value *v = &g->values[i];
-        p->joined[i] = -1;
+        p->concat_of[i] = -1;
         EW_CHECK(p->opts.dry || v->t.data || v->kind == EW_VALUE_ACT || v->kind == EW_VALUE_INPUT,
                  EW_ERR_ARG, "%s: its weights have not been loaded or initialised", v->name);
     }
@@ -199,7 +199,7 @@ static ew_err find_costs(struct ew_plan *p)
     return EW_OK;
 }
 
-/* What devices may want fused in training, in the order of the passes. */
+/* Fusions that a device may ask for in training, in the order of the passes. */
 static const struct {
     enum ew_fused fused;
     ew_err (*pass)(struct ew_graph *g);
@@ -208,9 +208,9 @@ static const struct {
                        {EW_FUSED_SINK_ACT, ew_pass_sink_activation},
                        {EW_FUSED_CONV_RELU, ew_pass_fuse_relu}};
 
-/* The graph that is run: the caller's, or a copy of it that passes have improved or whose batch is
- * one part.  Weights are shared; the order of inputs and outputs is the same. */
-static ew_err copy_graph(struct ew_plan *p, struct ew_graph *g)
+/* Sets p->g, the graph that runs: the caller's, or a copy for passes, micro-batches or narrow
+ * types. The copy shares weights and has the same order of inputs and outputs. */
+static ew_err make_graph(struct ew_plan *p, struct ew_graph *g)
 {
     const bool optimize = p->opts.optimize && p->opts.mode == EW_PLAN_INFER && !p->opts.dry;
     const unsigned fused = p->opts.mode == EW_PLAN_TRAIN ? ew_backend_info(p->be)->fused : 0;
@@ -233,7 +233,7 @@ static ew_err copy_graph(struct ew_plan *p, struct ew_graph *g)
             EW_TRY(ew_pass_join_convs(p->g, ew_backend_info(p->be)->launch_macs));
         return ew_plan_release_replaced(p);
     }
-    if (p->strategy.parts > 1) { /* before passes, which leave nodes without inputs behind */
+    if (p->strategy.parts > 1) { /* before the passes, which leave dead nodes without inputs */
         int64_t batch = 0;
         EW_TRY(ew_graph_batch(g, &batch));
         EW_TRY(ew_graph_set_batch(p->g, batch / p->strategy.parts));
@@ -244,7 +244,7 @@ static ew_err copy_graph(struct ew_plan *p, struct ew_graph *g)
     return p->opts.mode == EW_PLAN_TRAIN ? ew_backend_rewrite(p->be, p->g) : EW_OK;
 }
 
-/* The device, and the host for what that cannot do. */
+/* Opens the device, and the CPU for host steps. */
 static ew_err open_devices(struct ew_plan *p)
 {
     p->backend_given = p->opts.given && p->opts.given->backend;
@@ -266,7 +266,7 @@ static ew_err compile(struct ew_plan *p, struct ew_graph *g)
     if (!g->inferred)
         EW_TRY(ew_graph_infer(g));
     EW_TRY(open_devices(p));
-    EW_TRY(copy_graph(p, g));
+    EW_TRY(make_graph(p, g));
     EW_TRY(find_costs(p));
     EW_TRY(ew_plan_narrow(p));
     EW_TRY(init_lists(p));
@@ -311,7 +311,7 @@ void ew_plan_free(struct ew_plan *p)
 {
     if (!p)
         return;
-    if (p->ahead.n)
+    if (p->in_flight.n)
         ew_backend_sync(p->be);
     ew_plan_unload(p);
     for (int i = 0; i < EW_REGIONS; i++)

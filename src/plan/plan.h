@@ -23,187 +23,193 @@ enum ew_plan_mode {
     EW_PLAN_TRAIN /* forward, backward from the loss (the graph's first output), update */
 };
 
-/* What was decided before, by an engine: every part is optional. */
+/* What the caller supplies instead of the plan: kernel choices and packed weights of an engine
+ * file, a backend, memory.  Every field is optional. */
 struct ew_plan_given {
-    const char *const
-        *kernels; /* by node: the kernel to take where it is offered; NULL: by rules */
+    const char *const *kernels; /* by node: the kernel to use if it is offered; NULL: by rules */
     const struct ew_plan_packed {
         int node;
         const char *kernel;
         size_t bytes;
-        const void *data; /* what this kernel of this node packs: it is used, not made again */
-        int next;         /* another entry of the node, or -1 */
+        const void *data; /* the weights as this kernel of this node packs them */
+        int next;         /* next entry of the node, or -1 */
     } * packed;
-    const int *packed_of; /* by node: an entry of `packed`, or -1; NULL: there are none */
-    /* By value: the data is no more than a place holder.  Compiling fails where a kernel would read
-     * it. */
+    const int *packed_of; /* by node: first entry of `packed`, or -1; NULL: no packed weights */
+    /* By value: the data is only a placeholder (a compact engine), and compiling fails if a kernel
+     * would read it. */
     const bool *absent;
-    struct ew_backend *backend; /* threads that several plans take turns with; it outlives them */
-    struct ew_memory *block; /* of that backend, for the steps; used where it is large enough, and
-                              * outlives the plan */
-    bool block_alone; /* nobody else uses the block as long as the plan lives: packed weights go
-                       * there too where there is room */
+    struct ew_backend *backend; /* a backend that several plans use in turn; it outlives them */
+    struct ew_memory *block;    /* memory of that backend for the arena of the steps; used if large
+                                 * enough; outlives the plan */
+    bool block_alone; /* no other plan uses the block while this one lives: packed weights are put
+                       * there too if they fit */
 };
 
 struct ew_plan_opts {
     enum ew_plan_mode mode;
-    bool dry;      /* plan only: sizes are known, no memory is taken, the plan cannot run */
+    bool dry; /* plan only: sizes and kernels are known, no memory is allocated, the plan cannot
+               * run */
     uint64_t seed; /* of stochastic operators */
-    bool optimize; /* inference: passes over a copy first, with the weights as they are now */
-    bool consume;  /* with optimize: release the graph's weights that the plan has copies of; the
-                    * graph is of no use for another plan then */
-    bool update;   /* training: end with the optimiser's step */
-    size_t bucket_bytes; /* with update: gradients are handed out in buckets of about so many bytes
-                          * before any parameter is updated (ew_plan_run_to_stop); 0: each
-                          * parameter is updated as soon as its gradient is complete */
-    bool stop_at_norms;  /* with bucket_bytes: runs stop too where a batch norm has taken its
-                          * statistics, and its backward their sums (EW_STOP_STATISTICS) */
+    bool optimize; /* inference: run the passes of compress/ over a copy of the graph, with its
+                    * present weights */
+    bool consume;  /* with optimize: free weights of the caller's graph that the plan has folded or
+                    * packed; the graph cannot be used for another plan then */
+    bool update;   /* training: update the parameters at the end */
+    size_t bucket_bytes; /* with update: gradients are delivered in buckets of about this many bytes
+                          * before parameters are updated (ew_plan_run_to_stop), for data-parallel
+                          * training; 0: each parameter is updated as soon as its gradient is
+                          * complete */
+    bool stop_at_norms;  /* with bucket_bytes: also stop where a batch norm has its statistics, and
+                          * its backward its sums (EW_STOP_STATISTICS, EW_STOP_SUMS), for
+                          * synchronised batch norm */
     struct ew_optimizer optimizer;
-    /* Training: weights and biases that steps see rounded to integers; what a step changes them by
-     * goes to the float32 ones, which are there between runs.  Borrowed during compile. */
+    /* Training: weights and biases that steps read rounded to integers (straight-through
+     * estimator): updates go to the float32 values, which are in place between runs.  Borrowed
+     * during compile. */
     const struct ew_rounded_value *rounded;
     int n_rounded;
     struct ew_backend_opts backend;
-    struct ew_tuner *tuner;            /* kernels by measurement (backend/tune.h); NULL: by rules */
+    struct ew_tuner *tuner; /* chooses kernels by measurement (backend/tune.h); NULL: by rules */
     const struct ew_plan_given *given; /* borrowed during compile */
-    size_t memory_limit; /* bytes for weights and all that is planned; 0: none.  Not with a tuner in
-                          * inference, nor where kernels are given */
-    int parts;         /* training, with a limit: run the batch in just so many, which decides what
-                        * batch norms see and the order of sums; 0: in as few as fit */
-    size_t lend_bytes; /* the block has so many at least, for a plan that it is lent to */
+    size_t memory_limit; /* bytes of weights and planned memory; 0: no limit.  Not with a tuner in
+                          * inference, nor with given kernels */
+    int parts; /* training, with a limit: number of micro-batches, which affects batch norm and the
+                * order of summation; 0: as few as fit */
+    size_t lend_bytes; /* minimum size of the block, for a plan that it is lent to */
 };
 
 struct ew_plan_stats {
     int steps;
-    size_t arena_bytes;    /* inputs, activations, gradients, scratch, optimiser, kernels' own */
-    size_t unshared_bytes; /* the same buffers side by side, for comparison */
-    size_t packed_bytes;   /* kernels' own copies of weights, part of arena_bytes unless given */
-    size_t block_bytes;    /* what lives by steps, part of arena_bytes: see ew_plan_given.block */
-    size_t weight_bytes;   /* parameters, state and constants of the graph, and folded copies */
-    size_t grad_bytes;     /* parameter gradients, part of arena_bytes; of those that are used up
-                            * one by one, the largest */
-    size_t state_bytes;    /* optimiser's, part of arena_bytes */
-    size_t resident_bytes; /* weights' copies on the device, part of arena_bytes */
-    int host_steps;        /* that the device has no kernel for */
-    size_t copied_bytes;   /* to and from the host for those, each run */
-    /* What was done to meet the limit, mildest first. */
+    size_t arena_bytes;    /* inputs, activations, gradients, scratch, optimiser state, packed
+                            * weights */
+    size_t unshared_bytes; /* the same without buffer sharing, for comparison */
+    size_t packed_bytes;   /* repacked weights, part of arena_bytes unless given */
+    size_t block_bytes;  /* buffers with lifetimes, part of arena_bytes: see ew_plan_given.block */
+    size_t weight_bytes; /* parameters, state and constants of the graph, and what passes have
+                          * folded */
+    size_t grad_bytes;   /* parameter gradients, part of arena_bytes; the largest one if each is
+                          * consumed by its update */
+    size_t state_bytes;  /* optimiser state, part of arena_bytes */
+    size_t resident_bytes; /* copies of weights on the device, part of arena_bytes */
+    int host_steps;        /* steps that run on the host, since the device has no kernel */
+    size_t copied_bytes;   /* transfers for host steps, per run */
+    /* How the memory limit was met, cheapest measure first. */
     bool recompute_cheap;
-    int segments;                  /* 1: none */
-    int parts;                     /* of the batch; 1: whole */
+    int segments;                  /* checkpointing segments; 1: no checkpointing */
+    int parts;                     /* micro-batches */
     bool split_changes_statistics; /* parts > 1 and the graph has batch norm */
-    double recompute_share;        /* arithmetic of forward that is done twice, 0 to 1 */
-    int swapped;                   /* layers whose kernel was chosen for what it packs */
-    double slower; /* what that costs, as a share of the estimated cycles of layers with packed
+    double recompute_share;        /* share of the forward FLOPs that is recomputed, 0 to 1 */
+    int swapped;                   /* layers whose kernel was chosen for smaller packed weights */
+    double slower; /* their estimated extra cycles, as a share of those of all layers with packed
                     * weights */
 };
 
 struct ew_plan;
 
-/* With a memory limit the mildest way that fits is taken: as it is; in training cheap operators
- * computed again, segments computed again, the batch in parts; in inference kernels that pack
- * fewer bytes, those first that cost least.  Fails with EW_ERR_LIMIT, and says by how much,
- * where none fits. */
+/* Compiles a plan.  With a memory limit the cheapest of these that fits is used.  Training: no
+ * change; recomputing cheap operators; checkpointing with recomputed segments; micro-batches.
+ * Inference: kernels that pack fewer bytes, in order of cost per byte saved.  EW_ERR_LIMIT, with
+ * the missing bytes in the message, if none fits. */
 ew_err ew_plan_compile(struct ew_graph *g, const struct ew_plan_opts *o, struct ew_plan **out);
 void ew_plan_free(struct ew_plan *p); /* NULL is fine */
 
-/* What a plan may be given that lives only between two runs of this one: its device, and the block
- * of its steps, which has nothing in it then but the last run's outputs. */
+/* What this plan can lend to another that runs between two of its runs: its device and the block of
+ * its steps, which then holds only the outputs of the last run. */
 struct ew_plan_given ew_plan_lend(const struct ew_plan *p);
 
-/* Hands the inputs to the device, runs all steps, and waits for the outputs.  Inputs keep their
- * contents.  Where the batch is split, the loss is the mean over its parts, and other outputs hold
- * the last part. */
+/* Copies the inputs to the device, runs all steps, and waits for the outputs.  Inputs keep their
+ * contents.  With micro-batches the loss is the mean over them, and other outputs are those of the
+ * last. */
 ew_err ew_plan_run(struct ew_plan *p);
-/* The same without waiting, where the device can: start hands over the inputs and returns, and they
- * must stay as they are until the run's wait.  Up to ew_plan_depth runs may be under way; each wait
- * is for the oldest of them, whose outputs then show until the next run or wait.  *device_ns, if
- * not NULL, gets the device's time for it, without copies of inputs that were made ahead.
- * Where the depth is 1, a device may do all of it within start. */
+/* The same asynchronously, if the device can.  Start enqueues the run and returns; the inputs must
+ * not change until the run's wait.  At most ew_plan_depth runs may be in flight; each wait is for
+ * the oldest, whose outputs are visible until the next run or wait.  *device_ns, if not NULL, gets
+ * the device's time for it, without copies of inputs that overlapped.  With depth 1, start may do
+ * the whole run. */
 int ew_plan_depth(const struct ew_plan *p);
 ew_err ew_plan_start(struct ew_plan *p);
 ew_err ew_plan_wait(struct ew_plan *p, int64_t *device_ns);
-/* Plans with buckets (bucket_bytes) run in pieces, so that what others have a part in can be
- * changed before it is used. */
+/* Plans with buckets (bucket_bytes) run in pieces, between which ranks exchange gradients and
+ * statistics. */
 enum ew_stop_kind {
-    EW_STOP_END,        /* all gradients are complete, and ew_plan_run_updates ends the run */
-    EW_STOP_BUCKET,     /* the next bucket's are */
-    EW_STOP_PAUSE,      /* a step of backward is done since: time to look after what is under way */
-    EW_STOP_STATISTICS, /* a batch norm has mean and 1 / std of its channels: norm->aux, [2][C] */
-    EW_STOP_SUMS        /* its backward has the sums that din[0] takes, as means over the rows of
-                         * norm->in[0]: norm->aux + [2][C], [2][C] */
+    EW_STOP_END,        /* all buckets were delivered; ew_plan_run_updates ends the run */
+    EW_STOP_BUCKET,     /* the gradients of the next bucket are complete */
+    EW_STOP_PAUSE,      /* another backward step is done: a chance to progress communication */
+    EW_STOP_STATISTICS, /* batch norm, forward: norm->aux is mean and 1 / std, [2][C] */
+    EW_STOP_SUMS /* batch norm, backward: norm->aux + [2][C] holds the two sums that din[0] needs,
+                  * as means over the rows of norm->in[0], [2][C] */
 };
 struct ew_stop {
     enum ew_stop_kind kind;
-    int bucket;                 /* from 0 on, in order */
-    const struct ew_call *norm; /* of a batch norm, float32 in the host's memory */
+    int bucket;                 /* from 0, in order */
+    const struct ew_call *norm; /* STATISTICS, SUMS: the batch norm; float32 in host memory */
 };
-/* Runs until the next of them. */
+/* Runs to the next stop. */
 ew_err ew_plan_run_to_stop(struct ew_plan *p, struct ew_stop *out);
 ew_err ew_plan_run_updates(struct ew_plan *p);
-/* How many there are, and the parameters of one. */
+/* Number of buckets, and the parameters of one. */
 int ew_plan_buckets(const struct ew_plan *p);
 const int *ew_plan_bucket(const struct ew_plan *p, int bucket, int *n);
 
-/* The steps alone, on the inputs that the device has from the last run; outputs stay there.  For
- * times without copies; the batch must not be split. */
+/* Runs the steps alone, on the inputs of the last run, leaving the outputs on the device: for times
+ * without transfers.  Not with micro-batches. */
 ew_err ew_plan_run_steps(struct ew_plan *p);
 
-/* Takes over what the host has changed outside of runs: the graph's weights, which are packed anew,
- * and the optimiser's tensors.  What passes have folded stays as it is. */
+/* Uploads what the host has changed between runs: weights of the graph, which are packed anew, and
+ * optimiser state.  Weights that passes have folded stay as they are. */
 ew_err ew_plan_refresh(struct ew_plan *p);
-/* The opposite: what runs have changed (parameters, running statistics, the optimiser's tensors)
- * comes back into the graph and the tensors of ew_plan_state.  Before anybody but the plan reads
- * them; nothing has to be done on devices that share the host's memory. */
+/* The opposite: downloads what runs have changed (parameters, running statistics, optimiser state)
+ * into the graph and the tensors of ew_plan_state; to be called before others read them.  Does
+ * nothing on devices that share the host's memory. */
 ew_err ew_plan_pull(struct ew_plan *p);
 
-/* The tensors of the graph's inputs (write before a run) and outputs (read after it), with data of
- * the host. */
+/* Inputs (write before a run) and outputs (read after it) of the graph, in host memory. */
 struct ew_tensor *ew_plan_input(struct ew_plan *p, int i);
 const struct ew_tensor *ew_plan_output(const struct ew_plan *p, int i);
-/* Uses the caller's memory for an input from now on; it must be as large as the input. */
+/* Makes an input use the caller's memory, which must be as large as the input. */
 void ew_plan_bind_input(struct ew_plan *p, int i, void *data);
-/* The gradient of a parameter after a training run, or when its bucket is complete; NULL where
- * there is none, and in other plans that update: there each gradient goes into its parameter as
- * soon as it is complete, and its memory is used again. */
+/* The gradient of a parameter after a training run, or when its bucket is complete.  NULL if there
+ * is none, and in plans that update without buckets: there a gradient is consumed by its update and
+ * its memory reused. */
 const struct ew_tensor *ew_plan_grad(struct ew_plan *p, int value);
-/* The optimiser's settings, to be changed between runs (learning rate schedules). */
+/* The optimiser's settings, which may change between runs (learning rate schedules). */
 struct ew_optimizer *ew_plan_optimizer(struct ew_plan *p);
-/* The optimiser's tensors of a parameter (checkpoints): i from 0, NULL where there is none.  They
- * are as of the last ew_plan_pull, and what is written to them counts from ew_plan_refresh on.  Who
- * writes to them after a run has to ask for them again first. */
+/* Optimiser state i of a parameter, from 0; NULL if there is none (for checkpoints).  Valid as of
+ * the last ew_plan_pull; changes count from ew_plan_refresh on.  To change it after a run, ask for
+ * it again first. */
 struct ew_tensor *ew_plan_state(struct ew_plan *p, int value, int i);
-/* Fixes what stochastic operators draw in the next run. */
+/* Sets the step that the random numbers of stochastic operators depend on, for the next run. */
 void ew_plan_set_step(struct ew_plan *p, uint64_t step);
 
 /* ---- Steps, for profiles ---- */
 
 struct ew_step_info {
-    const char *name; /* of the node, or of the value that is cleared or updated */
-    const char *op;   /* NULL: a step of the plan's own */
-    const char *act;  /* the activation that is done in the same step; NULL: none */
+    const char *name; /* of the node, or of the value that is cleared, seeded or updated */
+    const char *op;   /* NULL: no operator (clear, seed, update, round) */
+    const char *act;  /* activation in the epilogue; NULL: none */
     const char *kernel;
     enum ew_phase phase;
     int node; /* of the graph that runs, or -1 */
     bool recompute;
-    bool on_host;        /* the device has no kernel for it */
-    size_t copied_bytes; /* between host and device for that */
-    int64_t copy_ns;     /* of the last run that was timed, part of the step's time */
-    struct ew_shape out; /* forward: of the first output */
-    double flops;        /* arithmetic; backward counts twice its forward */
+    bool on_host;        /* host step */
+    size_t copied_bytes; /* transfers of a host step */
+    int64_t copy_ns; /* time of those transfers in the last timed run, part of the step's time */
+    struct ew_shape out; /* forward: shape of the first output */
+    double flops;        /* FLOPs; backward counts as twice the forward */
 };
 
 int ew_plan_step_count(const struct ew_plan *p);
-/* The kernel that a node's forward step has, and what it has packed (NULL, 0: nothing); NULL where
- * the node has no step. */
+/* The kernel of a node's forward step, and its packed weights (NULL, 0: none); NULL if the node has
+ * no step. */
 const char *ew_plan_node_kernel(struct ew_plan *p, int node, const void **packed, size_t *bytes);
-/* True where the node's step knows its input i only by what is packed of it. */
+/* True if the node's kernel reads input i only in packed form. */
 bool ew_plan_node_packs(const struct ew_plan *p, int node, int i);
 void ew_plan_step_info(const struct ew_plan *p, int step, struct ew_step_info *out);
-/* What a step's kernel was asked for; false for steps of the plan's own and updates. */
+/* The query by which a step's kernel was chosen; false for steps that no operator does. */
 bool ew_plan_step_query(const struct ew_plan *p, int step, struct ew_kernel_query *out);
-/* One run with the duration of every step in nanoseconds; the batch must not be split. */
+/* One run that measures every step, in nanoseconds.  Not with micro-batches. */
 ew_err ew_plan_run_timed(struct ew_plan *p, int64_t *ns);
-/* The device that it runs on. */
+/* The device that the plan runs on. */
 struct ew_backend *ew_plan_backend(const struct ew_plan *p);
 
 void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out);

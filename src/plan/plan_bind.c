@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of a plan: taken from the device, and turned into the addresses that calls have. */
+/* Allocates the memory of a plan and binds the calls to addresses. */
 #include <string.h>
 
 #include "plan/plan_impl.h"
@@ -11,7 +11,7 @@ static void bind_slots(struct ew_plan *p)
             s->t.data = ew_plan_address(p, s->region, ew_plan_offset(p, s));
 }
 
-/* A call's packed weights may be written; those that are given are not. */
+/* ew_call.packed is not const, though the caller's packed weights are never written. */
 static void *unconst(const void *p)
 {
     void *q;
@@ -19,9 +19,9 @@ static void *unconst(const void *p)
     return q;
 }
 
-/* Uses the block that is given, where it is large enough: for the steps, and behind those for
- * packed weights. */
-static void take_given(struct ew_plan *p)
+/* Uses the caller's block, if large enough, for the arena, and the rest of it for packed weights.
+ */
+static void use_given_block(struct ew_plan *p)
 {
     struct ew_block *steps = &p->blocks[EW_REGION_STEPS], *packed = &p->blocks[EW_REGION_PACKED];
     const struct ew_plan_given *given = p->opts.given;
@@ -39,9 +39,9 @@ static void take_given(struct ew_plan *p)
             p->steps[k].packed_at += at;
 }
 
-static ew_err take_blocks(struct ew_plan *p)
+static ew_err alloc_blocks(struct ew_plan *p)
 {
-    take_given(p);
+    use_given_block(p);
     for (enum ew_region i = 0; i < EW_REGIONS; i++) {
         struct ew_block *b = &p->blocks[i];
         if (!b->given)
@@ -52,15 +52,15 @@ static ew_err take_blocks(struct ew_plan *p)
     return EW_OK;
 }
 
-static ew_err take_memory(struct ew_plan *p)
+static ew_err alloc_memory(struct ew_plan *p)
 {
-    return ew_fail_in(take_blocks(p), "network %s at batch %lld", p->g->name,
+    return ew_fail_in(alloc_blocks(p), "network %s at batch %lld", p->g->name,
                       p->g->n_inputs && p->g->values[p->g->inputs[0]].t.shape.rank > 0
                           ? (long long)p->g->values[p->g->inputs[0]].t.shape.dim[0]
                           : 0);
 }
 
-/* The step's packed weights: those that were given are used, or copied to the device. */
+/* Binds the step's packed weights; the caller's are used in place, or copied to the device. */
 static ew_err bind_packed(struct ew_plan *p, struct ew_step *s, struct ew_call *c)
 {
     const enum ew_region region = s->host ? EW_REGION_HOST_PACKED : EW_REGION_PACKED;
@@ -93,10 +93,10 @@ static ew_err bind_step(struct ew_plan *p, struct ew_step *s)
 
 ew_err ew_plan_bind_memory(struct ew_plan *p)
 {
-    EW_TRY(take_memory(p));
+    EW_TRY(alloc_memory(p));
     bind_slots(p);
     const struct ew_block *optimizer = &p->blocks[EW_REGION_OPTIMIZER];
-    if (optimizer->bytes) /* it begins with nothing */
+    if (optimizer->bytes) /* optimiser state starts at zero */
         EW_TRY(ew_backend_fill(optimizer->memory, 0, 0, optimizer->bytes));
     for (int k = 0; k < p->n_steps; k++)
         EW_TRY(bind_step(p, &p->steps[k]));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which tensors get a buffer, and which share one: the steps of a plan in, lifetimes out.  Offsets
- * are memory.c's. */
+/* Buffer assignment: which slots get a buffer, and which alias one (views, in place,
+ * concatenation). Lifetimes come from the steps; offsets are memory.c's. */
 #include "plan/plan_impl.h"
 
 void ew_plan_touch(struct ew_slot *s, int step)
@@ -10,28 +10,29 @@ void ew_plan_touch(struct ew_slot *s, int step)
     s->last = step > s->last ? step : s->last;
 }
 
-/* The slot around a tensor of a forward step. */
+/* The slot that a tensor of a call is in. */
 static struct ew_slot *slot_of(struct ew_tensor *t)
 {
     return (struct ew_slot *)t; /* its first member */
 }
 
-/* True where the slot's data is its own: a weight, a constant, a known value. */
+/* True if the slot has data of its own: a weight, a constant, a known value. */
 static bool owns_data(const struct ew_slot *s)
 {
     return s->buffer < 0 && s->t.data;
 }
 
-/* Its buffer, which it shares, lives as long as it does. */
+/* Extends the lifetime of a shared buffer to the slot's. */
 static void extend(struct ew_plan *p, const struct ew_slot *s)
 {
     struct ew_buffer *b = &p->buffers[s->buffer];
     b->last = s->last > b->last ? s->last : b->last;
 }
 
-/* Lets `to` take over the buffer of `from`, where nobody reads that after `step` (-1: or reads the
- * same there). */
-static void take_over(struct ew_plan *p, const struct ew_slot *from, struct ew_slot *to, int step)
+/* Lets `to` alias the buffer of `from` if `step` is the buffer's last (step -1: unconditionally,
+ * for views). */
+static void alias_buffer(struct ew_plan *p, const struct ew_slot *from, struct ew_slot *to,
+                         int step)
 {
     if (from->buffer < 0 || to->buffer >= 0 || to->first < 0 || to->no_storage ||
         ew_tensor_bytes(&from->t) != ew_tensor_bytes(&to->t))
@@ -42,34 +43,35 @@ static void take_over(struct ew_plan *p, const struct ew_slot *from, struct ew_s
     extend(p, to);
 }
 
-/* out[0] in place of in[0], where the operator allows it; views always. */
-static void share_buffer(struct ew_plan *p, const struct ew_step *s, int step)
+/* out[0] in place of in[0], if the operator allows it; always for views. */
+static void alias_input(struct ew_plan *p, const struct ew_step *s, int step)
 {
     const unsigned flags = p->g->nodes[s->node].op->flags;
     if ((flags & (EW_OP_INPLACE | EW_OP_VIEW)) && s->call.in[0] && s->call.out[0])
-        take_over(p, slot_of(s->call.in[0]), slot_of(s->call.out[0]),
-                  flags & EW_OP_VIEW ? -1 : step);
+        alias_buffer(p, slot_of(s->call.in[0]), slot_of(s->call.out[0]),
+                     flags & EW_OP_VIEW ? -1 : step);
 }
 
-/* out[0] in place of a residual that nobody reads afterwards, nor the step as anything else. */
-static void share_residual(struct ew_plan *p, const struct ew_step *s, int step)
+/* out[0] in place of the residual in[3], if this is its last use and the step reads it in no other
+ * role. */
+static void alias_residual(struct ew_plan *p, const struct ew_step *s, int step)
 {
     const struct ew_call *c = &s->call;
     if (!s->kernel.in_place || c->n_in < 4 || !c->in[3] || !c->out[0] || c->out_step ||
-        p->joined[p->g->nodes[s->node].in[3]] >= 0)
+        p->concat_of[p->g->nodes[s->node].in[3]] >= 0)
         return;
     const struct ew_slot *residual = slot_of(c->in[3]);
     for (int i = 0; i < 3; i++)
         if (c->in[i] && slot_of(c->in[i])->buffer == residual->buffer)
             return;
-    take_over(p, residual, slot_of(c->out[0]), step);
+    alias_buffer(p, residual, slot_of(c->out[0]), step);
 }
 
-/* The gradient of in[0] in place of that of out[0], where the kernel can write it there. */
-static void share_gradient(struct ew_plan *p, const struct ew_step *s, int step)
+/* din[0] in place of dout[0], if the kernel supports it. */
+static void alias_gradient(struct ew_plan *p, const struct ew_step *s, int step)
 {
     if (s->kernel.in_place && (s->call.fresh & 1) && s->call.din[0] && s->call.dout[0])
-        take_over(p, slot_of(s->call.dout[0]), slot_of(s->call.din[0]), step);
+        alias_buffer(p, slot_of(s->call.dout[0]), slot_of(s->call.din[0]), step);
 }
 
 ew_err ew_plan_own_buffer(struct ew_plan *p, struct ew_slot *s)
@@ -79,11 +81,10 @@ ew_err ew_plan_own_buffer(struct ew_plan *p, struct ew_slot *s)
     return ew_plan_buffer_new(p, ew_tensor_bytes(&s->t), s->first, s->last, &s->buffer);
 }
 
-/* Gives an input of a concatenation its place in the whole, which gets its memory now if it has
- * none. */
+/* Allocates an input of a concatenation inside the output `whole`, at its channel offset. */
 static ew_err place_part(struct ew_plan *p, int value, struct ew_slot *part, struct ew_slot *whole)
 {
-    const struct ew_node *n = &p->g->nodes[p->joined[value]];
+    const struct ew_node *n = &p->g->nodes[p->concat_of[value]];
     if (whole->first > part->first)
         whole->first = part->first;
     EW_TRY(ew_plan_own_buffer(p, whole));
@@ -94,15 +95,15 @@ static ew_err place_part(struct ew_plan *p, int value, struct ew_slot *part, str
     return EW_OK;
 }
 
-/* Gradients get their memory where they are first written. */
+/* Gradients get memory at their first write. */
 static ew_err make_gradient_buffers(struct ew_plan *p, const struct ew_step *s, int step)
 {
-    if (s->node < 0) /* a step that clears or seeds one */
+    if (s->node < 0) /* clears or seeds one */
         return ew_plan_own_buffer(p, slot_of(s->call.out[0]));
-    share_gradient(p, s, step);
+    alias_gradient(p, s, step);
     for (int i = 0; i < s->call.n_in; i++) {
         const int v = p->g->nodes[s->node].in[i];
-        if (s->call.din[i] && p->joined[v] == s->node)
+        if (s->call.din[i] && p->concat_of[v] == s->node)
             EW_TRY(place_part(p, v, &p->grads[v], slot_of(s->call.dout[0])));
         else if (s->call.din[i])
             EW_TRY(ew_plan_own_buffer(p, slot_of(s->call.din[i])));
@@ -113,10 +114,10 @@ static ew_err make_gradient_buffers(struct ew_plan *p, const struct ew_step *s, 
 static ew_err make_value_buffers(struct ew_plan *p, const struct ew_step *s, int step)
 {
     const struct ew_node *n = &p->g->nodes[s->node];
-    share_buffer(p, s, step);
-    share_residual(p, s, step);
+    alias_input(p, s, step);
+    alias_residual(p, s, step);
     if (s->call.out_step) {
-        const int v = n->out[0], whole = p->g->nodes[p->joined[v]].out[0];
+        const int v = n->out[0], whole = p->g->nodes[p->concat_of[v]].out[0];
         EW_TRY(place_part(p, v, &p->values[v], &p->values[whole]));
     }
     for (int i = 0; i < s->call.n_out; i++)
@@ -125,24 +126,24 @@ static ew_err make_value_buffers(struct ew_plan *p, const struct ew_step *s, int
     return ew_plan_own_buffer(p, &p->aux[s->node]);
 }
 
-/* A view that shares its input's buffer has nothing left to do, and neither has a concatenation of
- * what lies there already. */
-static bool is_view(const struct ew_plan *p, const struct ew_step *s)
+/* True if the step is a no-op: a view that aliases its input, or a concatenation in place. */
+static bool is_no_op(const struct ew_plan *p, const struct ew_step *s)
 {
     const struct ew_node *n = s->node >= 0 ? &p->g->nodes[s->node] : NULL;
     if (n && s->phase == EW_PHASE_FORWARD && (n->op->flags & EW_OP_VIEW)) {
         const int in = slot_of(s->call.in[0])->buffer;
         return in >= 0 && in == slot_of(s->call.out[0])->buffer;
     }
-    return n && n->n_in > 0 && n->in[0] >= 0 && p->joined[n->in[0]] == s->node;
+    return n && n->n_in > 0 && n->in[0] >= 0 && p->concat_of[n->in[0]] == s->node;
 }
 
-/* In step order, so that a shared buffer's lifetime is complete when the next sharer asks. */
+/* In step order, so that a buffer's lifetime covers all earlier aliases when the next one is
+ * considered. */
 ew_err ew_plan_make_buffers(struct ew_plan *p)
 {
     const struct ew_graph *g = p->g;
     const int end = p->n_steps;
-    for (int i = 0; i < g->n_inputs; i++) { /* inputs keep their contents from run to run */
+    for (int i = 0; i < g->n_inputs; i++) { /* inputs persist between runs */
         struct ew_slot *s = &p->values[g->inputs[i]];
         s->first = 0;
         s->last = end;
@@ -156,7 +157,7 @@ ew_err ew_plan_make_buffers(struct ew_plan *p)
             EW_TRY(make_value_buffers(p, s, k));
         if (s->phase == EW_PHASE_BACKWARD)
             EW_TRY(make_gradient_buffers(p, s, k));
-        if (is_view(p, s))
+        if (is_no_op(p, s))
             s->kernel = (struct ew_kernel){.name = "view"};
     }
     return EW_OK;

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fused groups in a plan (backend/group.h): which the device has found, which of them are
- * taken, and what that means for the calls of their steps, for memory and for lifetimes. */
+/* Fused groups in a plan (backend/group.h): which the device has found, which are applied, and what
+ * that means for calls, memory and lifetimes. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "plan/plan_impl.h"
 
-/* ---- Which there are ---- */
+/* ---- Finding ---- */
 
 static ew_err new_members(struct ew_plan *p, size_t n)
 {
     const size_t groups = (size_t)p->groups.n + 1, nodes = (size_t)p->g->n_nodes + 1;
     p->members = ew_arena_array(&p->arena, n + 1, sizeof(*p->members));
-    p->taken = ew_arena_array(&p->arena, groups, sizeof(*p->taken));
+    p->applied = ew_arena_array(&p->arena, groups, sizeof(*p->applied));
     p->shared = ew_arena_array(&p->arena, groups, sizeof(*p->shared));
     p->member_of = ew_arena_array(&p->arena, nodes, sizeof(*p->member_of));
     p->backward = ew_arena_array(&p->arena, nodes, sizeof(*p->backward));
-    EW_CHECK(p->members && p->taken && p->shared && p->member_of && p->backward, EW_ERR_MEMORY,
+    EW_CHECK(p->members && p->applied && p->shared && p->member_of && p->backward, EW_ERR_MEMORY,
              "no memory for the fused groups of graph %s", p->g->name);
     return EW_OK;
 }
 
-/* Lists the groups' steps by their nodes. */
+/* Links the groups' steps by node. */
 static ew_err index_members(struct ew_plan *p)
 {
     const struct ew_group_list *l = &p->groups;
@@ -42,16 +42,16 @@ static ew_err index_members(struct ew_plan *p)
     return EW_OK;
 }
 
-static void take(struct ew_plan *p, int group)
+static void apply(struct ew_plan *p, int group)
 {
     const struct ew_fused_group *g = &p->groups.groups[group];
-    p->taken[group] = true;
+    p->applied[group] = true;
     if (g->value >= 0)
         p->values[g->value].no_storage = p->recompute[g->value].no_storage = true;
     if (g->gradient >= 0)
         p->grads[g->gradient].no_storage = true;
     for (int i = 0; g->join >= 0 && i < p->g->nodes[g->join].n_in; i++)
-        p->joined[p->g->nodes[g->join].in[i]] = g->join;
+        p->concat_of[p->g->nodes[g->join].in[i]] = g->join;
     for (int k = 0; k < g->n_steps; k++) {
         const struct ew_group_step *s = &g->steps[k];
         if (s->phase == EW_PHASE_BACKWARD) {
@@ -81,7 +81,7 @@ ew_err ew_plan_find_groups(struct ew_plan *p)
     EW_TRY(index_members(p));
     for (int i = 0; i < p->groups.n; i++)
         if (p->groups.groups[i].decided)
-            take(p, i);
+            apply(p, i);
     return EW_OK;
 }
 
@@ -92,37 +92,38 @@ int ew_plan_source(const struct ew_plan *p, int value)
                : value;
 }
 
-/* ---- What they mean for a step ---- */
+/* ---- Roles of a step ---- */
 
 static const struct ew_group_step *step_of(const struct ew_plan *p, const struct ew_member *m)
 {
     return &p->groups.groups[m->group].steps[m->step];
 }
 
-/* The next step of the list, from member i on, that a taken group has of the phase; -1: none. */
-static int next_taken(const struct ew_plan *p, int i, enum ew_phase phase)
+/* The next member of a node, from i on, of an applied group in this phase; -1: none. */
+static int next_applied(const struct ew_plan *p, int i, enum ew_phase phase)
 {
-    while (i >= 0 && (!p->taken[p->members[i].group] || step_of(p, &p->members[i])->phase != phase))
+    while (i >= 0 &&
+           (!p->applied[p->members[i].group] || step_of(p, &p->members[i])->phase != phase))
         i = p->members[i].next;
     return i;
 }
 
 /* ---- Calls of other nodes ---- */
 
-static ew_err play(struct ew_plan *p, const struct ew_group_step *s, int depth, struct ew_call *c);
+static ew_err add_role(struct ew_plan *p, const struct ew_group_step *s, int depth,
+                       struct ew_call *c);
 
-static ew_err play_taken(struct ew_plan *p, int node, enum ew_phase phase, int depth,
-                         struct ew_call *c)
+static ew_err add_applied_roles(struct ew_plan *p, int node, enum ew_phase phase, int depth,
+                                struct ew_call *c)
 {
-    int i = next_taken(p, p->member_of[node], phase);
-    for (; i >= 0; i = next_taken(p, p->members[i].next, phase))
+    int i = next_applied(p, p->member_of[node], phase);
+    for (; i >= 0; i = next_applied(p, p->members[i].next, phase))
         if (!c->recompute || p->groups.groups[p->members[i].group].decided)
-            EW_TRY(play(p, step_of(p, &p->members[i]), depth, c));
+            EW_TRY(add_role(p, step_of(p, &p->members[i]), depth, c));
     return EW_OK;
 }
 
-/* The call of another node, as a step of the phase does it; its own groups count as well, down to
- * a depth. */
+/* Makes the fused call of another node; roles of its own groups are included down to `depth`. */
 static ew_err make_call(struct ew_plan *p, const struct ew_group_call *of, enum ew_phase phase,
                         int depth, struct ew_node_call *o)
 {
@@ -136,12 +137,13 @@ static ew_err make_call(struct ew_plan *p, const struct ew_group_call *of, enum 
         EW_TRY(ew_plan_backward_call(p, of->of, o));
     o->call.be = p->be;
     return of->phase == EW_PHASE_BACKWARD && depth > 0
-               ? play_taken(p, of->of, of->phase, depth - 1, &o->call)
+               ? add_applied_roles(p, of->of, of->phase, depth - 1, &o->call)
                : EW_OK;
 }
 
-/* Gives the call its role, and the calls that come with it. */
-static ew_err play(struct ew_plan *p, const struct ew_group_step *s, int depth, struct ew_call *c)
+/* Adds a role to the call, and the fused calls that belong to it. */
+static ew_err add_role(struct ew_plan *p, const struct ew_group_step *s, int depth,
+                       struct ew_call *c)
 {
     struct ew_fused_call *all =
         ew_arena_array(&p->arena, (size_t)(c->n_fused + s->n_calls), sizeof(*all));
@@ -159,23 +161,24 @@ static ew_err play(struct ew_plan *p, const struct ew_group_step *s, int depth, 
     return EW_OK;
 }
 
-#define DEPTH 1 /* a step does the backward of a norm, which does those of its readers */
+#define FUSED_DEPTH                                                                                \
+    1 /* a step includes the backward of a norm, which includes those of its readers */
 
-ew_err ew_plan_play_roles(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c)
+ew_err ew_plan_add_roles(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c)
 {
-    return play_taken(p, node, phase, DEPTH, c);
+    return add_applied_roles(p, node, phase, FUSED_DEPTH, c);
 }
 
-ew_err ew_plan_take_groups(struct ew_plan *p, int node, enum ew_phase phase, unsigned roles,
-                           struct ew_call *c)
+ew_err ew_plan_apply_groups(struct ew_plan *p, int node, enum ew_phase phase, unsigned roles,
+                            struct ew_call *c)
 {
     for (int i = p->member_of[node]; i >= 0; i = p->members[i].next) {
         const struct ew_member *m = &p->members[i];
         const struct ew_group_step *s = step_of(p, m);
-        if (p->taken[m->group] || m->step != 0 || s->phase != phase || (s->role & ~roles))
+        if (p->applied[m->group] || m->step != 0 || s->phase != phase || (s->role & ~roles))
             continue;
-        take(p, m->group);
-        EW_TRY(play(p, s, DEPTH, c));
+        apply(p, m->group);
+        EW_TRY(add_role(p, s, FUSED_DEPTH, c));
     }
     return EW_OK;
 }
@@ -186,13 +189,13 @@ ew_err ew_plan_share_buffer(struct ew_plan *p)
 {
     const int step = p->n_steps - 1;
     struct ew_step *s = &p->steps[step];
-    int i = next_taken(p, p->member_of[s->node], s->phase);
-    for (; i >= 0; i = next_taken(p, p->members[i].next, s->phase)) {
+    int i = next_applied(p, p->member_of[s->node], s->phase);
+    for (; i >= 0; i = next_applied(p, p->members[i].next, s->phase)) {
         int *shared = &p->shared[p->members[i].group];
         const size_t bytes = p->groups.groups[p->members[i].group].shared;
         if (bytes == 0)
             continue;
-        if (*shared < 0) /* it begins with the first of them */
+        if (*shared < 0) /* its lifetime begins with the group's first step */
             EW_TRY(ew_plan_buffer_new(p, bytes, step, step, shared));
         p->buffers[*shared].last = step;
         s->shared = *shared;
@@ -221,7 +224,7 @@ void ew_plan_bind_groups(struct ew_plan *p, struct ew_step *s)
 
 int64_t ew_plan_out_step(const struct ew_plan *p, int value)
 {
-    return value >= 0 && p->joined[value] >= 0
-               ? ew_plan_channels(p, p->g->nodes[p->joined[value]].out[0])
+    return value >= 0 && p->concat_of[value] >= 0
+               ? ew_plan_channels(p, p->g->nodes[p->concat_of[value]].out[0])
                : 0;
 }

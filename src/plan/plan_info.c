@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What callers see of plans.  Running them is execute.c's. */
+/* Queries about plans: steps, kernels, statistics. */
 #include <string.h>
 
 #include "op/epilogue.h"
@@ -11,7 +11,7 @@ int ew_plan_step_count(const struct ew_plan *p)
     return p->n_steps;
 }
 
-/* Both ways, each run. */
+/* Bytes transferred per run, both ways. */
 static size_t copied_bytes(const struct ew_plan *p, const struct ew_host_step *h)
 {
     size_t bytes = 0;
@@ -20,7 +20,7 @@ static size_t copied_bytes(const struct ew_plan *p, const struct ew_host_step *h
     return bytes;
 }
 
-/* What passes have fused into the node, for operators with an epilogue. */
+/* The activation in the node's epilogue, or NULL. */
 static const char *fused_act(const struct ew_node *n)
 {
     for (const struct ew_field *f = n->op->attrs; f && f->name; f++)
@@ -67,7 +67,7 @@ static struct ew_step *forward_step(const struct ew_plan *p, int node)
     return p->node_step[node] < 0 ? NULL : &p->steps[p->node_step[node]];
 }
 
-/* What the step has packed, for the host to read; NULL where it has not, or there is no memory. */
+/* The step's packed weights in host memory; NULL if it has none, or for want of memory. */
 static const void *read_packed(struct ew_plan *p, struct ew_step *s)
 {
     if (!s->kernel.packed || p->opts.dry)
@@ -133,7 +133,7 @@ static size_t graph_weights(const struct ew_graph *g)
     return bytes;
 }
 
-/* Gradients that are used up one after the other share their memory. */
+/* Gradients that are consumed one by one share memory, so the largest counts. */
 static size_t add_gradient(const struct ew_plan *p, size_t sum, size_t bytes)
 {
     if (p->opts.update && !p->opts.bucket_bytes && p->strategy.parts == 1)
@@ -178,7 +178,7 @@ void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
             if (p->state[k][i].region == EW_REGION_OPTIMIZER)
                 out->state_bytes += ew_tensor_bytes(&v->t);
     }
-    /* The caller's whole batch, where the steps have a part of their own. */
+    /* With micro-batches, the caller's whole batch. */
     for (int i = 0; i < p->g->n_inputs && p->strategy.parts > 1; i++)
         out->arena_bytes += ew_tensor_bytes(&p->batch_inputs[i]);
     double flops = 0;

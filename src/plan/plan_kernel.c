@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which kernel a step gets, and what of its memory follows from that. */
+/* Choice of a step's kernel, and the memory that the kernel needs. */
 #include <string.h>
 
 #include "plan/plan_impl.h"
 
-/* The kernels for a node's call: the device's, or where it has none the host's; c->be says which.
- */
+/* The kernels offered for a node's call by the device, else by the host; c->be says which. */
 static ew_err find_kernels(struct ew_plan *p, int node, struct ew_kernel_query *query,
                            struct ew_call *c, struct ew_kernel offers[EW_OFFERS], int *n)
 {
@@ -21,7 +20,8 @@ static ew_err find_kernels(struct ew_plan *p, int node, struct ew_kernel_query *
     }
     EW_CHECK(*n > 0, EW_ERR_UNSUPPORTED, "node %s: operator %s cannot be %s", c->name,
              query->op->name, query->phase == EW_PHASE_FORWARD ? "run" : "trained through");
-    for (int i = 0; i < *n && query->be != p->be; i++) { /* on copies: each node by itself */
+    for (int i = 0; i < *n && query->be != p->be;
+         i++) { /* on host copies nothing is fused, in place or split */
         offers[i].roles = 0;
         offers[i].in_place = false;
         offers[i].reduce = offers[i].apply = NULL;
@@ -37,12 +37,12 @@ static int find_named(const struct ew_kernel *offers, int n, const char *name)
     return -1;
 }
 
-static ew_err nothing(const struct ew_call *c)
+static ew_err run_nothing(const struct ew_call *c)
 {
     return EW_OK;
 }
 
-/* The one of these for the node: of the name that was given, or the best. */
+/* The offer with the given name, else by measurement, else the first (best by rules). */
 static ew_err pick(struct ew_plan *p, int node, const struct ew_kernel_query *query,
                    const struct ew_kernel *offers, int n, int *best)
 {
@@ -67,8 +67,8 @@ ew_err ew_plan_choose_kernel(struct ew_plan *p, enum ew_phase phase, struct ew_n
     struct ew_kernel offers[EW_OFFERS];
     int n, best;
     c->out_step = c->recompute || node->n_out == 0 ? 0 : ew_plan_out_step(p, node->out[0]);
-    EW_TRY(ew_plan_play_roles(p, nc->node, phase, c));
-    *out = (struct ew_kernel){.name = "empty", .run = nothing};
+    EW_TRY(ew_plan_add_roles(p, nc->node, phase, c));
+    *out = (struct ew_kernel){.name = "empty", .run = run_nothing};
     c->be = p->be;
     if (ew_call_is_empty(c))
         return EW_OK;
@@ -77,11 +77,12 @@ ew_err ew_plan_choose_kernel(struct ew_plan *p, enum ew_phase phase, struct ew_n
     *out = offers[best];
     const unsigned roles = c->roles;
     if (!c->recompute)
-        EW_TRY(ew_plan_take_groups(p, nc->node, phase, out->roles, c));
+        EW_TRY(ew_plan_apply_groups(p, nc->node, phase, out->roles, c));
     if (c->roles == roles)
         return EW_OK;
     query.c = c;
-    EW_TRY(find_kernels(p, nc->node, &query, c, offers, &n)); /* the same one, with more to do */
+    EW_TRY(find_kernels(p, nc->node, &query, c, offers,
+                        &n)); /* the same kernel, for the call with its new roles */
     best = find_named(offers, n, out->name);
     EW_CHECK(best >= 0, EW_ERR_INTERNAL, "node %s: kernel %s cannot do what it has offered",
              c->name, out->name);
@@ -89,7 +90,7 @@ ew_err ew_plan_choose_kernel(struct ew_plan *p, enum ew_phase phase, struct ew_n
     return EW_OK;
 }
 
-/* Weights that were packed before for this kernel of this node, or NULL. */
+/* The caller's packed weights for this kernel of this node, or NULL. */
 static const void *find_packed(const struct ew_plan *p, int node, const struct ew_kernel *k)
 {
     const struct ew_plan_given *given = p->opts.given;
@@ -100,7 +101,7 @@ static const void *find_packed(const struct ew_plan *p, int node, const struct e
     return NULL;
 }
 
-/* No kernel may read weights that are not there. */
+/* Fails if the kernel reads weights that a compact engine has left out. */
 static ew_err check_absent(const struct ew_plan *p, const struct ew_step *s)
 {
     const bool *absent = p->opts.given ? p->opts.given->absent : NULL;

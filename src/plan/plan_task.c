@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of the plan's own, that no operator does: gradients that are cleared or seeded, the
- * optimiser's updates, and weights and biases that are rounded in training
- * (op/quant_weights.h):
+/* Steps without an operator: clearing and seeding gradients, optimiser updates, and rounding of
+ * weights and biases in quantisation-aware training (op/quant_weights.h):
  *
- *   round ...   forward   backward   update   restore ...
+ * round ...   forward   backward   update   restore ...
  *
- * A batch in parts is rounded before its first part and restored after its last. */
+ * With micro-batches weights are rounded before the first and restored after the last. */
 #include "plan/plan_impl.h"
 
 static ew_err add_task(struct ew_plan *p, enum ew_task task, unsigned parts,
@@ -32,7 +31,7 @@ ew_err ew_plan_write_gradient(struct ew_plan *p, enum ew_task task, int value)
     slot[0] = &p->grads[value].t;
     const struct ew_call call = {
         .name = p->g->values[value].name, .attr = &p->strategy.parts, .n_out = 1, .out = slot};
-    /* Parameter gradients are summed over the parts of a batch. */
+    /* Parameter gradients accumulate over micro-batches: cleared before the first only. */
     const bool param = p->g->values[value].kind == EW_VALUE_PARAM;
     ew_plan_touch(&p->grads[value], p->n_steps);
     return add_task(p, task, param ? 1u << EW_PART_FIRST : EW_EVERY_PART, &call);
@@ -47,7 +46,8 @@ ew_err ew_plan_update_call(struct ew_plan *p, int value, struct ew_call *out)
     EW_CHECK(in, EW_ERR_MEMORY, "no memory for a step");
     in[0] = &p->values[value].t;
     in[1] = &p->grads[value].t;
-    for (int i = 0; i < states; i++) { /* apart: between runs the steps' block is free for others */
+    for (int i = 0; i < states;
+         i++) { /* persistent, since the steps' block may be lent between runs */
         struct ew_slot *s = &p->state[i][value];
         in[2 + i] = &s->t;
         if (s->region != EW_REGION_OPTIMIZER)
@@ -71,7 +71,8 @@ ew_err ew_plan_add_update(struct ew_plan *p, int value)
 
 /* ---- Rounded weights ---- */
 
-/* Scales by channel are those of values that are not rounded: weights come before their biases. */
+/* Per-channel scales are computed from unrounded values: a bias reads its weights' float32 copy,
+ * which is made before, since weights precede their biases in the list. */
 static struct ew_tensor *other_of(struct ew_plan *p, const struct ew_rounded_value *r)
 {
     if (r->other < 0)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where values are: on the device, and what the host sees of them.
+/* Transfers between host and device: weights, optimiser state, gradients, inputs and outputs.
  *
- * A device that shares the host's memory uses weights where the graph has them, and the host reads
- * inputs and outputs where the steps do.  Any other has copies of the weights, which runs change
- * and `pull` brings back; inputs are written before each run, and outputs read after it. */
+ * A device that shares the host's memory uses the graph's weights in place, and the host accesses
+ * inputs and outputs where the steps do.  Any other device has copies of the weights, which runs
+ * change and ew_plan_pull copies back; inputs are uploaded before each run, outputs downloaded
+ * after it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,8 +48,8 @@ void ew_plan_place_weights(struct ew_plan *p)
     }
 }
 
-/* What the host has of a slot that the device keeps from run to run; NULL: nothing.  Weights that
- * are released have been packed, and nobody reads them. */
+/* Host memory of a slot that is persistent on the device; NULL: none.  Weights that were freed
+ * after packing have none. */
 static void *host_data(const struct ew_plan *p, int slot)
 {
     if (p->slots[slot].region == EW_REGION_WEIGHTS)
@@ -76,10 +77,9 @@ ew_err ew_plan_refresh(struct ew_plan *p)
     return ew_backend_sync(p->be);
 }
 
-/* ---- What the host asks for ---- */
+/* ---- Gradients and optimiser state ---- */
 
-/* A tensor of the host for a slot of the device: made when it is first asked for, and with `again`
- * read each time. */
+/* The host copy of a slot, made and downloaded on first use; with `again` downloaded each time. */
 static struct ew_tensor *host_tensor(struct ew_plan *p, const struct ew_slot *slot, bool again)
 {
     if (!p->host_tensors)
@@ -122,7 +122,7 @@ struct ew_tensor *ew_plan_input(struct ew_plan *p, int i)
 
 const struct ew_tensor *ew_plan_output(const struct ew_plan *p, int i)
 {
-    return p->outputs ? &p->outputs[p->ahead.shown * p->g->n_outputs + i]
+    return p->outputs ? &p->outputs[p->in_flight.shown * p->g->n_outputs + i]
                       : &p->values[p->g->outputs[i]].t;
 }
 
@@ -132,14 +132,13 @@ void ew_plan_bind_input(struct ew_plan *p, int i, void *data)
     const int buffer = p->values[p->g->inputs[i]].buffer;
     if (ew_plan_is_remote(p) || p->strategy.parts > 1 || buffer < 0)
         return;
-    /* Views of the input share its buffer and must follow it. */
+    /* Views of the input alias its buffer. */
     for (int v = 0; v < p->g->n_values; v++)
         if (p->values[v].buffer == buffer)
             p->values[v].t.data = data;
 }
 
-/* One block of the host's memory for all of n tensors that have no data, which the device copies
- * from and to by itself. */
+/* Allocates one (pinned) host block for those of n tensors that have no data. */
 static ew_err new_host_tensors(struct ew_plan *p, struct ew_tensor *t, int n)
 {
     size_t bytes = 0;
@@ -157,11 +156,11 @@ static ew_err new_host_tensors(struct ew_plan *p, struct ew_tensor *t, int n)
     return EW_OK;
 }
 
-/* Where steps read a part of the batch, or not the host's memory, the caller's inputs are apart;
- * so are outputs in the latter case, in two sets where two runs may be under way. */
+/* With micro-batches, or a device with memory of its own, the caller's inputs are staged; on such a
+ * device outputs are too, double-buffered if runs can overlap. */
 ew_err ew_plan_make_views(struct ew_plan *p, const struct ew_graph *g)
 {
-    const bool remote = ew_plan_is_remote(p), apart = remote || p->strategy.parts > 1;
+    const bool remote = ew_plan_is_remote(p), staged = remote || p->strategy.parts > 1;
     const int n_in = g->n_inputs, n_out = p->g->n_outputs;
     if (remote)
         p->output_sets = ew_backend_overlaps(p->be) && p->strategy.parts == 1 ? 2 : 1;
@@ -170,13 +169,13 @@ ew_err ew_plan_make_views(struct ew_plan *p, const struct ew_graph *g)
     EW_CHECK(all, EW_ERR_MEMORY, "no memory for inputs and outputs of graph %s", g->name);
     for (int i = 0; i < n_in; i++) {
         all[i] = g->values[g->inputs[i]].t;
-        all[i].data = apart ? NULL : p->values[p->g->inputs[i]].t.data;
+        all[i].data = staged ? NULL : p->values[p->g->inputs[i]].t.data;
     }
     for (int i = n_in; i < n; i++)
         all[i] = ew_plan_host_view(p, &p->g->values[p->g->outputs[(i - n_in) % n_out]].t);
     p->batch_inputs = all;
     p->outputs = remote ? all + n_in : NULL;
-    return apart && !p->opts.dry ? new_host_tensors(p, all, n) : EW_OK;
+    return staged && !p->opts.dry ? new_host_tensors(p, all, n) : EW_OK;
 }
 
 ew_err ew_plan_write_inputs(struct ew_plan *p, int part)

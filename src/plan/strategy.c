@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a training plan keeps from forward to backward, and what it computes again.
+/* Activation checkpointing: what a training plan keeps from forward to backward, and what it
+ * recomputes.
  *
- * Keeping less costs time: a value that backward reads but that was not kept is computed once more,
- * from the nearest values that were, just before it is needed. */
+ * A value that backward reads but that was not kept is recomputed from the nearest kept values,
+ * just before it is needed (Chen et al. 2016, Training deep nets with sublinear memory cost). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "plan/plan_impl.h"
 
-#define CHEAP_CHAIN 3 /* cheap operators in a row that are computed again rather than kept */
+#define CHEAP_CHAIN 3 /* longest chain of cheap operators that is recomputed rather than kept */
 
-/* ---- Computing again ---- */
+/* ---- Recomputation ---- */
 
 static bool available(const struct ew_plan *p, int value)
 {
@@ -19,7 +20,7 @@ static bool available(const struct ew_plan *p, int value)
            p->g->values[value].kind == EW_VALUE_INPUT || p->recompute[value].first >= 0;
 }
 
-/* Marks the nodes between the available values and `value`, producers of needed values first. */
+/* Marks the nodes and values to recompute in order to get `value` from available values. */
 static void mark_chain(const struct ew_plan *p, int value, bool *value_needed, bool *node_needed)
 {
     value_needed[value] = true;
@@ -33,7 +34,7 @@ static void mark_chain(const struct ew_plan *p, int value, bool *value_needed, b
     }
 }
 
-static ew_err compute_again(struct ew_plan *p, int value)
+static ew_err recompute(struct ew_plan *p, int value)
 {
     EW_CLEANUP(ew_free_ptr) bool *values = calloc((size_t)p->g->n_values + 1, sizeof(bool));
     EW_CLEANUP(ew_free_ptr) bool *nodes = calloc((size_t)p->g->n_nodes + 1, sizeof(bool));
@@ -41,7 +42,7 @@ static ew_err compute_again(struct ew_plan *p, int value)
     mark_chain(p, value, values, nodes);
     for (int k = 0; k <= p->g->values[value].producer; k++) {
         const int out = p->g->nodes[k].out[0];
-        if (!nodes[k] || ew_plan_source(p, out) != out) /* its reader makes it */
+        if (!nodes[k] || ew_plan_source(p, out) != out) /* recomputed by its reader */
             continue;
         EW_TRY(ew_plan_add_forward(p, k, true));
     }
@@ -51,21 +52,21 @@ static ew_err compute_again(struct ew_plan *p, int value)
 ew_err ew_plan_saved_slot(struct ew_plan *p, int value, struct ew_slot **out)
 {
     if (!available(p, value))
-        EW_TRY(compute_again(p, value));
+        EW_TRY(recompute(p, value));
     *out = ew_plan_latest(p, value);
     return EW_OK;
 }
 
 /* ---- What to keep ---- */
 
-/* Of the largest values, those that are a few passes over memory away from what backward reads
- * anyway (a batch norm's output from its input, a residual sum from both of its parts) are computed
- * again in any case: for a few per cent of the time they would take up to half of the memory. */
-#define LARGE_SHARE 64                /* a value is large from this part of all activations on, */
-#define LARGE_BYTES ((size_t)4 << 20) /* and beyond the caches */
-/* With so many multiply-accumulates for a byte of activations passes over memory are a small part
- * of the time, so that more of them pay: networks for clips have 52 to 142, ResNet-18 55, ResNet-50
- * 27, MobileNets 4. */
+/* Without a memory limit, large values that are a few memory-bound operators away from what
+ * backward reads anyway (a batch norm's output from its input, a residual sum from its operands)
+ * are still recomputed: this saves up to half of the memory for a few per cent of the time. */
+#define LARGE_SHARE 64 /* a value is large from total activation bytes / LARGE_SHARE on, */
+#define LARGE_BYTES ((size_t)4 << 20) /* and if it exceeds the caches */
+/* At this arithmetic intensity (MACs per byte of activations) memory-bound operators are a small
+ * part of the time, so that more of them may be recomputed: video networks have 52 to 142,
+ * ResNet-18 55, ResNet-50 27, MobileNets 4. */
 #define DENSE_MACS  32
 #define DENSE_SHARE 256
 
@@ -77,7 +78,7 @@ static size_t activation_bytes(const struct ew_graph *g)
     return total;
 }
 
-/* The values that some node's backward reads. */
+/* Values that some node's backward reads. */
 static void mark_saved(const struct ew_graph *g, bool *saved)
 {
     for (int k = 0; k < g->n_nodes; k++) {
@@ -92,10 +93,11 @@ static void mark_saved(const struct ew_graph *g, bool *saved)
     }
 }
 
-/* Nodes in a row, this one included, that make its outputs again from what is kept.  With `saved`,
- * from what backward reads anyway, and CHEAP_CHAIN + 1 where too much would have to be read. */
-static int steps_away(const struct ew_plan *p, const struct ew_node *n, const bool *saved,
-                      const int *depth)
+/* Length of the chain, this node included, that recomputes its outputs from kept values.  With
+ * `saved`, from values that backward reads anyway, and CHEAP_CHAIN + 1 if that would read too much.
+ */
+static int recompute_depth(const struct ew_plan *p, const struct ew_node *n, const bool *saved,
+                           const int *depth)
 {
     int deepest = 0;
     size_t read = 0;
@@ -114,15 +116,15 @@ static int steps_away(const struct ew_plan *p, const struct ew_node *n, const bo
                                                                            : deepest + 1;
 }
 
-/* Drops values of so many bytes that operators make which multiply nothing, up to `chain` of those
- * in a row: a longer one would have to be computed again as a whole, and kept as a whole. */
-static ew_err drop(struct ew_plan *p, size_t bytes, int chain, const bool *saved)
+/* Stops keeping outputs of at least `bytes` of operators without MACs, in chains of at most `chain`
+ * operators: recomputing a longer chain would need all its values at once. */
+static ew_err drop_cheap(struct ew_plan *p, size_t bytes, int chain, const bool *saved)
 {
     EW_CLEANUP(ew_free_ptr) int *depth = calloc((size_t)p->g->n_values + 1, sizeof(*depth));
     EW_CHECK(depth, EW_ERR_MEMORY, "no memory to plan graph %s", p->g->name);
     for (int k = 0; k < p->g->n_nodes; k++) {
         const struct ew_node *n = &p->g->nodes[k];
-        const int away = p->costs[k].macs > 0 ? chain + 1 : steps_away(p, n, saved, depth);
+        const int away = p->costs[k].macs > 0 ? chain + 1 : recompute_depth(p, n, saved, depth);
         for (int i = 0; away <= chain && i < n->n_out; i++)
             if (n->out[i] >= 0 && ew_tensor_bytes(&p->g->values[n->out[i]].t) >= bytes) {
                 p->keep[n->out[i]] = false;
@@ -132,7 +134,7 @@ static ew_err drop(struct ew_plan *p, size_t bytes, int chain, const bool *saved
     return EW_OK;
 }
 
-/* From how many bytes on a value is computed again, and from how far away at most. */
+/* The size from which values are recomputed, and in *chain the longest chain. */
 static size_t large_bytes(const struct ew_plan *p, int *chain)
 {
     const struct ew_graph *g = p->g;
@@ -153,10 +155,10 @@ static ew_err drop_large(struct ew_plan *p)
     int chain;
     const size_t bytes = large_bytes(p, &chain);
     mark_saved(p->g, saved);
-    return drop(p, bytes, chain, saved);
+    return drop_cheap(p, bytes, chain, saved);
 }
 
-/* Bytes that are made at or before each node and read after it. */
+/* bytes[k]: bytes of values live across the border behind node k. */
 static void crossing_bytes(const struct ew_graph *g, const int *last_use, size_t *bytes)
 {
     for (int v = 0; v < g->n_values; v++) {
@@ -166,8 +168,8 @@ static void crossing_bytes(const struct ew_graph *g, const int *last_use, size_t
     }
 }
 
-/* The best border near the point where `share` of all activation bytes have been made: the fewest
- * bytes cross it. */
+/* The segment border with the fewest live bytes near the point where `share` of all activation
+ * bytes are produced. */
 static int find_border(const struct ew_graph *g, const size_t *bytes, double share, double window)
 {
     const double total = (double)activation_bytes(g);
@@ -204,7 +206,7 @@ static ew_err keep_borders(struct ew_plan *p, int segments)
                 p->keep[v] = true;
         last_border = border > last_border ? border : last_border;
     }
-    /* Backward begins with the last segment, right after forward: it is kept as it is. */
+    /* Backward starts with the last segment, right after forward, so all of it is kept. */
     for (int v = 0; v < g->n_values; v++)
         if (g->values[v].producer > last_border)
             p->keep[v] = true;
@@ -218,7 +220,7 @@ ew_err ew_plan_choose_kept(struct ew_plan *p)
     if (p->strategy.segments > 1)
         EW_TRY(keep_borders(p, p->strategy.segments));
     else if (p->strategy.cheap)
-        EW_TRY(drop(p, 0, CHEAP_CHAIN, NULL));
+        EW_TRY(drop_cheap(p, 0, CHEAP_CHAIN, NULL));
     else if (p->opts.mode == EW_PLAN_TRAIN)
         EW_TRY(drop_large(p));
     for (int i = 0; i < p->g->n_outputs; i++)

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a plan saves memory.  Which way meets a limit is for plan/limit to find. */
+/* How a plan saves memory.  plan/limit searches for the strategy that meets a limit. */
 #ifndef EW_PLAN_STRATEGY_H
 #define EW_PLAN_STRATEGY_H
 
 #include "plan/plan.h"
 
 struct ew_strategy {
-    bool cheap;   /* values of operators without multiply-accumulates are computed again */
-    int segments; /* over 1: only what crosses a segment's border is kept */
-    int parts;    /* the batch is run in so many equal parts */
-    /* Inference: layers whose kernel was chosen for what it packs, and what that costs as a share
-     * of the estimated cycles of all. */
+    bool cheap;   /* recompute values of operators without multiply-accumulates */
+    int segments; /* > 1: checkpointing: keep only values that cross a segment's border */
+    int parts;    /* number of micro-batches */
+    /* Inference: layers whose kernel was chosen for smaller packed weights, and their extra cycles
+     * as a share of the estimated cycles of all layers. */
     int swapped;
     double slower;
 };
 
-/* A plan that saves memory in this way, whatever opts.memory_limit says. */
+/* Compiles a plan with this strategy, ignoring opts.memory_limit. */
 ew_err ew_plan_build(struct ew_graph *g, const struct ew_plan_opts *o, const struct ew_strategy *s,
                      struct ew_plan **out);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiling within a memory limit: the mildest strategy that meets it.
+/* Compiling within a memory limit: the cheapest strategy that meets it.
  *
- * In training the order is the order of cost: nothing; cheap operators again; segments again, which
- * repeats up to one forward pass; parts of the batch, which makes every kernel's work smaller.  Dry
- * plans are made in milliseconds, so each is simply tried. */
+ * In training, in order of cost: nothing; recomputing cheap operators; checkpointing, which repeats
+ * up to one forward pass; micro-batches, which make every kernel's work smaller.  Dry plans take
+ * milliseconds, so each is simply tried. */
 #include <stdio.h>
 
 #include "plan/limit/pack_limit.h"
@@ -27,7 +27,7 @@ static ew_err total_bytes(struct search *s, const struct ew_strategy *st, size_t
     return EW_OK;
 }
 
-/* The mildest strategy for a given number of parts. */
+/* The cheapest strategy for a given number of micro-batches. */
 static ew_err try_parts(struct search *s, int parts, struct ew_strategy *out, bool *found)
 {
     static const int segments[] = {2, 3, 4, 6, 8, 12, 16, 24, 32};

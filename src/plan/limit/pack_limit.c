@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inference within a memory limit: kernels by what they pack.
+/* Inference within a memory limit: kernels chosen by the size of their packed weights.
  *
- * The fastest kernel of a layer may keep several times the bytes of its weights: Winograd's
- * transformed filters take up to 36 numbers for 9.  A dry plan says what the rules would take.
- * Where that is too much, layers change to the kernel that packs least, those first that lose the
- * fewest estimated cycles for a byte, until it fits; where that does not suffice, all to the one
- * that takes least with its scratch. */
+ * The fastest kernel of a layer may pack several times the bytes of its weights: Winograd F(4x4,
+ * 3x3) needs 36 numbers for 9.  A dry plan gives the memory of the kernels chosen by rules.  If
+ * that is over the limit, layers switch to the kernel that packs least, in order of estimated
+ * cycles lost per byte saved, until the plan fits; if that is not enough, all switch to the kernel
+ * with the least packed weights + scratch. */
 #include "plan/limit/pack_limit.h"
 
 #include <stdlib.h>
@@ -17,15 +17,17 @@
 #include "plan/strategy.h"
 
 #define CANDIDATES 16
-#define SMALL      ((size_t)64 << 10) /* bytes of weights that arenas do not release alone */
+#define SMALL                                                                                      \
+    ((size_t)64 << 10) /* weights below this size share arena blocks, and are not freed            \
+                        */
 
-/* A layer by another kernel. */
+/* Another kernel for a layer. */
 struct swap {
     int node;
     const char *kernel;
     size_t saved;         /* bytes */
     double slower;        /* cycles, estimated */
-    const char *smallest; /* with its scratch */
+    const char *smallest; /* kernel with the least packed weights + scratch */
     double smallest_slower;
 };
 
@@ -33,17 +35,17 @@ struct search {
     struct ew_graph *g;
     struct ew_plan_opts opts;
     struct ew_plan_given given;
-    const char **kernels; /* by node: NULL: by rules */
+    const char **kernels; /* by node; NULL: by rules */
     struct swap *swaps;   /* cheapest first */
     int n_swaps, used;
-    double cycles; /* of all layers by rules, estimated */
-    bool once;     /* what is packed is in memory in that form alone */
-    bool smallest; /* all swaps are taken, each to its `smallest` */
+    double cycles;    /* estimate for all layers, kernels by rules */
+    bool packed_only; /* weights that are packed are in memory in packed form only */
+    bool smallest;    /* all swaps are applied, each to its `smallest` */
 };
 
-/* ---- What a plan takes ---- */
+/* ---- Memory of a plan ---- */
 
-/* Values that steps read where they lie, and not only as they were packed. */
+/* Marks weights that some step reads unpacked. */
 static void mark_read(const struct ew_graph *g, struct ew_plan *p, bool *read)
 {
     const void *data;
@@ -54,10 +56,10 @@ static void mark_read(const struct ew_graph *g, struct ew_plan *p, bool *read)
                 read[g->nodes[k].in[i]] = true;
 }
 
-/* The plan's memory, and weights that stay: those that kernels read where they lie, those too small
- * to be released, which lie in the caller's graph and in the plan's, and all of the caller's where
- * they are not the plan's to release. */
-static ew_err bytes_of(const struct search *s, struct ew_plan *p, size_t *out)
+/* Memory of the plan and of unpacked weights: those that kernels read; those too small to be freed,
+ * which are both in the caller's graph and in the plan's; and all, if the plan may not free them.
+ */
+static ew_err total_bytes(const struct search *s, struct ew_plan *p, size_t *out)
 {
     EW_CLEANUP(ew_free_ptr) bool *read = calloc((size_t)s->g->n_values + 1, sizeof(*read));
     EW_CHECK(read, EW_ERR_MEMORY, "no memory to choose kernels of %s", s->g->name);
@@ -68,9 +70,9 @@ static ew_err bytes_of(const struct search *s, struct ew_plan *p, size_t *out)
     for (int i = 0; i < s->g->n_values; i++) {
         const struct ew_value *v = &s->g->values[i];
         const size_t own = ew_value_is_weight(v) ? ew_tensor_bytes(&v->t) : 0;
-        if (!s->once || read[i])
+        if (!s->packed_only || read[i])
             *out += own;
-        if (s->once && own < SMALL)
+        if (s->packed_only && own < SMALL)
             *out += 2 * own;
     }
     return EW_OK;
@@ -86,7 +88,7 @@ static double cycles_of(const struct ew_kernel_candidate *c, int n, const char *
     return 0;
 }
 
-/* The kernel on offer that packs least, where that is less than the step's. */
+/* Finds the offered kernel that packs least, if less than the step's. */
 static ew_err find_swap(struct search *s, struct ew_plan *p, int step)
 {
     struct ew_step_info info;
@@ -137,8 +139,8 @@ static int by_price(const void *a, const void *b)
     return x->node - y->node;
 }
 
-/* Takes swaps until they save so many bytes more. */
-static void take_swaps(struct search *s, size_t bytes)
+/* Applies swaps until they save `bytes` more. */
+static void apply_swaps(struct search *s, size_t bytes)
 {
     for (size_t saved = 0; s->used < s->n_swaps && saved < bytes; s->used++) {
         s->kernels[s->swaps[s->used].node] = s->swaps[s->used].kernel;
@@ -146,7 +148,7 @@ static void take_swaps(struct search *s, size_t bytes)
     }
 }
 
-static void take_smallest(struct search *s)
+static void apply_smallest(struct search *s)
 {
     for (int i = 0; i < s->n_swaps; i++) {
         s->kernels[s->swaps[i].node] = s->swaps[i].smallest;
@@ -178,7 +180,7 @@ static ew_err search(struct search *s)
         struct ew_plan *p;
         EW_TRY(ew_plan_build(s->g, &s->opts, &whole, &p));
         size_t bytes = 0;
-        ew_err e = bytes_of(s, p, &bytes);
+        ew_err e = total_bytes(s, p, &bytes);
         if (e == EW_OK && first && bytes > limit)
             e = begin(s, p);
         ew_plan_free(p);
@@ -189,14 +191,14 @@ static ew_err search(struct search *s)
                  "%s needs at least %zu bytes, %zu more than the limit of %zu", s->g->name, bytes,
                  bytes - limit, limit);
         if (s->used < s->n_swaps)
-            take_swaps(s, bytes - limit);
+            apply_swaps(s, bytes - limit);
         else
-            take_smallest(s);
+            apply_smallest(s);
     }
 }
 
-/* The graph as the plan will have it, so that nodes have the same numbers; *out is NULL where that
- * is the caller's own. */
+/* The graph after the plan's passes, so that node numbers agree; *out is NULL if that is the
+ * caller's. */
 static ew_err passed_graph(struct ew_graph *g, const struct ew_plan_opts *o, struct ew_graph **out)
 {
     *out = NULL;
@@ -218,11 +220,11 @@ static struct ew_strategy strategy_of(const struct search *s)
 
 ew_err ew_pack_limit_compile(struct ew_graph *g, const struct ew_plan_opts *o, struct ew_plan **out)
 {
-    struct search s = {.g = g, .opts = *o, .once = o->consume};
+    struct search s = {.g = g, .opts = *o, .packed_only = o->consume};
     struct ew_graph *passed;
-    if (o->given) { /* an engine maps what is packed, and what is not */
+    if (o->given) { /* an engine file maps both packed and unpacked weights */
         s.given = *o->given;
-        s.once = s.once || s.given.packed_of;
+        s.packed_only = s.packed_only || s.given.packed_of;
     }
     s.opts.given = &s.given;
     s.opts.dry = true;

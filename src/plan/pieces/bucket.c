@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buckets of gradients: parameters in the order in which backward reaches them, cut where so many
- * bytes are together.  The order is the graph's alone, so that everybody who compiles it has the
- * same buckets: which nodes are fused, and so when a gradient is complete, may differ from batch to
- * batch. */
+/* Gradient buckets for data-parallel training: parameters in the order in which backward completes
+ * them, cut at bucket_bytes.  The order depends on the graph alone, so that every rank has the same
+ * buckets; when a gradient is complete depends on fusion, which may differ between batches. */
 #include <stdlib.h>
 
 #include "plan/plan_impl.h"
 
 struct entry {
-    int value, node, step; /* node: the first that reads it, whose backward comes last */
+    int value, node, step; /* node: the first reader, whose backward is the last to add to the
+                            * gradient */
 };
 
 static int last_node_first(const void *a, const void *b)
@@ -18,7 +18,7 @@ static int last_node_first(const void *a, const void *b)
                               : (x->value > y->value) - (x->value < y->value);
 }
 
-/* Parameters with a gradient; one that no node completed is complete at the end. */
+/* Lists parameters with a gradient; one that no backward step completes is complete at the end. */
 static int list_parameters(const struct ew_plan *p, struct entry *out)
 {
     int n = 0;

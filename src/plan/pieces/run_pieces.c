@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running a plan in pieces, between which others change what they have a part in: gradients of
- * complete buckets, statistics of batch norms.  A segment ends where a run may stop. */
+/* Running a plan in pieces, between which ranks exchange gradients of complete buckets and
+ * statistics of batch norms.  A segment ends wherever a run may stop. */
 #include "plan/plan_impl.h"
 
-/* Behind which step of those that run a bucket is complete. */
+/* Sets the last executed step before which a bucket is complete. */
 static void mark_bucket(struct ew_plan *p, int bucket)
 {
     int k = p->pieces.buckets[bucket].step - 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batch norms in two steps, so that a run in pieces can stop between them: the first takes the
- * statistics (backward: their sums), the second uses them.  Fused groups stay as they are: where
- * another step has taken the statistics or will use them, that half has nothing to do. */
+/* Synchronised batch norm: two steps, between which a run in pieces stops.  The first computes the
+ * statistics (backward: the sums), the second uses them.  In fused groups a half that is done in
+ * another step is a no-op. */
 #include "plan/plan_impl.h"
 
 bool ew_plan_splits(const struct ew_plan *p, int node)

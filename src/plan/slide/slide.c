@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kept features of a sliding window: rings of positions by the frame that they belong to. */
+/* Kept features of a sliding window: ring buffers of time positions, indexed by frame. */
 #include "plan/slide/slide.h"
 
 #include <stdlib.h>
@@ -7,19 +7,19 @@
 
 #include "compress/slide_graph.h"
 
-/* Positions of one kept value. */
+/* Ring buffer of the time positions of one kept value. */
 struct ring {
     int64_t slots;
-    size_t outer, inner; /* pieces of a position, and bytes of each */
+    size_t outer, inner; /* a position is `outer` runs of `inner` bytes */
     char *data;          /* [slots][outer][inner] */
 };
 
 struct ew_slide {
     struct ew_slide_graph graphs;
-    struct ew_plan *full, *step; /* full: NULL when it is not needed any more */
+    struct ew_plan *full, *step; /* full: freed after the first windows */
     struct ring *rings;          /* by kept value */
     struct ew_tensor window;
-    int64_t windows, warm; /* run so far; that have to run whole */
+    int64_t windows, warm; /* windows run so far; number that must run in full */
     double share;
 };
 
@@ -31,7 +31,7 @@ static size_t span(const struct ew_shape *s, int from, int to)
     return n;
 }
 
-/* ---- Positions in and out ---- */
+/* ---- Access to positions ---- */
 
 static char *slot_of(const struct ring *r, const struct ew_slide_kept *k, int64_t start, int64_t t)
 {
@@ -39,7 +39,7 @@ static char *slot_of(const struct ring *r, const struct ew_slide_kept *k, int64_
     return r->data + (size_t)at * r->outer * r->inner;
 }
 
-/* Position i of a tensor with `count` of them; to the slot, or from it. */
+/* Copies position i of `count` in a tensor to the slot (store), or from it. */
 static void move(const struct ring *r, char *tensor, int64_t count, int64_t i, char *slot,
                  bool store)
 {
@@ -49,8 +49,7 @@ static void move(const struct ring *r, char *tensor, int64_t count, int64_t i, c
     }
 }
 
-/* Positions [from, end) of a window that begins at `start`; the tensor's first is position
- * `first`. */
+/* Stores positions [from, end) of the current window; the tensor begins at position `first`. */
 static void store(const struct ew_slide *s, int kept, const struct ew_tensor *y, int64_t from,
                   int64_t first)
 {
@@ -86,7 +85,7 @@ static ew_err run_full(struct ew_slide *s)
     return EW_OK;
 }
 
-/* The last `hop` frames of the window. */
+/* Copies the last `hop` frames of the window to the step plan's input. */
 static void load_frames(const struct ew_slide *s)
 {
     const struct ew_slide_graph *g = &s->graphs;
@@ -149,7 +148,7 @@ static ew_err new_rings(struct ew_slide *s)
         const struct ew_slide_kept *k = &g->kept[i];
         const struct ew_tensor *y = &g->full->values[g->full->outputs[k->full]].t;
         struct ring *r = &s->rings[i];
-        r->slots = k->frames * k->step / k->unit; /* of all windows that have frames in common */
+        r->slots = k->frames * k->step / k->unit; /* of all windows that overlap */
         r->outer = span(&y->shape, 0, k->axis);
         r->inner = span(&y->shape, k->axis + 1, y->shape.rank) * ew_dtype_size(y->dtype);
         s->warm = ew_max_i64(s->warm, k->step / k->unit);
@@ -160,7 +159,7 @@ static ew_err new_rings(struct ew_slide *s)
     return EW_OK;
 }
 
-/* The first run is slow everywhere. */
+/* Warm-up: the first run is slow everywhere. */
 static ew_err first_run(struct ew_plan *p, int inputs)
 {
     for (int i = 0; i < inputs; i++)
@@ -175,7 +174,7 @@ static ew_err new_plans(struct ew_slide *s, const struct ew_plan_opts *o)
     EW_TRY(ew_graph_cost(s->graphs.step, &part, NULL));
     s->share = whole.macs > 0 ? (double)part.macs / (double)whole.macs : 1;
     struct ew_plan_opts opts = *o;
-    opts.consume = false; /* the weights are those of both */
+    opts.consume = false; /* both plans read the weights */
     EW_TRY(ew_plan_compile(s->graphs.full, &opts, &s->full));
     EW_TRY(ew_plan_compile(s->graphs.step, &opts, &s->step));
     s->window = *ew_plan_input(s->full, 0);
