@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the lanes of a vector to one number, and vectors of which only some lanes count. */
+/* Horizontal reductions of a vector, and partial vectors. */
 #ifndef EW_BACKEND_CPU_KERNEL_COMMON_ACROSS_H
 #define EW_BACKEND_CPU_KERNEL_COMMON_ACROSS_H
 
@@ -13,7 +13,7 @@ INLINE float across_max(vec v)
     return m;
 }
 
-/* As a tree of halves. */
+/* Pairwise: halves are added until one lane is left. */
 INLINE float across_sum(vec v)
 {
     float s[LANES];
@@ -25,7 +25,7 @@ INLINE float across_sum(vec v)
     return s[0];
 }
 
-/* Lanes from n on become `fill`. */
+/* Sets the lanes from n on to `fill`. */
 INLINE vec fill_part(vec v, int64_t n, float fill)
 {
     if (n < LANES)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exp, sigmoid, tanh, erf and the activations on vectors.  Error bounds, in units of the last place
- * of the true value, as tests/backend/test_kernel_point.c checks them: exp 2, sigmoid 4, tanh 4. */
+/* exp, sigmoid, tanh, erf and the activations on vectors.  Error bounds in ulp, checked by
+ * tests/backend/test_kernel_pointwise.c: exp 2, sigmoid 4, tanh 4. */
 #ifndef EW_BACKEND_CPU_KERNEL_COMMON_ACT_H
 #define EW_BACKEND_CPU_KERNEL_COMMON_ACT_H
 
@@ -18,9 +18,10 @@ INLINE vec exp2_int(vint n)
 INLINE vec vexp(vec x)
 {
     const vec t = vmin(vmax(x, splat(-104.0f)), splat(89.0f));
-    const vec magic = splat(12582912.0f); /* 1.5 * 2^23: adding it rounds to a whole number */
+    const vec magic = splat(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
     const vec nf = (t * 1.44269504f + magic) - magic;
-    const vec r = (t - nf * 0.693145752f) - nf * 1.42860677e-6f; /* ln 2 in two parts */
+    const vec r = (t - nf * 0.693145752f) - nf * 1.42860677e-6f; /* ln 2 in two parts (Cody and
+                                                                  * Waite) */
     vec p = splat(0.00139269266f);
     p = p * r + 0.00836377387f;
     p = p * r + 0.0416665501f;
@@ -37,8 +38,8 @@ INLINE vec vsigmoid(vec x)
     return 1.0f / (1.0f + vexp(-x));
 }
 
-/* Near 0 an odd polynomial (1 - 2 / (exp(2x) + 1) would lose all digits there): (tanh(x) / x - 1) /
- * x^2 in x^2, interpolated at the five Chebyshev nodes of [0, 0.625^2]. */
+/* 1 - 2 / (exp(2x) + 1); near 0, where that loses all digits, an odd polynomial: (tanh(x) / x - 1)
+ * / x^2 in x^2, interpolated at the five Chebyshev nodes of [0, 0.625^2]. */
 INLINE vec vtanh(vec x)
 {
     const vec z = x * x;
@@ -52,8 +53,8 @@ INLINE vec vtanh(vec x)
     return pick((x < 0.625f) & (x > -0.625f), p, far);
 }
 
-/* Near 0, x times a polynomial in x^2; beyond 1, 1 - exp(-x^2) times one in 1 / (1 + x), which is
- * erfc(x) exp(x^2).  Both interpolate at Chebyshev nodes; the error is at most 1.5e-7. */
+/* Up to 1, x times a polynomial in x^2; beyond, 1 - exp(-x^2) p(1 / (1 + x)), where p approximates
+ * erfc(x) exp(x^2).  Both interpolate at Chebyshev nodes; absolute error at most 1.5e-7. */
 INLINE vec verf(vec x)
 {
     const vec z = x * x, far = vmin(vmax(x, -x), splat(4.0f)), t = 1.0f / (far + 1.0f);
@@ -86,7 +87,7 @@ INLINE vec vgelu_slope(vec x)
     return 0.5f * (1.0f + verf(x * ROOT_HALF)) + 0.5f * ROOT_2_PI * x * vexp(-0.5f * x * x);
 }
 
-/* enum ew_act; lo and hi are its two parameters. */
+/* act(x); lo and hi are the activation's parameters. */
 INLINE vec vact(enum ew_act act, vec x, float lo, float hi)
 {
     const vec zero = {0}, one = splat(1.0f);
@@ -114,7 +115,7 @@ INLINE vec vact(enum ew_act act, vec x, float lo, float hi)
     }
 }
 
-/* The derivative of vact at x.  At a kink it is that of the side where the function is constant. */
+/* act'(x).  At a kink, the derivative on the side where the function is constant. */
 INLINE vec vact_slope(enum ew_act act, vec x, float lo, float hi)
 {
     const vec zero = {0}, one = splat(1.0f);
@@ -150,7 +151,7 @@ INLINE vec vact_slope(enum ew_act act, vec x, float lo, float hi)
     }
 }
 
-/* dy times that slope. */
+/* dy act'(x). */
 INLINE vec vact_back(enum ew_act act, vec x, vec dy, float lo, float hi)
 {
     switch (act) {
@@ -158,7 +159,7 @@ INLINE vec vact_back(enum ew_act act, vec x, vec dy, float lo, float hi)
         return keep(x > 0.0f, dy);
     case EW_ACT_CLIP:
         return keep((x > lo) & (x < hi), dy);
-    case EW_ACT_HARD_SWISH: /* the slope is x / 3 + 1 / 2: 1 and something that ends at 3 */
+    case EW_ACT_HARD_SWISH: /* x / 3 + 1 / 2 inside (-3, 3) */
         dy = keep(x > -3.0f, dy);
         return keep(x < 3.0f, x * (1.0f / 3.0f) - 0.5f) * dy + dy;
     default:
@@ -166,7 +167,7 @@ INLINE vec vact_back(enum ew_act act, vec x, vec dy, float lo, float hi)
     }
 }
 
-/* The slope, read off the output y = vact(x) where that tells it. */
+/* act'(x) computed from the output y = act(x). */
 INLINE vec vact_slope_of_output(enum ew_act act, vec y, float lo, float hi)
 {
     const vec zero = {0}, one = splat(1.0f);
@@ -178,11 +179,12 @@ INLINE vec vact_slope_of_output(enum ew_act act, vec y, float lo, float hi)
     case EW_ACT_TANH:
         return 1.0f - y * y;
     default:
-        return vact_slope(act, y, lo, hi); /* relu, clip, leaky: the same */
+        return vact_slope(act, y, lo, hi); /* relu, clip, leaky_relu: the same formula holds for
+                                            * y */
     }
 }
 
-/* vact where it ends a sum: fewer operations, beside which the sum's own rounding is large. */
+/* vact for epilogues: fewer operations, with an error below the rounding error of the sum. */
 INLINE vec vact_end(enum ew_act act, vec x, float lo, float hi)
 {
     if (act == EW_ACT_SILU)
@@ -190,8 +192,7 @@ INLINE vec vact_end(enum ew_act act, vec x, float lo, float hi)
     return act == EW_ACT_GELU ? vgelu_end(x) : vact(act, x, lo, hi);
 }
 
-/* The same where code size counts: what convolutions mostly end with is inline, the rest a call.
- */
+/* The same for small code: common activations are inlined, others are a call. */
 static __attribute__((noinline, unused)) vec vact_call(enum ew_act act, vec x, float lo, float hi)
 {
     return vact_end(act, x, lo, hi);
@@ -208,7 +209,8 @@ INLINE vec vact_short(enum ew_act act, vec x, float lo, float hi)
     return vact_call(act, x, lo, hi);
 }
 
-/* Stores one vector of finished sums (bias included): y[at...] = epilogue(v), n channels of it. */
+/* Applies the epilogue to a vector of sums, which include the bias, and stores n channels to
+ * y[at...]. */
 INLINE void put(const struct ew_epilogue *e, float *y, int64_t at, vec v, int64_t n)
 {
     const vec add = !e->add ? (vec){0} : load_n(e->add + at, n);
@@ -227,7 +229,8 @@ INLINE vec bias_at(const struct ew_epilogue *e, int64_t c, int64_t n)
     return load_n(e->bias + c, n);
 }
 
-/* The activation as a constant, so that loops do not choose: `what` is a statement with ACT. */
+/* Expands the statement `what` once for each activation, with the constant ACT, so that its loops
+ * have no branches. */
 #define BY_ACT(what, b)                                                                            \
     switch ((b)->act) {                                                                            \
     case EW_ACT_NONE:                                                                              \

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activations where they end a sum, in fewer operations than act.h's: errors are of the larger of 1
- * and the result, 4e-7 of it at most. */
+/* Activations for epilogues, in fewer operations than in act.h: the error is at most 4e-7 of max(1,
+ * |result|). */
 #ifndef EW_BACKEND_CPU_KERNEL_COMMON_ACT_END_H
 #define EW_BACKEND_CPU_KERNEL_COMMON_ACT_END_H
 
 #include "backend/cpu/kernel/common/vec.h"
 
-/* x sigmoid(x): exp(-x) need be right only beside 1, and neither denormal nor infinite.
- * exp(-x) = 2^n 2^f, n whole, |f| <= 1/2; the polynomial interpolates 2^f at six Chebyshev nodes,
- * relative error 2.4e-7.  Adding 1.5 * 2^23 leaves n in the low bits, where a shift makes it an
- * exponent.  A nan in x is one in the quotient. */
+/* x sigmoid(x) = x / (1 + exp(-x)).  exp(-x) needs accuracy only relative to 1, and neither
+ * denormal nor infinite values.  exp(-x) = 2^n 2^f, n an integer, |f| <= 1/2; the polynomial
+ * interpolates 2^f at six Chebyshev nodes, relative error 2.4e-7.  Adding 1.5 * 2^23 leaves n in
+ * the low bits, and a shift makes it the exponent.  A NaN in x propagates through the numerator. */
 INLINE vec vsilu_end(vec x)
 {
     const vec magic = splat(12582912.0f);
@@ -25,9 +25,9 @@ INLINE vec vsilu_end(vec x)
     return x / (1.0f + e);
 }
 
-/* max(x, 0) - |x| h(|x|), h(z) being the probability of a standard normal variable beyond z.  Its
- * polynomial in z 2 / 5.5 - 1 has the least error of z h(z) over [0, 5.5]; beyond, z stays 5.5,
- * where 1e-7 is left. */
+/* max(x, 0) - |x| Q(|x|), where Q(z) is the upper tail probability of the standard normal
+ * distribution.  The polynomial in 2 z / 5.5 - 1 minimises the error of z Q(z) over [0, 5.5];
+ * larger z are clamped to 5.5, where z Q(z) is 1e-7. */
 INLINE vec vgelu_end(vec x)
 {
     static const float h[] = {-0.00560503313f, 0.00536696333f, 0.0301817413f,  -0.0436107777f,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that will be needed soon, fetched into L2 a few lines at a time between products: what
- * processors do not foresee themselves, for it lies in pieces or begins anew. */
+/* Software prefetch into L2, a few cache lines at a time between other work, of memory that
+ * hardware prefetchers miss: short pieces, or the start of a new stream. */
 #ifndef EW_BACKEND_CPU_KERNEL_COMMON_FETCH_H
 #define EW_BACKEND_CPU_KERNEL_COMMON_FETCH_H
 

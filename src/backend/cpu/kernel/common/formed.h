@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FORMED: a function that is instantiated for many constants (a form of loops).
+/* FORMED: a function that is instantiated for many constant arguments (forms).
  *
- * It is inlined, so that its loops are of constant length and vanish.  Sanitizers keep loops
- * anyway: one copy serves all forms, and a file of them builds in a tenth of the time. */
+ * It is inlined, so that its loops have constant length and are unrolled.  Under sanitizers one
+ * copy serves all forms, and such a file builds in a tenth of the time. */
 #ifndef EW_BACKEND_CPU_KERNEL_COMMON_FORMED_H
 #define EW_BACKEND_CPU_KERNEL_COMMON_FORMED_H
 
@@ -14,12 +14,11 @@
 #define FORMED INLINE
 #endif
 
-/* ENDING: what such a function does with the last channels, less than a vector of them.  Where
- * vectors are of 4 hardly a network has such, and testing each lane of each load and store is much
- * code: one copy serves all forms. */
+/* ENDING: the part of such a function for the last channels, fewer than a vector.  With 4 lanes few
+ * networks need it, and partial loads and stores are much code, so one copy serves all forms. */
 #if LANES == 4 && __has_attribute(noclone)
 #define ENDING static __attribute__((noinline, noclone))
-#elif LANES == 4 /* clang makes no clones, and does not know the attribute */
+#elif LANES == 4 /* clang neither clones functions nor knows the attribute */
 #define ENDING static __attribute__((noinline))
 #else
 #define ENDING FORMED

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transposing in registers: squares of LANES x LANES floats, for packing and for layouts.
+/* Transposes in registers: tiles of LANES x LANES floats, for packing and layout changes.
  *
- * Rows that lie a multiple of 4 KiB apart share cache sets, and a loop that reads one float of each
- * loses a line before it has used the rest of it.  Here every row is read a whole vector at a time.
- */
+ * Rows that are a multiple of 4 KiB apart share a set of L1, so a loop that reads one float of each
+ * row evicts lines before it has used them.  Here every row is read a whole vector at a time. */
 #ifndef EW_BACKEND_CPU_KERNEL_COMMON_TRANSPOSE_TILE_H
 #define EW_BACKEND_CPU_KERNEL_COMMON_TRANSPOSE_TILE_H
 
 #include "backend/cpu/kernel/common/vec.h"
 
-/* Stage s swaps, in each pair of rows i and i + s, the lanes with bit s of the first for those
- * without it of the second; s = 1, 2, 4 ... LANES / 2 is the whole transpose. */
+/* Stage s swaps, in each pair of rows i and i + s, the lanes with bit s of row i with the lanes
+ * without it of row i + s.  Stages 1, 2, 4 ...  LANES / 2 make the transpose. */
 #define TRANSPOSE_LOW(s, l)  ((l) & (s) ? LANES + (l) - (s) : (l))
 #define TRANSPOSE_HIGH(s, l) ((l) & (s) ? LANES + (l) : (l) + (s))
 #define TRANSPOSE_4(f, s, l) f(s, l), f(s, (l) + 1), f(s, (l) + 2), f(s, (l) + 3)
@@ -53,8 +52,8 @@ INLINE void transpose_tile(vec r[LANES])
 #endif
 }
 
-/* A square of rows [0, rows) x columns [0, columns) of `in`, LANES of each at most, with zeros in
- * place of what is missing: r[j] is column j. */
+/* Loads up to LANES rows and columns of `in` and transposes them: r[j] is column j; missing
+ * elements are zero. */
 INLINE void transpose_load(const float *in, int64_t step, int64_t rows, int64_t columns,
                            vec r[LANES])
 {
@@ -70,11 +69,12 @@ INLINE void transpose_load(const float *in, int64_t step, int64_t rows, int64_t 
     transpose_tile(r);
 }
 
-/* ---- Rows of few floats ---- */
+/* ---- Tiles with few columns ---- */
 
-#define TRANSPOSE_NARROW (LANES < 8 ? LANES : 8) /* of a row, at most */
+#define TRANSPOSE_NARROW (LANES < 8 ? LANES : 8) /* most columns */
 
-/* Each half of the lanes is a square of its own, where there are more lanes than rows. */
+/* Transposes a TRANSPOSE_NARROW x TRANSPOSE_NARROW tile; with 16 lanes, one in each half of the
+ * lanes. */
 INLINE void transpose_squares(vec r[TRANSPOSE_NARROW])
 {
     TRANSPOSE_STAGE_OF(1, r, TRANSPOSE_NARROW)
@@ -84,7 +84,7 @@ INLINE void transpose_squares(vec r[TRANSPOSE_NARROW])
 #endif
 }
 
-/* The first n floats at p to lanes from `lane` on, and back; nothing else is touched. */
+/* Load and store n floats at p to and from the lanes [lane, lane + n). */
 #if HALF
 INLINE vec put_half(vec v, const float *p, int64_t n, int lane)
 {
@@ -98,7 +98,7 @@ INLINE void take_half(vec v, float *p, int64_t n, int lane)
 }
 #endif
 
-/* n <= TRANSPOSE_NARROW floats of each of `rows` <= LANES rows: column j to the lanes of r[j]. */
+/* Loads n <= TRANSPOSE_NARROW columns of rows <= LANES rows: r[j] is column j. */
 INLINE void transpose_narrow_in(const float *from, int64_t step, int64_t rows, int64_t n,
                                 vec r[TRANSPOSE_NARROW])
 {
@@ -118,7 +118,7 @@ INLINE void transpose_narrow_in(const float *from, int64_t step, int64_t rows, i
     transpose_squares(r);
 }
 
-/* And back; r is used up. */
+/* The inverse, to memory; r is clobbered. */
 INLINE void transpose_narrow_out(vec r[TRANSPOSE_NARROW], int64_t rows, int64_t n, float *to,
                                  int64_t step)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of the instruction set that this pass compiles for, and the names of its symbols.
+/* Vectors of the instruction set that the file is compiled for, and the names of its symbols.
  *
- * Everything is in the compilers' vector types: the same source is AVX-512, AVX2, NEON or whatever
- * the compiler makes of 16-byte vectors. */
+ * Kernels use the compilers' vector types, so one source serves AVX-512, AVX2, NEON and, as 16-byte
+ * vectors, any other machine. */
 #ifndef EW_BACKEND_CPU_KERNEL_COMMON_VEC_H
 #define EW_BACKEND_CPU_KERNEL_COMMON_VEC_H
 
@@ -19,8 +19,8 @@
 #define EW_K_NAMED(name, isa) EW_K_JOIN(name, isa)
 #define EW_K(name)            EW_K_NAMED(name, EW_ISA) /* ew_<name>_<isa> */
 
-/* An instruction set that adds something for integers alone (VNNI to AVX-512) has the float kernels
- * of the one that it extends. */
+/* An instruction set that only adds integer instructions (VNNI) shares the float kernels of the one
+ * that it extends. */
 #define EW_KF(name) EW_K_NAMED(name, EW_ISA_FLOAT)
 
 #define EW_KERNEL_PROTO(ret, name, args) ret EW_KF(name) args;
@@ -46,7 +46,7 @@ typedef int32_t vint __attribute__((vector_size(LANES * 4)));
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Loops of constant length around vectors must vanish, or the vectors live in memory. */
+/* Loops over arrays of vectors must be unrolled fully, or the vectors are kept in memory. */
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -68,8 +68,7 @@ INLINE vec splat(float f)
     return f - (vec){0};
 }
 
-/* The first n < LANES floats at p, zeros behind them; reads nothing else.  And the same to store.
- */
+/* Loads the first n < LANES floats at p, then zeros, without access beyond them; store likewise. */
 #if defined(EW_ISA_IS_avx512)
 INLINE vec load_part(const float *p, int64_t n)
 {
@@ -91,7 +90,7 @@ INLINE vec load_part(const float *p, int64_t n)
     return (vec)_mm256_maskload_ps(p, (__m256i)part_mask(n));
 }
 
-/* In pieces: AMD's processors take a masked store of AVX2 apart into dozens of steps. */
+/* In pieces: on AMD processors AVX2's masked store is microcoded. */
 INLINE void store_part(float *p, vec v, int64_t n)
 {
     __m128 rest = _mm256_castps256_ps128((__m256)v);
@@ -121,7 +120,7 @@ INLINE void store_part(float *p, vec v, int64_t n)
 }
 #endif
 
-/* Channels [c, c + n) of something that ends there, n = LANES or fewer. */
+/* Load or store min(n, LANES) floats. */
 INLINE vec load_n(const float *p, int64_t n)
 {
     if (n < LANES)
@@ -137,7 +136,7 @@ INLINE void store_n(float *p, vec v, int64_t n)
         store(p, v);
 }
 
-/* Half a vector, for rows that would leave the other half empty; AVX-512 only. */
+/* Half a vector, for widths that would leave the other half empty; AVX-512 only. */
 #if defined(EW_ISA_IS_avx512)
 #define HALF 8
 typedef float hvec __attribute__((vector_size(HALF * 4)));
@@ -175,7 +174,7 @@ INLINE hvec half_clamp(hvec v, float lo, float hi)
 }
 #endif
 
-/* mask ? a : b, by lane; mask is what a comparison gave. */
+/* mask ?  a : b in each lane; mask is the result of a comparison. */
 #if defined(EW_ISA_IS_avx512)
 INLINE vec pick(vint mask, vec a, vec b)
 {
@@ -188,14 +187,14 @@ INLINE vec pick(vint mask, vec a, vec b)
 }
 #endif
 
-/* v where mask holds, else 0: one instruction where compilers see a comparison before it. */
+/* mask ?  v : 0 in each lane; compilers fuse it with the comparison. */
 INLINE vec keep(vint mask, vec v)
 {
     return (vec)(mask & (vint)v);
 }
 
-/* a < b ? b : a and a > b ? b : a: a nan in `a` passes.  C has no ?: on vectors, and compilers do
- * not find the one instruction in the mask arithmetic. */
+/* max is a < b ?  b : a, min is a > b ?  b : a, so a NaN in `a` is kept.  As intrinsics: compilers
+ * do not recognise the mask arithmetic. */
 #if defined(EW_ISA_IS_avx512)
 INLINE vec vmax(vec a, vec b)
 {
@@ -270,14 +269,14 @@ INLINE int32_t gcd(int32_t a, int32_t b)
     return a;
 }
 
-/* Copies n floats.  Libc's memcpy is a call, and most copies here are a few vectors. */
+/* Copies n floats, inline: most copies are a few vectors, too short for a call of memcpy. */
 INLINE void copy(float *restrict to, const float *restrict from, int64_t n)
 {
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)
         store(to + i, load(from + i));
     if (i < n && n >= LANES) {
-        store(to + n - LANES, load(from + n - LANES)); /* overlaps the last one */
+        store(to + n - LANES, load(from + n - LANES)); /* overlaps the previous store */
         return;
     }
     for (; i < n; i++)
@@ -293,7 +292,7 @@ INLINE void clear(float *to, int64_t n)
         to[i] = 0;
 }
 
-/* Floats between the pixels of a convolution's two sides. */
+/* Pixel strides of a convolution, in floats. */
 INLINE int64_t x_step_of(const struct ew_conv_shape *s)
 {
     return s->x_step ? s->x_step : s->cin;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forward convolution and dense layers: packing, and the implicit GEMM of implicit_gemm.h. */
+/* Forward convolution and dense layers: packing, and runs of the implicit GEMM. */
 #include "backend/cpu/kernel/common/transpose_tile.h"
 #include "backend/cpu/kernel/gemm/implicit_gemm.h"
 #include "backend/cpu/kernel/norm/norm_stats.h"
@@ -11,7 +11,7 @@ size_t EW_K(conv_pack_size)(const struct ew_conv_shape *s)
     return (size_t)(s->groups * EW_K(implicit_gemm_group_size)(&c));
 }
 
-/* Outputs [0, width) of w, `step` apart, to [k][packed_width]; missing outputs become zero. */
+/* Packs outputs [0, width) of w, `step` floats apart, as [k][packed_width] with zero padding. */
 static void pack_block(const float *w, int64_t step, int64_t k, int64_t width, float *out)
 {
     const int64_t wide = packed_width(width);
@@ -24,7 +24,7 @@ static void pack_block(const float *w, int64_t step, int64_t k, int64_t width, f
         }
 }
 
-/* The same where some taps are left out: by rows of taps. */
+/* The same with unused taps left out: one row of taps at a time. */
 static void pack_rows(const struct implicit_gemm *c, const float *w, int64_t width, float *out)
 {
     const struct used *u = &c->used;
@@ -59,9 +59,9 @@ void EW_K(conv_pack)(const struct ew_conv_shape *s, const float *w, float *packe
     }
 }
 
-#define NORMED_MOST 576 /* channels: a tile's rows are made in L2 */
+#define NORMED_MOST 576 /* most channels: a tile's normalised rows stay in L2 */
 
-/* Rows of a matrix that one tile reads and no other. */
+/* Only if x is a matrix and each row is read by one tile, so it is normalised once. */
 bool EW_K(conv_norms)(const struct ew_conv_shape *s)
 {
     struct implicit_gemm c;
@@ -76,8 +76,8 @@ int64_t EW_K(conv_tiles)(const struct ew_conv_shape *s)
     return c.tiles;
 }
 
-/* Tiles of the same rows may be apart, for they have other channels; those of several rows add to
- * the same numbers. */
+/* Tiles of other channels write other statistics.  Row tiles that share a split write the same
+ * ones, so one range must cover them. */
 struct ew_stats_split EW_K(conv_stats_split)(const struct ew_conv_shape *s)
 {
     struct implicit_gemm c;

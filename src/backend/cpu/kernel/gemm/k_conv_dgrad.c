@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradient of a convolution for its data.
+/* Dgrad: gradient of a convolution with respect to its input.
  *
- * Along an axis, input i = q + stride * j of phase q is met by those taps t for which q + pad - t *
- * dilation is a multiple of the stride, at output j + (q + pad - t * dilation) / stride.  So every
- * phase is a convolution of dy of its own, with stride 1 and some of the taps in reverse order,
- * whose outputs lie `stride` apart in dx; each tap belongs to one phase, and nothing is multiplied
- * by inserted zeros.  A phase without taps stores zeros. */
+ * Along an axis, input i = q + stride * j of phase q contributes through tap t to output j + (q +
+ * pad - t * dilation) / stride, if that is an integer.  So each phase is a convolution of dy with
+ * stride 1 and some of the taps in reverse order, whose outputs are `stride` apart in dx.  Each tap
+ * belongs to one phase, and no inserted zeros are multiplied.  A phase without taps stores
+ * zeros. */
 #include "backend/cpu/kernel/gemm/implicit_gemm.h"
 
 struct phase {
-    int32_t last, step, taps; /* the highest tap, the distance to the next, how many */
-    struct ew_conv_axis axis; /* of the convolution of dy */
+    int32_t last, step, taps; /* the highest tap, the distance between taps, their number */
+    struct ew_conv_axis axis; /* of the phase's convolution of dy */
 };
 
 static void find_phase(const struct ew_conv_axis *a, int32_t q, struct phase *out)
@@ -32,7 +32,7 @@ static void find_phase(const struct ew_conv_axis *a, int32_t q, struct phase *ou
                               .pad = -first};
 }
 
-/* Of a stride beyond the axis' end all other phases are empty. */
+/* With a stride beyond the axis, the other phases are empty. */
 static int32_t axis_phases(const struct ew_conv_axis *a)
 {
     return a->stride < a->in ? a->stride : a->in;
@@ -46,7 +46,7 @@ static int64_t phase_count(const struct ew_conv_shape *s)
 struct part {
     struct phase phase[3];
     struct implicit_gemm core;
-    int64_t offset; /* of its first output in dx */
+    int64_t offset; /* offset of its first output in dx */
 };
 
 static void find_part(const struct ew_conv_shape *s, int64_t index, struct part *out)
@@ -89,7 +89,8 @@ size_t EW_K(conv_dgrad_pack_size)(const struct ew_conv_shape *s)
     return size;
 }
 
-/* One block of NR inputs, from c on, of one group: [taps in reverse][outputs][width]. */
+/* Packs a block of NR input channels of one group, from c on, as [taps in
+ * reverse][outputs][width]. */
 static void pack_block(const struct part *p, int64_t g, int64_t c, const float *w, float *out)
 {
     const struct used *u = &p->core.used;
@@ -110,7 +111,7 @@ static void pack_block(const struct part *p, int64_t g, int64_t c, const float *
     }
 }
 
-/* A tile is a block of one group, of all phases. */
+/* A packing tile is a block of one group for all phases. */
 int64_t EW_K(conv_dgrad_pack_tiles)(const struct ew_conv_shape *s)
 {
     return s->groups * block_count(s->cin / s->groups);
@@ -157,7 +158,7 @@ size_t EW_K(conv_dgrad_scratch)(const struct ew_conv_shape *s)
 void EW_K(conv_dgrad_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
 {
     const float *w = c->w;
-    int64_t before = 0; /* tiles of the phases before */
+    int64_t before = 0; /* tiles of the previous phases */
     for (int64_t i = 0; i < phase_count(&c->shape) && before < end; i++) {
         struct part p;
         find_part(&c->shape, i, &p);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradient of a convolution for its filter: dw[o][k] = sum over pixels of dy[pixel][o] x[pixel][k],
- * where x[pixel] is what the forward pass gathers for an output pixel.
+/* Wgrad: gradient of a convolution with respect to its filter, dw[o][k] = sum over output pixels of
+ * dy[pixel][o] x[pixel][k], where x[pixel] is the row that the forward pass gathers.
  *
- * A tile is O_SPLIT outputs x one chunk of at most KC columns of k of one group.  PIXELS at a time,
- * its part of x is gathered ([PIXELS][KS], 136 KiB: in L2) and its part of dy laid out by MR
- * outputs
- * ([outputs / MR][PIXELS][MR]); then MR outputs x NR columns of dw are held in registers while the
- * pixels pass by.  Where that makes fewer than WANTED tiles, pixels are split as well.
+ * A tile is O_SPLIT outputs x one chunk of at most KC columns of k of one group.  For PIXELS pixels
+ * at a time, its part of x is gathered ([PIXELS][KS], 136 KiB: in L2) and its part of dy is packed
+ * ([outputs / MR][PIXELS][MR]); then MR outputs x NR columns of dw are accumulated in registers
+ * over these pixels.  If there are fewer than WANTED tiles, pixels are split as well.
  *
- * First layers have few columns and many pixels, and laying dy out would take as long as
- * multiplying.  They go the other way round (`narrow`): columns are rows, outputs lanes, x is read
- * from a line buffer and dy as it lies. */
+ * First layers have few columns and many pixels, and packing dy would take as long as multiplying.
+ * There the roles are swapped (`narrow`): rows are columns of k, lanes are outputs, x is read from
+ * a line buffer and dy in place. */
 #include <math.h>
 
 #include "backend/cpu/kernel/gemm/implicit_gemm.h"
@@ -22,14 +21,14 @@
 
 struct plan {
     struct implicit_gemm core;
-    int64_t chunks, o_splits, splits, blocks; /* blocks: of PIXELS */
-    int64_t tiles, size;                      /* size: of the part of dw that is not zero */
-    bool partial; /* sums go there: pixels are split, or taps are left out */
+    int64_t chunks, o_splits, splits, blocks; /* blocks: of PIXELS pixels */
+    int64_t tiles, size;                      /* size: floats of dw, without unused taps */
+    bool partial; /* results go to f->partial: pixels are split, or taps are unused */
     bool narrow;
     int64_t outputs; /* of all groups */
 };
 
-/* The other way round takes whole pieces of dy, and is no more to multiply. */
+/* Swapped roles need outputs in whole vectors, and must not increase the padded MACs. */
 static bool is_narrow(const struct plan *p)
 {
     const struct implicit_gemm *c = &p->core;
@@ -57,7 +56,8 @@ size_t EW_K(conv_wgrad_partial)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
-    return p.partial ? (size_t)(p.splits * (p.size + p.outputs)) : 0; /* filters, then biases */
+    return p.partial ? (size_t)(p.splits * (p.size + p.outputs)) : 0; /* filters, then bias
+                                                                       * gradients */
 }
 
 int64_t EW_K(conv_wgrad_tiles)(const struct ew_conv_shape *s)
@@ -79,18 +79,18 @@ struct work {
     const struct plan *plan;
     const struct ew_conv_wgrad *f;
     float *x, *dy, *line_buffer; /* scratch */
-    float *sums;                 /* scratch: the tile's gradients, where they are not kept */
+    float *sums;                 /* scratch: the tile's gradients before the optimiser update */
     float *out;                  /* dw of the tile's first output and column */
-    int64_t out_step;            /* between outputs */
+    int64_t out_step;            /* floats between outputs */
     int64_t outputs, width;
     bool add;
 };
 
-/* ---- The bias: sums of dy, as its pixels pass by ---- */
+/* ---- The bias gradient: sums of dy, computed along the way ---- */
 
-#define AHEAD 16 /* pixels: parts of longer rows are nothing that hardware fetches */
+#define AHEAD 16 /* prefetch distance in pixels: hardware prefetchers miss parts of rows */
 
-/* Adds the sums over `count` pixels to sum [outputs]. */
+/* sum [outputs] += sums over `count` pixels of dy. */
 static void add_bias(const struct work *w, const float *dy, int64_t count, float *sum)
 {
     const int64_t step = w->plan->core.y_step[2];
@@ -112,7 +112,7 @@ static void add_bias(const struct work *w, const float *dy, int64_t count, float
     }
 }
 
-/* Where a tile's sums go, from output o on. */
+/* Stores a tile's sums, from output o on. */
 static void put_bias(const struct work *w, int64_t split, int64_t o, const float *sum)
 {
     const struct plan *p = w->plan;
@@ -122,7 +122,7 @@ static void put_bias(const struct work *w, int64_t split, int64_t o, const float
         to[o + i] = sum[i] + (!p->partial && f->add_db ? to[o + i] : 0);
 }
 
-/* The last step where pixels are split. */
+/* Reduces the splits' sums. */
 static void sum_bias(const struct plan *p, const struct ew_conv_wgrad *f)
 {
     const float *from = f->partial + p->splits * p->size;
@@ -136,8 +136,8 @@ static void sum_bias(const struct plan *p, const struct ew_conv_wgrad *f)
 
 /* ---- Filters ---- */
 
-/* dy of `count` pixels, from output o on, as blocks [count][MR].  Whole vectors are stored: what
- * they write too much is written anew with the next pixel, or is the room between blocks. */
+/* Packs dy of `count` pixels, from output o on, as blocks [count][MR].  Stores are whole vectors:
+ * the excess is overwritten by the next pixel, or falls into the gap between blocks. */
 static void lay_out(const struct work *w, const struct pixel *pixel, int64_t count, int64_t o)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -149,7 +149,7 @@ static void lay_out(const struct work *w, const struct pixel *pixel, int64_t cou
     }
 }
 
-/* `direct`: the pixels from x and dy on, as they lie. */
+/* Operands that are read in place. */
 struct direct {
     const float *x, *dy;
 };
@@ -183,14 +183,14 @@ static void multiply(const struct work *w, int64_t count, const struct direct *d
     }
 }
 
-/* Pixels that can be multiplied as they lie: those of a 1x1 filter with stride 1, but for the last,
- * where whole vectors would reach behind x. */
+/* True if pixels up to `last` can be read in place: 1x1 with stride 1, and whole vectors do not
+ * reach beyond x. */
 static bool is_direct(const struct implicit_gemm *c, int64_t last)
 {
     return c->flat && c->y_step[2] % 1024 != 0 && (c->rows - last) * c->cg >= NR;
 }
 
-/* Gathers and multiplies `count` pixels from `row` on, columns [k0, k1) of group g. */
+/* Gathers and multiplies the pixels and columns `at` of group g, outputs from o on. */
 static void multiply_gathered(const struct work *w, struct implicit_gemm_rows at, int64_t g,
                               int64_t o)
 {
@@ -207,7 +207,8 @@ static void multiply_gathered(const struct work *w, struct implicit_gemm_rows at
     multiply(w, count, NULL);
 }
 
-/* Lanes behind the tile's last column are computed and thrown away: they may not be slow. */
+/* Lanes beyond the tile's last column are computed and discarded; zeros avoid slow denormals
+ * there. */
 static void clear_behind(const struct work *w)
 {
     const int64_t wide = div_up(w->width, NR) * NR;
@@ -216,12 +217,12 @@ static void clear_behind(const struct work *w)
             store(w->x + i * KS + j, (vec){0});
 }
 
-/* Adds the pixels of one row of outputs to sums [k][og]. */
+/* Accumulates one row of output pixels into sums [k][og]. */
 static void multiply_line(const struct work *w, int64_t line, int64_t g, bool first)
 {
     const struct implicit_gemm *c = &w->plan->core;
     const int64_t run = c->axis[2].taps * c->cg, out = c->axis[2].out;
-    const int64_t step = div_up(run, div_up(run, MR)); /* rows at a time, evenly */
+    const int64_t step = div_up(run, div_up(run, MR)); /* rows at a time, of about equal size */
     int64_t row[MR];
     for (int r = 0; r < MR; r++)
         row[r] = r * c->og;
@@ -245,7 +246,7 @@ static void multiply_line(const struct work *w, int64_t line, int64_t g, bool fi
             }
 }
 
-/* A tile is some rows of outputs. */
+/* A tile is a range of rows of outputs. */
 static void run_narrow(struct work *w, int64_t tile)
 {
     const struct plan *p = w->plan;
@@ -288,7 +289,7 @@ static void run_tile(struct work *w, int64_t tile)
     const int64_t first = p->blocks * split / p->splits * PIXELS;
     const int64_t last = min_i64(p->blocks * (split + 1) / p->splits * PIXELS, c->rows);
     int64_t row = first;
-    do { /* without pixels dw becomes zero */
+    do { /* at least once: without pixels dw is set to zero */
         const int64_t count = max_i64(min_i64(PIXELS, last - row), 0);
         if (sums)
             add_bias(w, w->f->dy + row * c->y_step[2] + g * c->og + o, count, bias);
@@ -332,7 +333,7 @@ int64_t EW_K(conv_wgrad_sum_tiles)(const struct ew_conv_shape *s)
     return p.partial ? div_up(p.size, FILTER_SUM) : 0;
 }
 
-/* One output's filter, of which only some taps were computed: the others are zero. */
+/* One output's filter with unused taps, whose gradients are zero. */
 static void sum_filter(const struct plan *p, const struct ew_conv_wgrad *f, int64_t o)
 {
     const struct implicit_gemm *c = &p->core;

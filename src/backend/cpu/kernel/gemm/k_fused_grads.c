@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both gradients of a 1x1 convolution in one pass over its pixels.
+/* Fused dgrad + wgrad of a 1x1 convolution, in one pass over its pixels.
  *
- * A block of pixels is a few hundred rows of dy and x that stay in L2: dx is multiplied from dy and
- * the packed filter, then dy and x go into the sums of the filter's gradient.  Where a batch norm
- * stands after the convolution, the block of dy is made from that norm's own gradient and input,
- * and is never stored; one before it makes x, and its sums over dx are taken while both are near.
- * A tile is a fixed share of the blocks, with partial sums of its own. */
+ * A block is a few hundred rows of dy and x that stay in L2: dx = dy w is computed first, then dw
+ * += dy^T x.  With a batch norm after the convolution, the block of dy is computed from that norm's
+ * dy and x, and not stored elsewhere.  With one before it, the norm is applied to the block of x,
+ * and the sums of its backward are accumulated while dx is in the cache.  A tile is a fixed share
+ * of the blocks, with its own partial sums. */
 #include <math.h>
 
 #include "backend/cpu/kernel/gemm/micro.h"
@@ -13,10 +13,12 @@
 #include "backend/cpu/kernel/norm/norm_rows.h"
 
 #define TILES        16
-#define BLOCK        8            /* panels of MR pixels, at most */
-#define BLOCK_FLOATS (48 << 10)   /* of a block's dy and x */
-#define FILTER_MOST  (76 << 10)   /* floats: filter and sums stay in L2 beside a block */
-#define PIXELS_LEAST (TILES * MR) /* fewer are no stream */
+#define BLOCK        8          /* most panels of MR pixels in a block */
+#define BLOCK_FLOATS (48 << 10) /* floats of a block's dy and x */
+#define FILTER_MOST                                                                                \
+    (76 << 10)                    /* most floats of the filter: it and its gradient stay in L2     \
+                                   * beside a block */
+#define PIXELS_LEAST (TILES * MR) /* with fewer pixels two passes are as fast */
 
 static int64_t rows_of(const struct ew_conv_shape *s)
 {
@@ -45,34 +47,34 @@ int64_t EW_K(fused_grads_tiles)(const struct ew_conv_shape *s)
     return min_i64(TILES, div_up(rows_of(s), block_of(s)));
 }
 
-/* Filters [tile][cout][cin], then biases [tile][cout]. */
+/* Filter gradients [tile][cout][cin], then bias gradients [tile][cout]. */
 size_t EW_K(fused_grads_partial)(const struct ew_conv_shape *s)
 {
     return (size_t)(EW_K(fused_grads_tiles)(s) * s->cout * (s->cin + 1));
 }
 
-/* A block of dy, one of x, and room for the last vector. */
+/* A block of dy, a block of x, and slack for the last vector. */
 size_t EW_K(fused_grads_scratch)(const struct ew_conv_shape *s)
 {
     return (size_t)(block_of(s) * (s->cin + s->cout) + 2 * NR) * sizeof(float);
 }
 
-/* What is to be fetched into L2 while the micro-kernel multiplies. */
+/* Memory to prefetch into L2 while the micro-kernel multiplies. */
 struct prefetch {
     const float *at;
     int64_t lines;
 };
 
-/* Rows of a block. */
+/* A block of pixels. */
 struct block {
     const struct ew_fused_grads *j;
     int64_t row, count;
     const float *x, *dy;
     int64_t dy_step; /* floats between its pixels */
     int64_t next;    /* pixels of the next block of this tile */
-    float *sums;     /* of the filter */
-    float *bias;     /* of the bias; NULL: not wanted */
-    bool started;    /* they hold something */
+    float *sums;     /* of the filter gradient */
+    float *bias;     /* of the bias gradient; NULL: not wanted */
+    bool started;    /* sums and bias are initialised */
     struct prefetch prefetch[4];
     int n_prefetch;
 };
@@ -82,7 +84,7 @@ static void prefetch_add(struct block *b, const float *p, int64_t floats)
     b->prefetch[b->n_prefetch++] = (struct prefetch){p, div_up(floats, LINE)};
 }
 
-/* The next of it, of which a sum over k fetches so many lines; NULL: nothing is left. */
+/* The next `lines` cache lines to prefetch, one for each step of k; NULL: none are left. */
 static const float *prefetch_take(struct block *b, int64_t lines)
 {
     while (b->n_prefetch > 0 && b->prefetch[b->n_prefetch - 1].lines <= 0)
@@ -96,8 +98,8 @@ static const float *prefetch_take(struct block *b, int64_t lines)
     return p;
 }
 
-/* Blocks follow each other with much between them, which hardware does not see through: the next
- * one's operands, and before them the present one's x. */
+/* Plans the prefetch of this block's x and the next block's operands: hardware prefetchers lose
+ * these streams between blocks. */
 static void plan_soon(struct block *b, int64_t next)
 {
     const struct ew_fused_grads *j = b->j;
@@ -118,7 +120,7 @@ static void plan_soon(struct block *b, int64_t next)
         prefetch_add(b, b->x, b->count * in);
 }
 
-/* Pixels of dy that have others between them, n of the next block from p on. */
+/* Prefetches strided pixels of dy: n of the next block, from p on. */
 static void fetch_apart(const struct block *b, int64_t p, int64_t n)
 {
     const int64_t out = b->j->filter.shape.cout;
@@ -128,7 +130,7 @@ static void fetch_apart(const struct block *b, int64_t p, int64_t n)
             __builtin_prefetch(dy + o, 0, 2);
 }
 
-/* dx of the panel from pixel p on, n of its channels from i on. */
+/* Masks dx, n channels of the panel from pixel p on, by x > 0. */
 static void mask_panel(const struct block *b, float *dx, int64_t p, int rows, int64_t n)
 {
     const int64_t in = b->j->filter.shape.cin;
@@ -138,7 +140,7 @@ static void mask_panel(const struct block *b, float *dx, int64_t p, int rows, in
             store_n(dx + c, keep(load_n(x + c, n - c) > 0.0f, load_n(dx + c, n - c)), n - c);
 }
 
-/* Fetches what the next panel writes: rows follow each other faster than hardware sees. */
+/* Prefetches the rows that the next panel writes, which hardware prefetchers fetch too late. */
 static void fetch_panel(const float *p, int64_t n)
 {
     for (int64_t i = 0; i < n; i += LINE)
@@ -218,7 +220,7 @@ static void run_filter(struct block *b)
         }
 }
 
-/* Points the block at its pixels, or makes them. */
+/* Sets the block's operands: in place, or computed by the norms into scratch. */
 static void feed(struct block *b, float *scratch)
 {
     const struct ew_conv_wgrad *f = &b->j->filter;
@@ -231,7 +233,7 @@ static void feed(struct block *b, float *scratch)
     b->x = x;
     if (f->norm)
         norm_rows(f->norm, b->row, b->count, x, 0);
-    else if ((rows - b->row - b->count) * in < NR) /* whole vectors would reach past x */
+    else if ((rows - b->row - b->count) * in < NR) /* whole vectors would read beyond x */
         copy(x, f->x + b->row * in, b->count * in);
     else
         b->x = f->x + b->row * in;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The implicit GEMM's tiles: rows by blocks of outputs, with the epilogue.  Blocking and gathering
- * are k_implicit_gemm.c's. */
+/* The implicit GEMM's tiles: rows x blocks of outputs, with the epilogue.  k_implicit_gemm.c has
+ * blocking and gathering. */
 #include <math.h>
 
 #include "backend/cpu/kernel/common/act.h"
@@ -9,10 +9,10 @@
 #include "backend/cpu/kernel/norm/norm_rows.h"
 #include "backend/cpu/kernel/norm/norm_stats.h"
 
-/* One panel's outputs of one block. */
+/* The outputs of one panel and one block. */
 struct outputs {
     float *y;
-    const float *add; /* behind the activation; NULL: nothing */
+    const float *add; /* added after the activation; NULL: none */
     const float *mask;
     const int64_t *row;
     int rows;
@@ -44,8 +44,8 @@ static void mask_rows(const struct outputs *o)
     }
 }
 
-/* What the micro-kernel's clamp cannot do, on rows that are still in L1.  Those that whole networks
- * use have loops of their own. */
+/* The part of the epilogue beyond the micro-kernel's clamp, on rows that are still in L1.  Common
+ * activations have specialised loops. */
 static void finish_rows(const struct ew_epilogue *e, const struct outputs *o)
 {
     if (o->mask)
@@ -60,7 +60,7 @@ static void finish_rows(const struct ew_epilogue *e, const struct outputs *o)
         finish_as(e->act, e, o);
 }
 
-/* Fetches rows of a matrix into L2 before their panel comes. */
+/* Prefetches rows of a matrix into L2. */
 static void fetch_rows(const float *p, int64_t row, int64_t rows, int64_t step)
 {
     const float *const end = p + (row + rows) * step;
@@ -68,7 +68,7 @@ static void fetch_rows(const float *p, int64_t row, int64_t rows, int64_t step)
         __builtin_prefetch(p, 0, 2);
 }
 
-/* The same of n floats of each. */
+/* Prefetches n floats of each row into L1. */
 static void fetch_parts(const float *p, const int64_t *row, int64_t rows, int64_t n)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -80,23 +80,24 @@ struct tile {
     const struct implicit_gemm_run *run;
     const float *x, *w, *bias, *add, *mask; /* of the group */
     float *y;
-    int64_t block, blocks; /* of NR outputs: [block, blocks) */
+    int64_t block, blocks; /* blocks of NR outputs: [block, blocks) */
     int64_t k0, k1;
-    float lo, hi; /* of the last chunk */
-    bool plain;   /* lo and hi are all that is done to the sums */
-    float *stats; /* the split's, of the group; NULL: not wanted */
-    bool begins;  /* its tile is the first of the split */
-    bool first;   /* and its panel */
-    float *panel; /* or the line buffer */
+    float lo, hi; /* the clamp, applied with the last chunk of k */
+    bool plain;   /* the epilogue is the clamp alone */
+    float *stats; /* statistics of the split and group; NULL: not wanted */
+    bool begins;  /* the tile is the first of its split */
+    bool first;   /* and the panel the first of that tile */
+    float *panel; /* the gathered panel, or the line buffer */
     const float *a;
-    int64_t row_step, lines, line_step; /* where a is no panel */
-    int64_t row[MR];                    /* outputs of the present panel */
-    const float *next;                  /* the next panel, to be fetched; NULL: not */
-    const float *ahead;                 /* in its place: what the next tile makes its rows of */
+    int64_t row_step, lines, line_step; /* strides of a, if it is not a panel; row_step 0: it is */
+    int64_t row[MR];                    /* offsets of the current panel's outputs */
+    const float *next;                  /* the next panel, to prefetch; NULL: none */
+    const float *ahead;                 /* instead of it: input of the norm that makes the next
+                                         * tile's rows */
 };
 
-/* Weights that the tile, or the one after it, reads after those of block b; each panel fetches as
- * many lines of them into L2 as it takes steps. */
+/* The weights to prefetch into L2 during block b: those of the next chunk of k, or of the next
+ * tile.  Each panel prefetches one line for each step of k. */
 static const float *weights_soon(const struct tile *t, int64_t b, int64_t panel)
 {
     const struct implicit_gemm *c = t->run->core;
@@ -107,8 +108,8 @@ static const float *weights_soon(const struct tile *t, int64_t b, int64_t panel)
     return t->w + next * NR * c->k + from * packed_width(block_width(c->og, next)) + line;
 }
 
-/* What block b fetches while it multiplies, a line with each k: what the next panel reads or, with
- * a line buffer, writes; else weights. */
+/* What block b prefetches, one line for each step of k: the next panel's input, or with a line
+ * buffer its output; else weights. */
 static const float *prefetch_of(const struct tile *t, int64_t b, int64_t panel)
 {
     const struct implicit_gemm *c = t->run->core;
@@ -117,7 +118,7 @@ static const float *prefetch_of(const struct tile *t, int64_t b, int64_t panel)
     return t->next && b == t->block ? t->next : weights_soon(t, b, panel);
 }
 
-/* n blocks of one row, as micro_direct; their weights lie `step` floats apart. */
+/* n blocks of a single row, as micro_direct; their weights are `step` floats apart. */
 INLINE void add_blocks(const struct micro *m, int64_t step, const int n)
 {
     vec sum[ROW_BLOCKS * NV];
@@ -150,7 +151,7 @@ static void run_blocks(const struct micro *m, int64_t step, int64_t n)
         add_blocks(m, step, 2);
 }
 
-/* Whole blocks from b on that are summed at once. */
+/* Number of whole blocks from b on to compute at once. */
 static int64_t blocks_at(const struct tile *t, int64_t b)
 {
     const struct implicit_gemm *c = t->run->core;
@@ -160,7 +161,7 @@ static int64_t blocks_at(const struct tile *t, int64_t b)
     return max_i64(min_i64(c->at_once, min_i64(t->blocks, whole) - b), 1);
 }
 
-/* All outputs of the tile for its panel of `rows` pixels, k in [k0, k1). */
+/* Multiplies a panel of `rows` pixels by all blocks of the tile, k in [k0, k1). */
 static void run_panel(const struct tile *t, int64_t panel, int rows)
 {
     const struct implicit_gemm *c = t->run->core;
@@ -187,7 +188,7 @@ static void run_panel(const struct tile *t, int64_t panel, int rows)
         m.c = t->y + o;
         m.width = width;
         m.stats = stats ? t->stats + o : NULL;
-        if (t->mask && last) /* hardware does not see it coming */
+        if (t->mask && last) /* hardware prefetchers miss it */
             fetch_parts(t->mask + o, t->row, rows, width);
         if (n > 1)
             run_blocks(&m, c->k * NR, n);
@@ -208,14 +209,14 @@ static void run_panel(const struct tile *t, int64_t panel, int rows)
     }
 }
 
-/* Rows that are written as rows of a matrix, block by block: weights stay in L1 while the rows pass
- * by. */
+/* True if the rows can be one strip: outputs are rows of a matrix, so that a block of weights stays
+ * in L1 for all rows of the tile. */
 static bool is_strip(const struct tile *t, int64_t rows)
 {
     return t->run->core->flat_y && !t->stats && !t->mask && rows > 1;
 }
 
-/* All rows of the tile, k in [k0, k1): in place, or gathered. */
+/* The input rows of the tile, k in [k0, k1): in place, or gathered. */
 static const float *strip_rows(const struct tile *t, int64_t first, int64_t last)
 {
     const struct implicit_gemm *c = t->run->core;
@@ -249,8 +250,8 @@ static void strip_finish(const struct tile *t, int64_t o, int64_t width, int64_t
     }
 }
 
-/* The weights that come after block b's: where nobody has read them yet, or L2 does not hold all.
- */
+/* The next block's weights, to prefetch into L2: if they are read for the first time, or L2 does
+ * not hold all of them. */
 #define STRIP_FETCHED (64 << 10) /* floats */
 
 static const float *strip_soon(const struct tile *t, int64_t b, int64_t first)
@@ -268,14 +269,14 @@ static const float *strip_soon(const struct tile *t, int64_t b, int64_t first)
     return t->w + next * NR * c->k + k * packed_width(block_width(c->og, next));
 }
 
-/* Where the rows of a strip are; k runs over `lines` pieces, line_step apart. */
+/* Input of a strip; k runs over `lines` pieces, line_step apart. */
 struct strip_feed {
     const float *a;
     int64_t row_step, lines, line_step;
-    int64_t most; /* of them at once; 0: as many as may be */
+    int64_t most; /* most rows at once; 0: no limit */
 };
 
-/* Rows [first, last) by all blocks of the tile, k in [k0, k1). */
+/* Multiplies rows [first, last) by all blocks of the tile, k in [k0, k1). */
 static void run_blocks_of_strip(const struct tile *t, const struct strip_feed *feed, int64_t first,
                                 int64_t last)
 {
@@ -322,7 +323,7 @@ static void run_strips(struct tile *t, int64_t first, int64_t last)
     } while (t->k0 < c->k);
 }
 
-/* One row of outputs. */
+/* One row of outputs, from a line buffer. */
 static void run_buffered_row(struct tile *t, int64_t row)
 {
     const struct implicit_gemm *c = t->run->core;
@@ -365,7 +366,7 @@ static void gather_panel(struct tile *t, int64_t row, int rows)
         EW_K(implicit_gemm_gather)(c, t->x, p, rows, t->k0, t->k1, t->panel);
 }
 
-/* The same where pixels are rows of two matrices. */
+/* The same if both input and output are matrices. */
 static void flat_panel(struct tile *t, int64_t row, int rows)
 {
     const int64_t step = t->run->core->y_step[2];
@@ -374,14 +375,14 @@ static void flat_panel(struct tile *t, int64_t row, int rows)
     t->a = t->x + row * t->row_step + t->k0;
 }
 
-/* Where all of a pixel is read and written at once, rows follow each other faster than hardware
- * fetches them. */
+/* True if each pixel is read and written once: then rows are streamed faster than hardware
+ * prefetchers fetch them. */
 static bool fetches(const struct implicit_gemm *c)
 {
     return c->flat && c->flat_y && c->o_tiles == 1 && c->groups == 1 && c->k <= c->kc;
 }
 
-/* The next rows of x, which have others between them: hardware would fetch those too. */
+/* Prefetches the next strided rows of x; hardware prefetchers would fetch the gaps too. */
 static void fetch_apart(const struct tile *t, int64_t first, int64_t rows)
 {
     const int64_t step = t->run->core->x_step[2];
@@ -430,7 +431,7 @@ static void run_rows(struct tile *t, int64_t first, int64_t last)
     } while (t->k0 < c->k);
 }
 
-/* Rows [first, last), made by a batch norm. */
+/* Rows [first, last), normalised by a batch norm. */
 static void run_normed(struct tile *t, int64_t first, int64_t last)
 {
     const struct implicit_gemm *c = t->run->core;
@@ -443,8 +444,8 @@ static void run_normed(struct tile *t, int64_t first, int64_t last)
     run_rows(t, 0, last - first);
 }
 
-/* Tiles from `tile` on that are done as one: those of the same rows, gathered once for all of them.
- * No sum knows its tile.  Their outputs stay in L2 while k passes. */
+/* Number of tiles from `tile` on that are computed as one: they share rows, which are gathered
+ * once.  Results do not depend on it.  Their outputs must stay in L2 over all chunks of k. */
 #define TOGETHER_FLOATS (64 << 10)
 
 static int64_t tiles_together(const struct implicit_gemm_run *run, int64_t tile, int64_t end)
@@ -457,7 +458,7 @@ static int64_t tiles_together(const struct implicit_gemm_run *run, int64_t tile,
     return min_i64(most, min_i64(c->o_tiles - tile % c->o_tiles, end - tile));
 }
 
-/* `n` of them, which tiles_together allows. */
+/* Computes n tiles, as tiles_together allows. */
 static void run_tile(const struct implicit_gemm_run *run, int64_t tile, int64_t n)
 {
     const struct implicit_gemm *c = run->core;

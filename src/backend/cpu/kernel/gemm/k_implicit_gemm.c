@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The implicit GEMM: blocking and gathering.  Tiles are left to k_gemm_tiles.c, packing to the
- * users. */
+/* The implicit GEMM: blocking and gathering.  k_gemm_tiles.c has the tiles; k_conv*.c pack the
+ * weights. */
 #include "backend/cpu/kernel/gemm/implicit_gemm.h"
 
 #include "backend/cpu/kernel/norm/norm_stats.h"
 
-/* If any output sees the input through tap t, the first for which t is not before it does. */
+/* True if some output reads the input through tap t: if any does, the first output for which t is
+ * not before the input does. */
 static bool sees_input(const struct ew_conv_axis *a, int32_t t)
 {
     const int64_t before = (int64_t)a->pad - (int64_t)t * a->dilation;
@@ -18,7 +19,7 @@ void EW_KF(implicit_gemm_trim)(struct ew_conv_axis axis[3], struct used *used)
     used->trimmed = false;
     for (int i = 0; i < 3; i++) {
         struct ew_conv_axis *a = &axis[i];
-        int32_t first = 0, last = a->taps - 1; /* one is left in any case */
+        int32_t first = 0, last = a->taps - 1; /* at least one tap is left */
         while (first < last && !sees_input(a, first))
             first++;
         while (last > first && !sees_input(a, last))
@@ -60,7 +61,7 @@ static void plan_feed(struct implicit_gemm *c)
             c->flat && a[i].taps == 1 && a[i].stride == 1 && a[i].pad == 0 && a[i].in == a[i].out;
     c->flat = c->flat && c->x_step[1] == a[2].in * c->x_step[2] &&
               c->x_step[0] == a[1].in * c->x_step[1] && c->x_image == a[0].in * c->x_step[0];
-    /* Many rows a multiple of 4 KiB apart would share cache sets. */
+    /* Rows that are a multiple of 4 KiB apart share a set of L1. */
     c->apart = c->flat && c->x_step[2] % 1024 == 0 && c->rows > 4;
     c->flat = c->flat && !c->apart;
     c->flat_y = c->y_step[1] == a[2].out * c->y_step[2] &&
@@ -72,9 +73,9 @@ static void plan_feed(struct implicit_gemm *c)
                      c->k * c->og <= LINE_BUFFER_WEIGHTS;
 }
 
-/* Blocks of outputs that are summed at once, their weights beside each other: those of a single row
- * have too few sums to wait for each other's multiply-adds (of 4 cycles, two a cycle), but for 16
- * lanes, which are as fast as L2 is.  Weights that no cache holds are read from end to end. */
+/* Blocks of outputs to compute at once.  A single row has too few accumulators per block to hide
+ * the latency of FMAs (4 cycles, two per cycle); with 16 lanes L2 is the limit anyway.  Weights
+ * beyond the last-level cache are read sequentially, one block at a time. */
 #define ROW_BLOCKS_BYTES (16 << 20)
 
 static int64_t at_once(const struct implicit_gemm *c)
@@ -103,7 +104,7 @@ void EW_K(implicit_gemm_plan)(struct implicit_gemm *c)
 {
     const struct ew_conv_axis *a = c->axis;
     c->rows = c->batch * a[0].out * a[1].out * a[2].out;
-    /* Neighbouring taps of a row of the image are neighbours in memory: one run. */
+    /* Adjacent taps along the width are contiguous in memory: one run. */
     const bool whole = a[2].dilation == 1 && c->x_step[2] == c->cg;
     c->run = whole ? a[2].taps * c->cg : c->cg;
     c->runs = (int64_t)a[0].taps * a[1].taps * (whole ? 1 : a[2].taps);
@@ -159,13 +160,13 @@ void EW_K(implicit_gemm_pixels)(const struct implicit_gemm *c, int64_t row, int 
 struct gather {
     const struct implicit_gemm *c;
     int64_t k0, k1;
-    int64_t taps;  /* taps along the width in one run */
-    int64_t first; /* the run that k0 is in */
+    int64_t taps;  /* taps in one run */
+    int64_t first; /* the run that contains k0 */
     int64_t tap[3];
 };
 
-/* Copies and clears that may write up to a vector more than they should: what follows in a panel's
- * row is written later, and the row has room behind its last run. */
+/* Copy and clear, whole vectors: they may write up to one vector too much, which the next run of
+ * the panel's row overwrites, or which falls into the slack at its end. */
 INLINE void copy_over(float *to, const float *from, int64_t n)
 {
     for (; n >= LANES; n -= LANES, from += LANES, to += LANES)
@@ -180,7 +181,7 @@ INLINE void clear_over(float *to, int64_t n)
         store(to + i, (vec){0});
 }
 
-/* Floats [from, to) of one run, for the pixel at `at` (of the run's first tap). */
+/* Gathers floats [from, to) of one run, whose first tap reads the pixel `at`. */
 INLINE void gather_run(const struct gather *g, const float *x, const int64_t at[3], int64_t from,
                        int64_t to, float *out)
 {
@@ -192,7 +193,7 @@ INLINE void gather_run(const struct gather *g, const float *x, const int64_t at[
         copy_over(out, p + from, to - from);
         return;
     }
-    /* The part of the run that lies in the image, in floats. */
+    /* The part of the run inside the image, in floats. */
     int64_t lo = max_i64(-at[2], 0) * c->cg, hi = (a[2].in - at[2]) * c->cg;
     lo = min_i64(max_i64(lo, from), to);
     hi = inside ? max_i64(min_i64(hi, to), lo) : lo;
@@ -205,7 +206,7 @@ INLINE void gather_pixel(const struct gather *g, const float *x, const struct pi
 {
     const struct implicit_gemm *c = g->c;
     const struct ew_conv_axis *a = c->axis;
-    const int64_t across = g->taps == 1 ? a[2].taps : 1; /* runs in a row of taps */
+    const int64_t across = g->taps == 1 ? a[2].taps : 1; /* runs along the width */
     int64_t t0 = g->tap[0], t1 = g->tap[1], t2 = g->tap[2];
     for (int64_t k = g->first * c->run; k < g->k1; k += c->run) {
         const int64_t at[3] = {p->at[0] + t0 * a[0].dilation, p->at[1] + t1 * a[1].dilation,
@@ -239,7 +240,7 @@ void EW_K(implicit_gemm_gather)(const struct implicit_gemm *c, const float *x,
         gather_pixel(&g, x + p[r].x, &p[r], panel + r * KS);
 }
 
-/* One line with its padding; `from` is the pixel at its beginning. */
+/* Fills one line with its padding; `from` is the first pixel of the input line. */
 static void fill_line(const struct implicit_gemm *c, const float *from, float *line)
 {
     const struct ew_conv_axis *a = &c->axis[2];
@@ -249,13 +250,13 @@ static void fill_line(const struct implicit_gemm *c, const float *from, float *l
     clear(line, lo);
     if (c->x_step[2] == c->cg)
         copy(line + lo, from, hi - lo);
-    else /* one of several groups */
+    else /* one group of several: strided */
         for (int64_t i = lo; i < hi; i += c->cg, from += c->x_step[2])
             copy(line + i, from, c->cg);
     clear(line + hi, c->line_floats - hi);
 }
 
-/* Lines [span[0], span[1]) of the buffer. */
+/* Fills lines [span[0], span[1]) of the buffer. */
 static void fill_some(const struct implicit_gemm *c, const float *x, int64_t row,
                       const int64_t span[2], float *line_buffer)
 {
@@ -280,15 +281,15 @@ void EW_K(implicit_gemm_fill_lines)(const struct implicit_gemm *c, const float *
     fill_some(c, x, row, (const int64_t[]){0, c->lines}, line_buffer);
 }
 
-/* Line by line rather than pixel by pixel: a line of short runs is a loop of one load, one store.
- */
+/* Line by line instead of pixel by pixel: short runs become a loop of one load and one store. */
 void EW_K(implicit_gemm_gather_lines)(const struct implicit_gemm *c, const float *x,
                                       struct implicit_gemm_rows rows, float *line_buffer,
                                       float *panel)
 {
     const int64_t out = c->axis[2].out, step = c->axis[2].stride * c->cg;
-    const int64_t run = c->axis[2].taps * c->cg; /* of the line buffer, where groups lie together */
-    const int64_t lines[2] = {rows.k0 / run, div_up(rows.k1, run)}; /* that this part of k reads */
+    const int64_t run = c->axis[2].taps * c->cg; /* in the line buffer, where a group's channels are
+                                                  * contiguous */
+    const int64_t lines[2] = {rows.k0 / run, div_up(rows.k1, run)}; /* lines that [k0, k1) reads */
     for (int64_t row = rows.first; row < rows.last;) {
         const int64_t o = row % out, count = min_i64(out - o, rows.last - row);
         fill_some(c, x, row / out, lines, line_buffer);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The micro-kernel, once for every number of rows and width, in its six forms. */
+/* The micro-kernel's six variants, instantiated for every number of rows and width. */
 #include "backend/cpu/kernel/gemm/micro_form.h"
 #include "backend/cpu/kernel/norm/norm_stats.h"
 
-#define AHEAD 8 /* steps of k that weights are fetched ahead: 1 KiB with AVX-512 */
+#define AHEAD 8 /* prefetch distance of weights in steps of k: 1 KiB with AVX-512 */
 
 INLINE void begin(const struct micro *m, struct sums *s, const int64_t *row, const struct form f)
 {
@@ -23,7 +23,7 @@ INLINE void finish(const struct micro *m, struct sums *s, const int64_t *row, co
         finish_row(m->c + row[r], m->width, s, r, f, to);
 }
 
-/* The same without a clamp, and with the statistics of it. */
+/* The same without clamp, but with statistics of the results. */
 INLINE void finish_stats(const struct micro *m, const struct sums *s, int first,
                          const struct form f)
 {
@@ -76,15 +76,15 @@ INLINE void load_weights(const float *w, int ahead, struct weights *out, const s
         out->half = half_load(w + f.full * LANES, HALF);
 }
 
-/* What is fetched meanwhile: a second pass over the same weights has nothing left to fetch. */
+/* What to prefetch: only the first pass over the same weights does. */
 INLINE const float *prefetch_of(const struct micro *m, int first)
 {
     return m->prefetch && first == 0 ? m->prefetch : m->w;
 }
 
-/* Where the next operands lie, in floats: constants, so that addresses are. */
+/* Strides of the operands in floats: constants, for immediate offsets. */
 struct steps {
-    int row, a, w; /* from row to row of a; from k to k of a and of w */
+    int row, a, w; /* between rows of a; between steps of k in a and in w */
 };
 
 FORMED void fixed(const struct micro *m, int first, const struct form f, const struct steps step,
@@ -204,7 +204,7 @@ INLINE void outer_direct(const struct micro *m, int first, const struct form f)
 typedef void instance(const struct micro *m, int first);
 typedef instance *const instances[MR][NR_LAST / PIECE];
 
-/* Passes of about as many rows each. */
+/* Passes of about equal numbers of rows. */
 INLINE void run_instance(instances table, const struct micro *m, int rows)
 {
     const int64_t width = packed_width(m->width) / PIECE - 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strips: the micro-kernel with the loop over groups of rows inside. */
+/* Strips: the micro-kernel with an inner loop over groups of rows. */
 #include "backend/cpu/kernel/gemm/micro_form.h"
 #include "backend/cpu/kernel/gemm/micro_strip.h"
 
@@ -12,8 +12,8 @@ INLINE void load_weights(const float *w, struct weights *out, const struct form 
         out->half = half_load(w + f.full * LANES, HALF);
 }
 
-/* General: the last vector may have fewer lanes, and weights are fetched.  Else neither: what
- * nearly all rows are. */
+/* `general`: the last vector may be partial, and weights are prefetched.  Most rows need
+ * neither. */
 INLINE int64_t width_of(const struct micro_strip *m, const struct form f, const bool general)
 {
     return general ? m->width : wide_of(f);
@@ -42,9 +42,9 @@ INLINE void finish(const struct micro_strip *m, int64_t row, const struct sums *
         finish_row(c, width_of(m, f, general), s, r, f, to);
 }
 
-#define FETCHING 4 /* groups that share the fetching: a burst would hold the products up */
+#define FETCHING 4 /* groups over which prefetches are spread: a burst would stall the FMAs */
 
-/* `groups` of f.rows rows each, from `row` on. */
+/* Computes `groups` groups of f.rows rows, from `row` on. */
 FORMED void add_groups(const struct micro_strip *m, int64_t row, int64_t groups,
                        const struct form f, const bool general)
 {
@@ -98,7 +98,8 @@ ROWS(STRIP_INSTANCES, strip)
 
 typedef void strip_instance(const struct micro_strip *m, int64_t row, int64_t groups);
 
-/* Groups of about as many rows each: with few rows sums are too few not to wait for each other. */
+/* Groups of about equal numbers of rows: a small one would have too few accumulators to hide the
+ * latency of FMAs. */
 void EW_K(micro_strip)(const struct micro_strip *m)
 {
     static strip_instance *const table[MR][NR_LAST / PIECE] = {ROWS(INSTANCE_ROW, strip)};
@@ -111,7 +112,7 @@ void EW_K(micro_strip)(const struct micro_strip *m)
     if (m->most > 0)
         most = min_i64(most, m->most);
     const int64_t groups = div_up(m->rows, most), few = m->rows / groups;
-    const int64_t more = m->rows - few * groups; /* groups of one row more */
+    const int64_t more = m->rows - few * groups; /* groups with one more row */
     table[few - 1][width](m, 0, groups - more);
     if (more == 0)
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the forms of the micro-kernel share: the sums in registers, one step of k, and the list of
+/* Common parts of the micro-kernel's variants: accumulators, one step of k, the list of
  * instances. */
 #ifndef EW_BACKEND_CPU_KERNEL_GEMM_MICRO_FORM_H
 #define EW_BACKEND_CPU_KERNEL_GEMM_MICRO_FORM_H
@@ -7,10 +7,10 @@
 #include "backend/cpu/kernel/common/formed.h"
 #include "backend/cpu/kernel/gemm/micro.h"
 
-/* What one instance holds in registers: constants, so that loops over it vanish. */
+/* The register tile of one instance: constants, so that loops over it are unrolled. */
 struct form {
     int rows, full; /* rows x whole vectors */
-    bool half;      /* and half a vector in each row */
+    bool half;      /* plus half a vector in each row */
 };
 
 struct sums {
@@ -37,13 +37,13 @@ INLINE void add_row(struct sums *s, int r, float x, const struct weights *w, con
         s->half[r] += x * w->half;
 }
 
-/* Lanes of whole vector v that exist: all but the last piece are whole. */
+/* Valid lanes of whole vector v; only the last may be partial. */
 INLINE int64_t lanes(int64_t width, int v, const struct form f)
 {
     return !f.half && v == f.full - 1 ? width - v * LANES : LANES;
 }
 
-/* Every row begins with the bias; NULL: with 0. */
+/* Initialises every row with the bias; NULL: with 0. */
 INLINE void begin_bias(const float *bias, int64_t width, struct sums *s, const struct form f)
 {
     UNROLL
@@ -69,7 +69,7 @@ INLINE void begin_row(const float *from, int64_t width, struct sums *s, int r, c
         s->half[r] += half_load(from + f.full * LANES, width - f.full * LANES);
 }
 
-/* What lies outside of these becomes the nearer of them. */
+/* Bounds of the results. */
 struct clamp {
     float lo, hi;
 };
@@ -86,8 +86,8 @@ INLINE void finish_row(float *c, int64_t width, const struct sums *s, int r, con
                    width - f.full * LANES);
 }
 
-/* Rows at a distance known at run time only.  Multiples 1, 2, 4 and 8 of an index register are free
- * in an x86 address: five pointers reach 14 rows. */
+/* One step of k for rows with a stride known only at run time.  x86 addresses scale an index
+ * register by 1, 2, 4 or 8, so five pointers reach 14 rows. */
 INLINE void step_direct(const float *const a[5], int64_t row, const struct weights *w,
                         struct sums *s, const struct form f)
 {
@@ -100,7 +100,8 @@ INLINE void step_direct(const float *const a[5], int64_t row, const struct weigh
         add_row(s, r, a[at[r].base][at[r].times * row], w, f);
 }
 
-/* WIDTHS: of an instance of r rows; more rows than registers have room for are several passes. */
+/* WIDTHS: the widths instantiated for r rows; more rows than fit the registers take several
+ * passes. */
 /* clang-format off */
 #if defined(EW_ISA_IS_avx2)
 static const int most_rows[NV_LAST] = {12, 6, 4};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The micro-kernel for many rows at one distance from each other, in a and in c, by one block of
- * weights, which stay in L1 while the rows pass by.  What a call of micro_direct costs beside its
- * products is a fifth of them where k is 32; here it is paid once for all rows. */
+/* The micro-kernel for many rows with constant strides in a and in c, and one block of weights,
+ * which stays in L1.  The overhead of a call of micro_direct is a fifth of its FMAs at k = 32; here
+ * it is paid once for all rows. */
 #ifndef EW_BACKEND_CPU_KERNEL_GEMM_MICRO_STRIP_H
 #define EW_BACKEND_CPU_KERNEL_GEMM_MICRO_STRIP_H
 
@@ -11,15 +11,15 @@ struct micro_strip {
     const float *a; /* row r at r * row_step; k runs over `lines` pieces of kc, line_step apart */
     int64_t row_step, lines, line_step;
     const float *w;           /* [lines * kc][vectors * LANES] */
-    int64_t kc, most;         /* rows at once, at most; 0: as many as there are registers for */
-    const float *from, *bias; /* as in micro; rows of from are c_step apart, as those of c */
+    int64_t kc, most;         /* most rows at once; 0: as many as fit the registers */
+    const float *from, *bias; /* as in micro; `from` has the strides of c */
     float *c;                 /* row r at r * c_step */
     int64_t c_step, rows, width;
     float lo, hi;
-    const float *soon; /* weights that are fetched into L2 meanwhile, as many as w; NULL: none */
+    const float *soon; /* weights to prefetch into L2, as many as in w; NULL: none */
 };
 
-/* Any number of rows.  Each sum is added up in the order of k, as in micro. */
+/* Any number of rows.  Each sum is accumulated in the order of k, as in micro. */
 void EW_K(micro_strip)(const struct micro_strip *m);
 
 #endif

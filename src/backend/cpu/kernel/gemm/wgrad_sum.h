@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last step of filter gradients: partial sums added up in order, and gradients that are not
- * kept handed to the optimiser. */
+/* The last step of wgrad: reduces partial sums in a fixed order, and applies fused optimiser
+ * updates. */
 #ifndef EW_BACKEND_CPU_KERNEL_GEMM_WGRAD_SUM_H
 #define EW_BACKEND_CPU_KERNEL_GEMM_WGRAD_SUM_H
 
 #include "backend/cpu/kernel/pointwise/update_piece.h"
 
-#define FILTER_SUM 4096 /* floats of dw in a tile of the summation */
+#define FILTER_SUM 4096 /* floats of dw in a tile of the reduction */
 
-/* Adds up n floats of dw, from `at` on, of which `from` has `splits` partial sums, each `size`
- * floats apart; without `from` they are zero. */
+/* Computes n floats of dw, from `at` on, as the sum of `splits` partial sums in `from`, `size`
+ * floats apart; `from` NULL: zero. */
 static void filter_sum(const struct ew_conv_wgrad *f, const float *from, int64_t splits,
                        int64_t size, int64_t at, int64_t n)
 {
