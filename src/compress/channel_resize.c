@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes that nodes carry, once channels have gone: groups, parts, bounds, shapes. */
+/* Updating nodes after channels were removed: groups, split sizes, slice bounds, shapes. */
 #include <string.h>
 
 #include "compress/channels.h"
@@ -38,7 +38,7 @@ int64_t ew_channel_slice_first(const struct ew_graph *g, const struct ew_node *n
     return ew_max_i64(0, ew_min_i64(at < 0 ? at + d : at, d));
 }
 
-/* ---- The nodes ---- */
+/* ---- Nodes ---- */
 
 static int64_t kept(const struct ew_channels *c, int value, int axis, int64_t d, const bool *gone)
 {
@@ -48,7 +48,7 @@ static int64_t kept(const struct ew_channels *c, int value, int axis, int64_t d,
     return n;
 }
 
-/* Axis of the value that units are known of; -1: none. */
+/* Axis of the value that has units; -1: none. */
 static int known_axis(const struct ew_graph *g, const struct ew_channels *c, int value)
 {
     for (int a = 0; value >= 0 && a < g->values[value].t.shape.rank; a++)
@@ -57,7 +57,7 @@ static int known_axis(const struct ew_graph *g, const struct ew_channels *c, int
     return -1;
 }
 
-/* Gives the node a list of its own in place of input `slot`. */
+/* Replaces input `slot` by a new constant list. */
 static ew_err set_list(struct ew_graph *g, int node, int slot, const struct ew_ints *list)
 {
     struct ew_node *n = &g->nodes[node];

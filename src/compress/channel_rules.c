@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How channels go through each operator.  What a node must change when some have left is
- * channel_resize.c's. */
+/* How channels propagate through each operator.  Updating nodes after removal is in
+ * channel_resize.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,8 +23,8 @@ static const struct ew_shape *shape_of(const struct ew_channel_search *s, int va
     return &s->g->values[value].t.shape;
 }
 
-/* The value's channels are these, of this axis; NULL: nothing can go. */
-static ew_err give(struct ew_channel_search *s, int value, int axis, int *units)
+/* Sets channel axis and units of a value; units NULL: nothing can be removed. */
+static ew_err set_channels(struct ew_channel_search *s, int value, int axis, int *units)
 {
     if (value < 0 || !units)
         return EW_OK;
@@ -37,8 +37,8 @@ static bool is_last(const struct ew_channel_search *s, int value)
     return s->axis[value] == shape_of(s, value)->rank - 1;
 }
 
-/* Nothing is known: all channels that it reads stay. */
-static ew_err keep_all(struct ew_channel_search *s, int node)
+/* Unknown operator: fixes the channels of all inputs that it reads as data. */
+static ew_err fix_inputs(struct ew_channel_search *s, int node)
 {
     const struct ew_node *n = &s->g->nodes[node];
     for (int i = 0; i < n->n_in && !(n->op->flags & EW_OP_SHAPE_ONLY); i++)
@@ -57,8 +57,8 @@ static bool has_more_outputs(const struct ew_node *n)
 
 /* ---- Layers with weights ---- */
 
-/* Notes who makes channels. */
-static void note_maker(struct ew_channel_search *s, int node, int weight, int axis)
+/* Records a layer that produces channels. */
+static void add_maker(struct ew_channel_search *s, int node, int weight, int axis)
 {
     const struct ew_node *n = &s->g->nodes[node];
     struct ew_channel_maker m = {
@@ -68,7 +68,7 @@ static void note_maker(struct ew_channel_search *s, int node, int weight, int ax
     s->c->makers[s->c->n_makers++] = m;
 }
 
-/* Every group loses the same positions, so that groups stay alike. */
+/* Couples the same positions of all groups, so that groups keep equal sizes. */
 static ew_err grouped(struct ew_channel_search *s, int node, int64_t groups)
 {
     const struct ew_node *n = &s->g->nodes[node];
@@ -90,11 +90,11 @@ static ew_err grouped(struct ew_channel_search *s, int node, int64_t groups)
     EW_TRY(ew_unit_set(s, n->in[1], 0, all));
     if (n->n_in > 2 && n->in[2] >= 0)
         EW_TRY(ew_unit_set(s, n->in[2], 0, all));
-    note_maker(s, node, n->in[1], 0);
-    return give(s, n->out[0], shape_of(s, n->out[0])->rank - 1, all);
+    add_maker(s, node, n->in[1], 0);
+    return set_channels(s, n->out[0], shape_of(s, n->out[0])->rank - 1, all);
 }
 
-/* Filters go with the channel that they read. */
+/* Couples filters with the channel that they read. */
 static ew_err depthwise(struct ew_channel_search *s, int node)
 {
     const struct ew_node *n = &s->g->nodes[node];
@@ -102,7 +102,7 @@ static ew_err depthwise(struct ew_channel_search *s, int node)
     const int64_t channels = shape_of(s, n->in[0])->dim[shape_of(s, n->in[0])->rank - 1];
     const int *x = is_last(s, n->in[0]) ? ew_unit_of(s, n->in[0]) : NULL;
     if (!x)
-        return keep_all(s, node);
+        return fix_inputs(s, node);
     int *all = ew_arena_array(&s->c->arena, (size_t)filters, sizeof(*all));
     EW_CHECK(all, EW_ERR_MEMORY, "no memory for channels");
     for (int64_t i = 0; i < filters; i++)
@@ -110,7 +110,7 @@ static ew_err depthwise(struct ew_channel_search *s, int node)
     EW_TRY(ew_unit_set(s, n->in[1], 0, all));
     if (n->n_in > 2 && n->in[2] >= 0)
         EW_TRY(ew_unit_set(s, n->in[2], 0, all));
-    return give(s, n->out[0], shape_of(s, n->out[0])->rank - 1, all);
+    return set_channels(s, n->out[0], shape_of(s, n->out[0])->rank - 1, all);
 }
 
 static ew_err conv(struct ew_channel_search *s, int node)
@@ -118,14 +118,14 @@ static ew_err conv(struct ew_channel_search *s, int node)
     const struct ew_node *n = &s->g->nodes[node];
     const struct ew_conv_attr *a = n->attr;
     if (n->n_in > 3 || !ew_value_is_weight(&s->g->values[n->in[1]]) || n->channels_first)
-        return keep_all(s, node);
+        return fix_inputs(s, node);
     const struct ew_shape *w = shape_of(s, n->in[1]);
     if (a->groups > 1 && w->dim[w->rank - 1] == 1)
         return depthwise(s, node);
     return grouped(s, node, a->groups > 1 ? a->groups : 1);
 }
 
-/* x's channels to `in_axis` of the weights, fresh ones from the other. */
+/* Couples x's channels with `in_axis` of the weights; the other axis produces new ones. */
 static ew_err dense(struct ew_channel_search *s, int node, int in_axis, int bias)
 {
     const struct ew_node *n = &s->g->nodes[node];
@@ -141,8 +141,8 @@ static ew_err dense(struct ew_channel_search *s, int node, int in_axis, int bias
         if (b->dim[b->rank - 1] > 1 || shape_of(s, n->in[1])->dim[!in_axis] == 1)
             EW_TRY(ew_unit_set(s, bias, b->rank - 1, made));
     }
-    note_maker(s, node, n->in[1], !in_axis);
-    return give(s, n->out[0], shape_of(s, n->out[0])->rank - 1, made);
+    add_maker(s, node, n->in[1], !in_axis);
+    return set_channels(s, n->out[0], shape_of(s, n->out[0])->rank - 1, made);
 }
 
 static ew_err gemm(struct ew_channel_search *s, int node)
@@ -152,7 +152,7 @@ static ew_err gemm(struct ew_channel_search *s, int node)
     const int bias = n->n_in > 2 ? n->in[2] : -1;
     if (a->trans_a || !ew_value_is_weight(&s->g->values[n->in[1]]) ||
         (bias >= 0 && !ew_value_is_weight(&s->g->values[bias])) || n->n_in > 3)
-        return keep_all(s, node);
+        return fix_inputs(s, node);
     return dense(s, node, a->trans_b ? 1 : 0, bias);
 }
 
@@ -161,7 +161,7 @@ static ew_err matmul(struct ew_channel_search *s, int node)
     const struct ew_node *n = &s->g->nodes[node];
     if (n->n_in != 2 || !ew_value_is_weight(&s->g->values[n->in[1]]) ||
         shape_of(s, n->in[1])->rank != 2)
-        return keep_all(s, node);
+        return fix_inputs(s, node);
     return dense(s, node, 0, -1);
 }
 
@@ -172,7 +172,7 @@ static ew_err conv_transpose(struct ew_channel_search *s, int node)
     int *made;
     if (a->groups > 1 || n->n_in > 3 || !ew_value_is_weight(&s->g->values[n->in[1]]) ||
         n->channels_first)
-        return keep_all(s, node);
+        return fix_inputs(s, node);
     const int last = shape_of(s, n->in[1])->rank - 1;
     EW_TRY(ew_unit_fresh(s, shape_of(s, n->in[1])->dim[last], &made));
     if (ew_unit_of(s, n->in[0]) && is_last(s, n->in[0]))
@@ -182,56 +182,57 @@ static ew_err conv_transpose(struct ew_channel_search *s, int node)
     EW_TRY(ew_unit_set(s, n->in[1], last, made));
     if (n->n_in > 2 && n->in[2] >= 0)
         EW_TRY(ew_unit_set(s, n->in[2], 0, made));
-    note_maker(s, node, n->in[1], last);
-    return give(s, n->out[0], shape_of(s, n->out[0])->rank - 1, made);
+    add_maker(s, node, n->in[1], last);
+    return set_channels(s, n->out[0], shape_of(s, n->out[0])->rank - 1, made);
 }
 
-/* Scale, shift and statistics: one of each a channel. */
+/* Couples scale, shift and statistics with the channels. */
 static ew_err batch_norm(struct ew_channel_search *s, int node)
 {
     const struct ew_node *n = &s->g->nodes[node];
     int *x = is_last(s, n->in[0]) ? ew_unit_of(s, n->in[0]) : NULL;
     if (!x || has_more_outputs(n) || n->channels_first)
-        return keep_all(s, node);
+        return fix_inputs(s, node);
     for (int i = 1; i < n->n_in; i++) {
         if (n->in[i] < 0)
             continue;
         if (!ew_value_is_weight(&s->g->values[n->in[i]]))
-            return keep_all(s, node);
+            return fix_inputs(s, node);
         EW_TRY(ew_unit_set(s, n->in[i], 0, x));
     }
     for (int m = s->c->n_makers - 1; m >= 0; m--)
         if (s->g->nodes[s->c->makers[m].node].out[0] == n->in[0])
             s->c->makers[m].norm = node;
-    return give(s, n->out[0], s->axis[n->in[0]], x);
+    return set_channels(s, n->out[0], s->axis[n->in[0]], x);
 }
 
-/* With one channel a group it is a norm of each channel for itself. */
+/* With one channel per group it is per-channel, like batch norm. */
 static ew_err group_norm(struct ew_channel_search *s, int node)
 {
     const struct ew_node *n = &s->g->nodes[node];
     const struct ew_group_norm_attr *a = n->attr;
     const struct ew_shape *x = shape_of(s, n->in[0]);
-    return a->groups == x->dim[x->rank - 1] ? batch_norm(s, node) : keep_all(s, node);
+    return a->groups == x->dim[x->rank - 1] ? batch_norm(s, node) : fix_inputs(s, node);
 }
 
-/* ---- Element by element ---- */
+/* ---- Element-wise ---- */
 
-/* The dimension of `in` that lies on axis `axis` of an output of `rank`; 1 where it has none. */
+/* The dimension of `in` that broadcasts to axis `axis` of an output of `rank` (1 if missing), and
+ * its axis in *own. */
 static int64_t dim_at(const struct ew_shape *in, int axis, int rank, int *own)
 {
     *own = axis - (rank - in->rank);
     return *own >= 0 ? in->dim[*own] : 1;
 }
 
-/* One operand against the channels that another one has. */
-static ew_err meet(struct ew_channel_search *s, int node, int v, int axis, int *units)
+/* Couples one operand with the channels of another. */
+static ew_err couple_operand(struct ew_channel_search *s, int node, int v, int axis, int *units)
 {
     const struct ew_shape *out = shape_of(s, s->g->nodes[node].out[0]);
     int own;
     const int64_t d = dim_at(shape_of(s, v), axis, out->rank, &own);
     if (d != out->dim[axis])
-        ew_unit_fix(s, v, node); /* one channel for all: it cannot go */
+        ew_unit_fix(s, v, node); /* broadcast: cannot be removed */
     else if (ew_value_is_weight(&s->g->values[v]))
         return ew_unit_set(s, v, own, units);
     else if (ew_unit_of(s, v) && s->axis[v] == own)
@@ -260,27 +261,27 @@ static ew_err elementwise(struct ew_channel_search *s, int node)
             units = ew_unit_of(s, n->in[i]);
     }
     if (!units)
-        return keep_all(s, node);
+        return fix_inputs(s, node);
     for (int i = 0; i < n->n_in; i++)
         if (n->in[i] >= 0)
-            EW_TRY(meet(s, node, n->in[i], axis, units));
+            EW_TRY(couple_operand(s, node, n->in[i], axis, units));
     for (int i = 0; i < n->n_out; i++)
-        EW_TRY(give(s, n->out[i], axis, units));
+        EW_TRY(set_channels(s, n->out[i], axis, units));
     return EW_OK;
 }
 
-/* ---- Maps ---- */
+/* ---- Channel-wise ---- */
 
-/* Windows, borders: each channel for itself. */
-static ew_err by_channel(struct ew_channel_search *s, int node)
+/* Operators that treat each channel independently: pooling, padding. */
+static ew_err channelwise(struct ew_channel_search *s, int node)
 {
     const struct ew_node *n = &s->g->nodes[node];
     const struct ew_shape *in = shape_of(s, n->in[0]), *out = shape_of(s, n->out[0]);
     if (!ew_unit_of(s, n->in[0]) || !is_last(s, n->in[0]) || has_more_outputs(n) ||
         n->channels_first || out->rank != in->rank ||
         out->dim[out->rank - 1] != in->dim[in->rank - 1])
-        return keep_all(s, node);
-    return give(s, n->out[0], s->axis[n->in[0]], ew_unit_of(s, n->in[0]));
+        return fix_inputs(s, node);
+    return set_channels(s, n->out[0], s->axis[n->in[0]], ew_unit_of(s, n->in[0]));
 }
 
 static ew_err reduce(struct ew_channel_search *s, int node)
@@ -293,22 +294,22 @@ static ew_err reduce(struct ew_channel_search *s, int node)
     if (!ew_unit_of(s, x))
         return EW_OK;
     if (n->n_in < 2 || n->in[1] < 0 || !s->g->values[n->in[1]].t.data)
-        return keep_all(s, node);
+        return fix_inputs(s, node);
     EW_TRY(ew_tensor_ints(&s->g->values[n->in[1]].t, "axes", &axes));
     for (int i = 0; i < axes.n; i++) {
         const int64_t at = axes.v[i] < 0 ? axes.v[i] + rank : axes.v[i];
         if (at == s->axis[x])
-            return keep_all(s, node);
+            return fix_inputs(s, node);
         before += at < s->axis[x];
     }
     if (axes.n == 0)
-        return keep_all(s, node);
-    return give(s, n->out[0], s->axis[x] - (a->keepdims ? 0 : before), ew_unit_of(s, x));
+        return fix_inputs(s, node);
+    return set_channels(s, n->out[0], s->axis[x] - (a->keepdims ? 0 : before), ew_unit_of(s, x));
 }
 
-/* ---- Moves ---- */
+/* ---- Data movement ---- */
 
-/* Channels that stay, for what has none: part of a concatenation. */
+/* New fixed units, for an input of a concatenation without any. */
 static ew_err fixed_units(struct ew_channel_search *s, int64_t n, int node, int **out)
 {
     EW_TRY(ew_unit_fresh(s, n, out));
@@ -334,7 +335,7 @@ static ew_err concat(struct ew_channel_search *s, int node)
     if (axis < 0)
         return EW_OK;
     if (ew_axis_of(a->axis, out->rank) != axis)
-        return elementwise(s, node); /* one after the other: the same channels */
+        return elementwise(s, node); /* concatenated along another axis: channels coincide */
     int *all = ew_arena_array(&s->c->arena, (size_t)out->dim[axis] + 1, sizeof(*all)), *at = all;
     EW_CHECK(all, EW_ERR_MEMORY, "no memory for channels");
     for (int i = 0; i < n->n_in; i++) {
@@ -347,7 +348,7 @@ static ew_err concat(struct ew_channel_search *s, int node)
         memcpy(at, part, (size_t)d * sizeof(*at));
         at += d;
     }
-    return give(s, n->out[0], axis, all);
+    return set_channels(s, n->out[0], axis, all);
 }
 
 static ew_err split(struct ew_channel_search *s, int node)
@@ -359,12 +360,12 @@ static ew_err split(struct ew_channel_search *s, int node)
     if (!units)
         return EW_OK;
     if (n->n_in > 1 && n->in[1] >= 0 && !ew_value_is_weight(&s->g->values[n->in[1]]))
-        return keep_all(s, node);
+        return fix_inputs(s, node);
     const bool cuts = ew_axis_of(a->axis, shape_of(s, n->in[0])->rank) == axis;
     for (int i = 0; i < n->n_out; i++) {
         if (n->out[i] < 0)
-            return keep_all(s, node);
-        EW_TRY(give(s, n->out[i], axis, units));
+            return fix_inputs(s, node);
+        EW_TRY(set_channels(s, n->out[i], axis, units));
         if (cuts)
             units += shape_of(s, n->out[i])->dim[axis];
     }
@@ -380,13 +381,13 @@ static ew_err slice(struct ew_channel_search *s, int node)
     const int axis = s->axis[n->in[0]];
     const int entry = ew_channel_slice_entry(s->g, n, axis, shape_of(s, n->in[0])->rank);
     if (entry == -2)
-        return keep_all(s, node);
+        return fix_inputs(s, node);
     if (entry >= 0)
         units += ew_channel_slice_first(s->g, n, entry, shape_of(s, n->in[0])->dim[axis]);
-    return give(s, n->out[0], axis, units);
+    return set_channels(s, n->out[0], axis, units);
 }
 
-/* The same positions of every part go, so that it stays a shuffle. */
+/* Couples the same positions of all groups, so that it stays a shuffle. */
 static ew_err shuffle(struct ew_channel_search *s, int node)
 {
     const struct ew_node *n = &s->g->nodes[node];
@@ -395,14 +396,14 @@ static ew_err shuffle(struct ew_channel_search *s, int node)
     const int64_t d = in->dim[in->rank - 1], k = d / a->groups;
     const int *x = ew_unit_of(s, n->in[0]);
     if (!x || !is_last(s, n->in[0]) || n->channels_first)
-        return keep_all(s, node);
+        return fix_inputs(s, node);
     int *all = ew_arena_array(&s->c->arena, (size_t)d, sizeof(*all));
     EW_CHECK(all, EW_ERR_MEMORY, "no memory for channels");
     for (int64_t i = 0; i < d; i++) {
         all[i % k * a->groups + i / k] = x[i];
         ew_unit_join(s, x[i % k], x[i]);
     }
-    return give(s, n->out[0], in->rank - 1, all);
+    return set_channels(s, n->out[0], in->rank - 1, all);
 }
 
 static ew_err transpose(struct ew_channel_search *s, int node)
@@ -412,12 +413,12 @@ static ew_err transpose(struct ew_channel_search *s, int node)
     const int rank = shape_of(s, n->in[0])->rank, axis = s->axis[n->in[0]];
     for (int i = 0; axis >= 0 && i < rank; i++)
         if ((a->perm.n ? (int)a->perm.v[i] : rank - 1 - i) == axis)
-            return give(s, n->out[0], i, ew_unit_of(s, n->in[0]));
+            return set_channels(s, n->out[0], i, ew_unit_of(s, n->in[0]));
     return EW_OK;
 }
 
-/* The axis of a view in which axis `axis` of `in` lies, whole and perhaps with others: element f of
- * it is channel f / *inner % d.  -1: none. */
+/* The axis of a view's output that contains axis `axis` of `in`, possibly merged with others: index
+ * f of it is channel f / *inner % d.  -1: none. */
 static int view_axis(const struct ew_shape *in, const struct ew_shape *out, int axis,
                      int64_t *inner)
 {
@@ -447,15 +448,15 @@ static ew_err view(struct ew_channel_search *s, int node)
     const int64_t d = in->dim[s->axis[n->in[0]]];
     const int to = d > 1 ? view_axis(in, out, s->axis[n->in[0]], &inner) : -1;
     if (to < 0)
-        return keep_all(s, node);
+        return fix_inputs(s, node);
     int *all = ew_arena_array(&s->c->arena, (size_t)out->dim[to] + 1, sizeof(*all));
     EW_CHECK(all, EW_ERR_MEMORY, "no memory for channels");
     for (int64_t f = 0; f < out->dim[to]; f++)
         all[f] = x[f / inner % d];
-    return give(s, n->out[0], to, all);
+    return set_channels(s, n->out[0], to, all);
 }
 
-/* ---- All of them ---- */
+/* ---- Table ---- */
 
 static const struct {
     const struct ew_op *op;
@@ -468,13 +469,13 @@ static const struct {
     {&ew_op_batch_norm, batch_norm},
     {&ew_op_instance_norm, batch_norm},
     {&ew_op_group_norm, group_norm},
-    {&ew_op_max_pool, by_channel},
-    {&ew_op_average_pool, by_channel},
-    {&ew_op_lp_pool, by_channel},
-    {&ew_op_global_average_pool, by_channel},
-    {&ew_op_global_max_pool, by_channel},
-    {&ew_op_adaptive_avg_pool, by_channel},
-    {&ew_op_pad, by_channel},
+    {&ew_op_max_pool, channelwise},
+    {&ew_op_average_pool, channelwise},
+    {&ew_op_lp_pool, channelwise},
+    {&ew_op_global_average_pool, channelwise},
+    {&ew_op_global_max_pool, channelwise},
+    {&ew_op_adaptive_avg_pool, channelwise},
+    {&ew_op_pad, channelwise},
     {&ew_op_reduce_mean, reduce},
     {&ew_op_reduce_max, reduce},
     {&ew_op_reduce_sum, reduce},
@@ -489,11 +490,11 @@ ew_err ew_channel_rule(struct ew_channel_search *s, int node)
 {
     const struct ew_node *n = &s->g->nodes[node];
     if (n->n_in < 1 || n->out[0] < 0 || n->in[0] < 0 || n->channels_first)
-        return keep_all(s, node);
+        return fix_inputs(s, node);
     for (size_t i = 0; i < EW_COUNT(rules); i++)
         if (rules[i].op == n->op)
             return rules[i].apply(s, node);
     if (n->op->flags & EW_OP_ELEMENTWISE)
         return elementwise(s, node);
-    return n->op->flags & EW_OP_VIEW ? view(s, node) : keep_all(s, node);
+    return n->op->flags & EW_OP_VIEW ? view(s, node) : fix_inputs(s, node);
 }

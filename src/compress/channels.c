@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Units of channels: finding them, grouping them, taking them out.  What each operator does to
- * channels is channel_rules.c's. */
+/* Units of coupled channels: finding, grouping and removing them.  Rules by operator are in
+ * channel_rules.c. */
 #include "compress/channels.h"
 
 #include <stdlib.h>
@@ -79,8 +79,8 @@ void ew_unit_fix(struct ew_channel_search *s, int value, int node)
 
 /* ---- Numbering and groups ---- */
 
-/* Units get numbers without gaps; every list is rewritten, once. */
-static ew_err number(struct ew_channel_search *s)
+/* Renumbers the roots of the union-find contiguously, and rewrites every list of units. */
+static ew_err renumber_units(struct ew_channel_search *s)
 {
     struct ew_channels *c = s->c;
     int *to = ew_arena_array(&c->arena, (size_t)s->n + 1, sizeof(*to));
@@ -108,13 +108,13 @@ static ew_err number(struct ew_channel_search *s)
     return EW_OK;
 }
 
-/* What makes a unit, as a number: the same for units that the same layers make. */
+/* Hash of the layers that produce a unit; units with equal hashes are a group. */
 struct signature {
     uint64_t hash;
-    int last, first; /* layers that make it */
+    int last, first; /* layers that produce it */
 };
 
-static void sign(const struct ew_channels *c, const struct ew_graph *g, struct signature *of)
+static void hash_units(const struct ew_channels *c, const struct ew_graph *g, struct signature *of)
 {
     for (int u = 0; u < c->n_units; u++)
         of[u] = (struct signature){.hash = 0xcbf29ce484222325u, .last = -1, .first = -1};
@@ -140,8 +140,8 @@ static int group_of(const struct ew_channels *c, const uint64_t *hashes, uint64_
     return -1;
 }
 
-static ew_err put_into_groups(struct ew_channels *c, const struct ew_graph *g,
-                              const struct signature *of)
+static ew_err make_groups(struct ew_channels *c, const struct ew_graph *g,
+                          const struct signature *of)
 {
     uint64_t *hashes = ew_arena_array(&c->arena, (size_t)c->n_units + 1, sizeof(*hashes));
     c->groups = ew_arena_array(&c->arena, (size_t)c->n_units + 1, sizeof(*c->groups));
@@ -173,7 +173,7 @@ static ew_err put_into_groups(struct ew_channels *c, const struct ew_graph *g,
 
 /* ---- Finding ---- */
 
-static ew_err follow(struct ew_channel_search *s)
+static ew_err find_units(struct ew_channel_search *s)
 {
     const struct ew_graph *g = s->g;
     for (int v = 0; v < g->n_values; v++)
@@ -182,11 +182,11 @@ static ew_err follow(struct ew_channel_search *s)
         EW_TRY(ew_channel_rule(s, k));
     for (int i = 0; i < g->n_outputs; i++)
         ew_unit_fix(s, g->outputs[i], -1);
-    EW_TRY(number(s));
+    EW_TRY(renumber_units(s));
     EW_CLEANUP(ew_free_ptr) void *of = calloc((size_t)s->c->n_units + 1, sizeof(struct signature));
     EW_CHECK(of, EW_ERR_MEMORY, "no memory for groups of channels");
-    sign(s->c, g, of);
-    return put_into_groups(s->c, g, of);
+    hash_units(s->c, g, of);
+    return make_groups(s->c, g, of);
 }
 
 ew_err ew_channels_find(const struct ew_graph *g, struct ew_channels *out)
@@ -199,7 +199,7 @@ ew_err ew_channels_find(const struct ew_graph *g, struct ew_channels *out)
     struct ew_channel_search s = {.g = g, .c = out};
     s.axis = ew_arena_array(&out->arena, (size_t)g->n_values + 1, sizeof(*s.axis));
     EW_CHECK(out->of && out->makers && s.axis, EW_ERR_MEMORY, "no memory for channels");
-    const ew_err e = follow(&s);
+    const ew_err e = find_units(&s);
     free(s.parent);
     free(s.keeper);
     return e;
@@ -211,9 +211,9 @@ void ew_channels_fini(struct ew_channels *c)
     *c = (struct ew_channels){0};
 }
 
-/* ---- Taking out ---- */
+/* ---- Removing ---- */
 
-/* How many of n elements stay, and where (kept may be NULL). */
+/* Counts and lists (kept may be NULL) the remaining indices. */
 static int64_t count_kept(const int *units, int64_t n, const bool *gone, int64_t *kept)
 {
     int64_t m = 0;
@@ -226,7 +226,7 @@ static int64_t count_kept(const int *units, int64_t n, const bool *gone, int64_t
     return m;
 }
 
-/* The elements `kept` of one axis of `from`, to `to`. */
+/* Gathers the indices `kept` of one axis. */
 static void gather(const struct ew_tensor *from, int axis, const int64_t *kept, int64_t n, void *to)
 {
     const size_t inner = ew_dtype_size(from->dtype) *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bias correction: rounding its weights shifts the mean of a layer's output by
- * sum over its inputs of (rounded weight - weight) x mean of the input; the bias takes that back.
- * What padding adds is left out.  After Nagel et al. (2019). */
+/* Bias correction (Nagel et al. 2019): rounding a layer's weights shifts the mean of its output by
+ * sum over its inputs of (rounded weight - weight) x mean of the input, which is subtracted from
+ * the bias.  Padding is neglected. */
 #include <math.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ static bool layer_of(const struct ew_graph *g, const struct ew_node *n, struct l
     const struct ew_gemm_attr *a = n->attr;
     l->transposed = a->trans_b;
     l->filters = w->dim[a->trans_b ? 0 : 1];
-    /* alpha and beta other than 1 do not occur in networks that are worth the case. */
+    /* other alpha and beta do not occur in practice */
     return !a->trans_a && fabs(a->alpha - 1) < 1e-9 && fabs(a->beta - 1) < 1e-9;
 }
 
@@ -77,7 +77,7 @@ static float own_scale(const struct filter *f)
     return most / 127;
 }
 
-/* The shift of the mean that rounding filter f to 8 bits at this scale causes. */
+/* Shift of the output's mean from rounding filter f to 8 bits at this scale. */
 static double shift_of(const struct filter *f, float scale, const float *mean)
 {
     double shift = 0;
@@ -89,7 +89,7 @@ static double shift_of(const struct filter *f, float scale, const float *mean)
     return shift;
 }
 
-/* A bias of the graph's own: a copy of the layer's, or zeros. */
+/* Gives the layer a bias of its own: a copy, or zeros. */
 static ew_err own_bias(struct ew_graph *g, struct ew_node *n, int64_t filters, float **out)
 {
     const bool has = n->n_in > 2 && n->in[2] >= 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes that only hand their input on disappear. */
+/* Removes nodes that are identities in inference. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "graph/ops.h"
 #include "graph/readers.h"
 
-/* QCDQ form has a clip to all of int8 after a quantiser. */
+/* A clip of integers to their type's range, as in QCDQ form. */
 static bool clips_nothing(const struct ew_graph *g, const struct ew_node *n)
 {
     const enum ew_dtype dtype = g->values[n->in[0]].t.dtype;
@@ -45,7 +45,7 @@ static ew_err drop(struct ew_graph *g, struct ew_readers *r)
         if (!hands_on(g, n))
             continue;
         const int in = n->in[0], out = n->out[0];
-        /* An output keeps its node where its source is an input or a weight, or an output too. */
+        /* an output whose source is an input, a weight or another output keeps its node */
         if (is_output[out] && (g->values[in].kind != EW_VALUE_ACT || is_output[in]))
             continue;
         is_output[in] |= is_output[out];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cross-layer equalisation: where one convolution feeds another through operators with
- * f(s x) = s f(x), channel c of the first may be divided by any s > 0 and the filters that read it
- * multiplied by s.  Chosen so that a channel is as large as the filters that read it are small, one
- * scale for the whole tensor and one for each filter then waste fewer of their steps.
- * After Nagel et al. (2019), with peaks of activations where known.
+/* Cross-layer equalisation (Nagel et al. 2019).  If one convolution feeds another through operators
+ * with f(s x) = s f(x), channel c of the first may be divided by any s > 0 and the filters that
+ * read it multiplied by s.  s is chosen to balance the channel's range against that of the filters
+ * that read it, so that a scale per tensor and a scale per filter both waste fewer quantisation
+ * steps.  Ranges of activations are used where known.
  *
- * ReLU6 does not scale with its input.  Channels that reach 6 on the calibration images stay as
- * they are; the others may be divided by any s that leaves them below 6. */
+ * ReLU6 is not scale-equivariant.  Channels that reach 6 on the calibration images are left alone;
+ * others may be divided by any s that keeps them below 6. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +18,12 @@
 
 struct pair {
     const struct ew_node *first, *second;
-    int between; /* the value that the second reads */
-    float bound; /* of a clip between them; INFINITY: there is none */
-    int clipped; /* what it makes */
+    int between; /* value that the second convolution reads */
+    float bound; /* upper bound of a clip between them; INFINITY: none */
+    int clipped; /* output of the clip */
 };
 
-/* Bounds are met to within this share: other images go further than those of the calibration. */
+/* Margin below the bound, since other images exceed the calibration peaks. */
 #define NEAR_BOUND 0.98f
 
 static bool scales_with_input(const struct ew_node *n)
@@ -41,7 +41,7 @@ static bool constant_floats(const struct ew_graph *g, int value)
     return ew_pass_is_constant(g, value) && g->values[value].t.dtype == EW_F32;
 }
 
-/* The upper bound of a clip from 0 on; false: it is none. */
+/* The upper bound of a clip to [0, bound]; false: no such clip. */
 static bool clip_bound(const struct ew_graph *g, int node, float *bound)
 {
     struct ew_epilogue_attr act = {0};
@@ -52,7 +52,7 @@ static bool clip_bound(const struct ew_graph *g, int node, float *bound)
     return true;
 }
 
-/* A convolution whose weights may be replaced. */
+/* True for a convolution whose weights may be replaced. */
 static bool is_plain_conv(const struct ew_graph *g, const struct ew_node *n)
 {
     if (n->op != &ew_op_conv || n->n_in > 3 || !constant_floats(g, n->in[1]))
@@ -65,7 +65,7 @@ static bool keeps_scale(const struct ew_conv_attr *a)
     return a->end.act == EW_ACT_NONE || a->end.act == EW_ACT_RELU || a->end.act == EW_ACT_LEAKY;
 }
 
-/* The convolution that `second` reads through single uses, if there is one. */
+/* Finds the convolution that `second` reads through a chain of single uses. */
 static bool find_pair(const struct ew_graph *g, const struct ew_readers *r, int second,
                       struct pair *p)
 {
@@ -98,9 +98,9 @@ static float peak(const float *x, int64_t n)
     return most;
 }
 
-/* Where input channel c stands in the filters of a (grouped) convolution. */
+/* Layout of a (grouped) convolution's filters by input channel. */
 struct reader {
-    int64_t filters, taps, each; /* filters of a group; taps; channels of a group */
+    int64_t filters, taps, each; /* filters per group; taps; channels per group */
 };
 
 static struct reader reader_of(const struct ew_graph *g, const struct ew_node *conv)
@@ -112,7 +112,7 @@ static struct reader reader_of(const struct ew_graph *g, const struct ew_node *c
                            .each = s->dim[s->rank - 1]};
 }
 
-/* Largest weight that reads channel c; all of them are multiplied by `scale` first. */
+/* Multiplies the weights that read channel c by `scale`; returns the largest magnitude. */
 static float scale_readers(const struct reader *r, float *w, int64_t c, float scale)
 {
     const int64_t group = c / r->each, at = c % r->each;
@@ -127,14 +127,14 @@ static float scale_readers(const struct reader *r, float *w, int64_t c, float sc
     return most;
 }
 
-/* Channel c is at the bound, or 0 all the time: its factor is 1. */
+/* True if channel c reaches the bound or is always 0: its factor is 1. */
 static bool stays(const struct pair *p, const float *reach, int64_t c)
 {
     return isfinite(p->bound) && (reach[c] >= NEAR_BOUND * p->bound || reach[c] <= 0);
 }
 
-/* s[c] = sqrt(size of channel c / size of what reads it), over the geometric mean of those that
- * stay as they are, or of all.  `reach`: peaks of what is clipped. */
+/* s[c] = sqrt(range of channel c / range of the weights that read it), normalised by the geometric
+ * mean over the channels that are left alone, or over all.  `reach`: peaks of the clipped value. */
 static void choose(const struct pair *p, const struct ew_graph *g, const float *peaks,
                    const float *reach, float *s)
 {
@@ -146,7 +146,7 @@ static void choose(const struct pair *p, const struct ew_graph *g, const float *
     for (int64_t c = 0; c < n; c++) {
         const float size = peaks ? peaks[c] : peak((const float *)w1->data + c * each, each);
         const float reads = scale_readers(&r, g->values[p->second->in[1]].t.data, c, 1);
-        s[c] = size > 0 && reads > 0 ? sqrtf(size / reads) : 0; /* 0: left as it is */
+        s[c] = size > 0 && reads > 0 ? sqrtf(size / reads) : 0; /* 0: unchanged */
         if (s[c] > 0) {
             const bool fixed = stays(p, reach, c);
             log_sum[fixed] += log((double)s[c]);
@@ -156,14 +156,14 @@ static void choose(const struct pair *p, const struct ew_graph *g, const float *
     const int by = used[1] > 0;
     const float mean = used[by] ? expf((float)(log_sum[by] / (double)used[by])) : 1;
     for (int64_t c = 0; c < n; c++) {
-        const bool free = s[c] > 0 && !stays(p, reach, c); /* dead channels stay */
+        const bool free = s[c] > 0 && !stays(p, reach, c); /* dead channels are unchanged */
         s[c] = free ? fminf(fmaxf(s[c] / mean, 1.0f / 64), 64) : 1;
         if (free && isfinite(p->bound))
             s[c] = fmaxf(s[c], reach[c] / (NEAR_BOUND * p->bound));
     }
 }
 
-/* Input `slot` of the node becomes a copy of the weight that is the node's own. */
+/* Replaces input `slot` by a copy of the weight, to be changed. */
 static ew_err own(struct ew_graph *g, struct ew_readers *r, const struct ew_node *n, int slot)
 {
     const int was = n->in[slot];
@@ -206,7 +206,7 @@ static ew_err equalize(struct ew_graph *g, const struct pair *p, const float *pe
     return EW_OK;
 }
 
-/* Peaks of a clipped value that may be changed as its channels are; NULL: not known. */
+/* A copy of the peaks of the clipped value, to be scaled with its channels; NULL: unknown. */
 static ew_err own_reach(struct ew_graph *g, const struct ew_equalize_opts *o, const struct pair *p,
                         float **reach)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers that learn for integers, and their integers in the end. */
+/* Layers in quantisation-aware training, and their conversion to QDQ form. */
 #include "compress/fake_quant.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ static ew_err note(struct ew_graph *g, int value, int position)
     return ew_graph_note_set(g, key, text);
 }
 
-/* The position of weights or a bias; false where there is none. */
+/* Reads the noted position of weights or a bias; false: none. */
 static bool noted(const struct ew_graph *g, int value, int *position)
 {
     char key[KEY_CHARS];
@@ -62,7 +62,7 @@ static bool is_layer(const struct ew_graph *g, int node)
            g->nodes[node].n_in > 1 && g->nodes[node].in[1] >= 0 && ew_quantize_has_weights(g, node);
 }
 
-/* The fake_quant that the value comes from, through what only moves; -1: none. */
+/* The fake_quant from which the value comes through data movement alone; -1: none. */
 static int source_of(const struct ew_graph *g, int value)
 {
     int from = value >= 0 ? g->values[value].producer : -1;
@@ -80,9 +80,9 @@ static bool is_zero(const struct ew_tensor *t)
     return true;
 }
 
-/* Where quantising after training would have it, so that learning begins there.  Zeros are anywhere
- * the same: to learn, such a bias gets the range of the weights instead of the least there is.
- * One that two layers share has the coarser of both. */
+/* Starts the bias at the position that post-training quantisation would choose.  A zero bias gets
+ * the range of the weights, since it will be trained; one shared by two layers the coarser
+ * position. */
 static ew_err note_bias(struct ew_graph *g, int bias, struct ew_pow2_layer *l)
 {
     const struct ew_tensor *t = &g->values[bias].t;
@@ -108,7 +108,7 @@ ew_err ew_fake_quant_note(struct ew_graph *g, const struct ew_node *layer, int w
     return note_bias(g, bias, &l);
 }
 
-/* True where the node's weights are to be rounded. */
+/* True if the node's weights are rounded in training; how, in *out. */
 static bool weights_of(const struct ew_graph *g, int node, struct ew_rounded_value *out)
 {
     const struct ew_node *n = &g->nodes[node];
@@ -123,7 +123,7 @@ static bool weights_of(const struct ew_graph *g, int node, struct ew_rounded_val
     return true;
 }
 
-/* The same of the bias of those weights. */
+/* The same for the bias of those weights. */
 static bool bias_of(const struct ew_graph *g, const struct ew_rounded_value *weights,
                     struct ew_rounded_value *out)
 {
@@ -163,11 +163,12 @@ ew_err ew_fake_quant_values(const struct ew_graph *g, struct ew_rounded_value **
     return EW_OK;
 }
 
-/* ---- In the end ---- */
+/* ---- Conversion ---- */
 
-/* The node again, with its inputs in[] and each output through a pair with this scale and zero
- * point where `pairs`, in its place. */
-static ew_err again(struct ew_graph *g, int node, int first, const int *in, const int *pairs)
+/* Replaces the node by a copy with inputs in[], followed (if `pairs`) by a quantiser-dequantiser
+ * pair with this scale and zero point at each output. */
+static ew_err replace_with_pairs(struct ew_graph *g, int node, int first, const int *in,
+                                 const int *pairs)
 {
     struct ew_node n = g->nodes[node];
     EW_CLEANUP(ew_free_ptr) int *slots = calloc((size_t)(n.n_in + n.n_out) + 1, sizeof(*slots));
@@ -182,7 +183,7 @@ static ew_err again(struct ew_graph *g, int node, int first, const int *in, cons
     return ew_graph_splice(g, node, first, out);
 }
 
-/* A pool that was moved before its input's quantiser gets one there again. */
+/* A pool that was moved before a quantiser gets a pair at its input. */
 static ew_err settle_pool(struct ew_graph *g, int node)
 {
     const struct ew_node n = g->nodes[node];
@@ -195,7 +196,7 @@ static ew_err settle_pool(struct ew_graph *g, int node)
     if (p.n_in != 1 || is(g, from, &ew_op_dequantize_linear))
         return EW_OK;
     EW_TRY(ew_fake_quant_pair(g, (const int[]){p.in[0], n.in[1], n.in[2]}, NULL, &in[0]));
-    return again(g, pool, first, in, NULL);
+    return replace_with_pairs(g, pool, first, in, NULL);
 }
 
 static ew_err settle_pair(struct ew_graph *g, int node)
@@ -207,7 +208,7 @@ static ew_err settle_pair(struct ew_graph *g, int node)
     return ew_graph_splice(g, node, first, &out);
 }
 
-/* Behind what moves stands a pair again, of what it reads. */
+/* A data-movement node gets a pair at its output with its input's parameters. */
 static ew_err settle_move(struct ew_graph *g, int node)
 {
     const struct ew_node *n = &g->nodes[node];
@@ -218,14 +219,14 @@ static ew_err settle_move(struct ew_graph *g, int node)
         return EW_OK;
     for (int i = 0; i < g->n_outputs; i++)
         if (g->outputs[i] == n->out[0])
-            return EW_OK; /* results stay float32 */
+            return EW_OK; /* graph outputs stay float32 */
     for (int k = 0; k < g->n_nodes; k++)
         if (is(g, k, &ew_op_quantize_linear) && g->nodes[k].in[0] == n->out[0])
             return EW_OK;
-    return again(g, node, g->n_nodes, n->in, &g->nodes[from].in[1]);
+    return replace_with_pairs(g, node, g->n_nodes, n->in, &g->nodes[from].in[1]);
 }
 
-/* Layer `node` again with integer weights, in its place. */
+/* Replaces a layer by one with integer weights. */
 static ew_err settle_layer(struct ew_graph *g, int node)
 {
     struct ew_node n = g->nodes[node];
@@ -256,7 +257,7 @@ ew_err ew_pass_settle_quant(struct ew_graph *g)
         if (is(g, k, &ew_op_fake_quant)) {
             const int before = g->n_nodes;
             EW_TRY(settle_pool(g, k));
-            k += g->n_nodes - before; /* which came before it */
+            k += g->n_nodes - before; /* inserted before it */
             EW_TRY(settle_pair(g, k));
         }
     for (int k = 0; k < g->n_nodes; k++)

@@ -55,7 +55,7 @@ static void fold_weights(const struct ew_graph *g, const struct ew_node *conv,
     }
 }
 
-/* What is made of weights stays as it is in training where all of them do. */
+/* True if all weights involved are frozen, so that the folded ones are frozen too. */
 static bool all_frozen(const struct ew_graph *g, const struct ew_node *conv,
                        const struct ew_node *bn, bool filters)
 {
@@ -68,7 +68,7 @@ static bool all_frozen(const struct ew_graph *g, const struct ew_node *conv,
     return frozen > 0 && learn == 0;
 }
 
-/* `own`: the filters are scaled where they lie. */
+/* `own`: scales the filters in place. */
 static ew_err fold(struct ew_graph *g, struct ew_readers *r, int node, bool own)
 {
     const struct ew_node *bn = &g->nodes[node];

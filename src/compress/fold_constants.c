@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constant folding: nodes whose inputs are all constant are computed now. */
+/* Constant folding: evaluates nodes whose inputs are all constant. */
 #include <stdlib.h>
 
 #include "compress/pass.h"
 
-/* A node may make much out of little (expand, tile): then it is cheaper to run it. */
+/* Larger results (expand, tile) are left to the run. */
 #define MOST_BYTES ((size_t)256 << 20)
 
 static bool can_fold(const struct ew_graph *g, const struct ew_node *n)
@@ -13,7 +13,7 @@ static bool can_fold(const struct ew_graph *g, const struct ew_node *n)
         return false;
     size_t in_bytes = 0, out_bytes = 0;
     for (int i = 0; i < n->n_in; i++) {
-        /* A value that is known because shapes are changes with the batch. */
+        /* values known from shapes change with the batch */
         if (n->in[i] >= 0 &&
             (!ew_pass_is_constant(g, n->in[i]) || g->values[n->in[i]].kind == EW_VALUE_ACT))
             return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks made for channels-first memory flatten [N, C, H, W] before their first dense layer. Here
- * that is a transpose, a flatten and a gemm; with the columns of the constant weights in the other
- * order the transpose is not needed. */
+/* Channels-first networks flatten [N, C, H, W] before their first dense layer: in channels-last a
+ * transpose, a flatten and a gemm.  Permuting the columns of the constant weights removes the
+ * transpose. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,13 +13,13 @@
 #include "op/math_attr.h"
 #include "op/qlinear.h"
 
-/* The nodes of one pattern. */
+/* The nodes of a match. */
 struct match {
     const struct ew_node *transpose, *flatten, *gemm;
-    int weights; /* the gemm's input */
+    int weights; /* of the gemm */
 };
 
-/* True for a dense layer with constant weights [n, k]. */
+/* Matches a dense layer with constant weights [n, k]. */
 static bool find_gemm(const struct ew_graph *g, struct match *m)
 {
     const struct ew_gemm_attr *a = m->gemm->attr;
@@ -32,7 +32,8 @@ static bool find_gemm(const struct ew_graph *g, struct match *m)
            ew_pass_is_constant(g, m->gemm->in[m->weights]);
 }
 
-/* gemm(flatten(transpose(x)), constant [n, k]) with nothing else reading what lies between. */
+/* Matches gemm(flatten(transpose(x)), constant [n, k]) whose intermediate values have single uses.
+ */
 static bool find(const struct ew_graph *g, const struct ew_readers *r, int node, struct match *m)
 {
     m->gemm = &g->nodes[node];
@@ -48,13 +49,14 @@ static bool find(const struct ew_graph *g, const struct ew_readers *r, int node,
     if (before < 0 || g->nodes[before].op != &ew_op_transpose)
         return false;
     m->transpose = &g->nodes[before];
-    /* The batch stays in front, and only it. */
+    /* axis 0, the batch, must not move */
     const struct ew_transpose_attr *t = m->transpose->attr;
     const struct ew_shape *s = &g->values[image].t.shape, *f = &g->values[flat].t.shape;
     return t->perm.n == s->rank && t->perm.v[0] == 0 && f->rank == 2 && f->dim[0] == s->dim[0];
 }
 
-/* Row by row where they lie: of the largest weights that a network has there are never two. */
+/* Permutes the weights row by row in place, so that a network's largest weights are never in memory
+ * twice. */
 static ew_err permute_rows(const struct ew_tensor *wide, const int *perm)
 {
     struct ew_tensor row = *wide, moved;
@@ -72,7 +74,7 @@ static ew_err permute_rows(const struct ew_tensor *wide, const int *perm)
     return EW_OK;
 }
 
-/* Columns of the weights follow the elements of x as they lie in memory. */
+/* Permutes the weights' columns to the memory order of x, and drops the transpose. */
 static ew_err fold(struct ew_graph *g, struct ew_readers *r, const struct match *m, bool in_place)
 {
     const struct ew_transpose_attr *t = m->transpose->attr;
@@ -86,7 +88,7 @@ static ew_err fold(struct ew_graph *g, struct ew_readers *r, const struct match 
     for (int i = 1; i < image->rank; i++)
         wide.shape.dim[i] = image->dim[i];
     for (int i = 1; i < image->rank; i++)
-        perm[t->perm.v[i]] = i; /* the way back */
+        perm[t->perm.v[i]] = i; /* inverse */
     if (in_place && !ew_pass_owns(g, r, m->gemm->in[m->weights]))
         return EW_OK;
     if (in_place) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Padding with zeros before a convolution becomes the convolution's own: as TensorFlow's "same" of
- * a stride 2, one row more at the end than at the beginning, comes out of exporters. */
+/* Folds zero padding into the convolution after it: exporters write TensorFlow's "same" padding of
+ * a stride-2 convolution, asymmetric, as a separate Pad. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,7 @@ static bool is_op(const struct ew_graph *g, int node, const struct ew_op *op)
     return node >= 0 && g->nodes[node].op == op;
 }
 
-/* What a pad of float32 zeros adds before and after each axis of the input; false where it is
- * another one. */
+/* The pads of a zero-padding node before and after each axis; false: not constant zero padding. */
 static bool read_pads(const struct ew_graph *g, const struct ew_node *n, int64_t *before,
                       int64_t *after)
 {
@@ -53,7 +52,7 @@ static bool read_pads(const struct ew_graph *g, const struct ew_node *n, int64_t
     return true;
 }
 
-/* The same as the convolution sees it, after a transpose. */
+/* Permutes the pads through a transpose between the two. */
 static void turn(const struct ew_node *n, int rank, int64_t *pads)
 {
     const struct ew_ints *perm = &((const struct ew_transpose_attr *)n->attr)->perm;
@@ -63,7 +62,7 @@ static void turn(const struct ew_node *n, int rank, int64_t *pads)
         pads[i] = was[perm->n == rank ? perm->v[i] : rank - 1 - i];
 }
 
-/* The convolution's attributes with more padding; false where they leave no room for it. */
+/* The convolution's attributes with the padding added; false if that is not possible. */
 static bool widen(const struct ew_conv_attr *a, int rank, const int64_t *before,
                   const int64_t *after, struct ew_conv_attr *out)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fusing what follows a convolution into its epilogue:
  *
- *   conv - act                  act(sum)
- *   conv - add z [- act]        act(sum + z)
- *   conv - act - add z          act(sum) + z
- *   batch_norm - act            where no convolution took it in (DenseNet)
+ * conv - act                  act(sum)
+ * conv - add z [- act]        act(sum + z)
+ * conv - act - add z          act(sum) + z
+ * batch_norm - act            if no convolution absorbed the norm (DenseNet)
  *
- * The fused node stands where the last node of the pattern stood, since z may be made after the
+ * The fused node stands where the last node of the pattern stood, since z may be computed after the
  * convolution. */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct fuser {
     const struct ew_op *conv, *add, *norm;
 };
 
-/* The node of this operator that makes `value`, which nothing else reads; NULL: none. */
+/* The producer of `value`, if it is of this operator and the value has one use; else NULL. */
 static const struct ew_node *sole(const struct fuser *f, const struct ew_op *op, int value)
 {
     const int from = ew_readers_sole_maker(f->readers, value);
@@ -35,7 +35,7 @@ static const struct ew_node *sole_conv(const struct fuser *f, int value)
     return sole(f, f->conv, value);
 }
 
-/* Puts `host` with these inputs and attributes in the place of node `at`, whose output it makes. */
+/* Replaces node `at` by `host` with these inputs and attributes. */
 static ew_err put(struct fuser *f, const struct ew_node *host, int at, const int *in, int n_in,
                   const void *attr)
 {
@@ -52,7 +52,7 @@ static ew_err put(struct fuser *f, const struct ew_node *host, int at, const int
     return EW_OK;
 }
 
-/* Puts the convolution, with `attr` and perhaps another input, in the place of node `at`. */
+/* Replaces node `at` by the convolution with `attr` and optionally another input. */
 static ew_err replace(struct fuser *f, const struct ew_node *conv, int at,
                       const struct ew_conv_attr *attr, int add)
 {
@@ -100,7 +100,7 @@ static ew_err fuse_add(struct fuser *f, int at)
     if (n->op != f->add || n->in[0] == n->in[1])
         return EW_OK;
     const struct ew_shape *out = &f->g->values[n->out[0]].t.shape;
-    /* Of two candidates the later one: its sums are still in the cache. */
+    /* of two candidates the later, whose result is still cached */
     int side = -1;
     for (int i = 0; i < 2; i++) {
         const struct ew_node *conv = sole_conv(f, n->in[i]);
@@ -130,7 +130,7 @@ ew_err ew_pass_fuse_epilogue(struct ew_graph *g)
             e = fuse_norm(&f, k);
         if (e == EW_OK)
             e = fuse_add(&f, k);
-        /* What was fused is made here now, for the next node to find. */
+        /* producers of a fused node's outputs, for the next match */
         for (int i = 0; i < g->nodes[k].n_out; i++)
             if (g->nodes[k].out[i] >= 0)
                 g->values[g->nodes[k].out[i]].producer = k;

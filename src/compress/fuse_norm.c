@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fusing the activation after a batch norm or a convolution into it, and the addition between the
- * two, for training: one pass over the tensor less forward and one to three less backward, and the
- * values between the two need not be kept.  Nodes and values keep their numbers (gradients are
- * asked for by the one, dropout draws by the other): the activation's node stays, and makes what
- * nobody reads. */
+/* For training: fuses the activation after a batch norm or a convolution, and the addition between
+ * norm and activation, into it.  Saves one pass over the tensor forward and one to three backward,
+ * and the intermediate values need not be kept.  Nodes and values keep their numbers, since
+ * gradients are addressed by value and dropout is seeded by node: the activation's node stays, with
+ * an unused output. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "op/conv.h"
 #include "op/norm.h"
 
-/* The epilogue in an attribute. */
+/* The epilogue in an attribute struct. */
 static struct ew_epilogue_attr *norm_end(void *attr)
 {
     return &((struct ew_batch_norm_attr *)attr)->end;
@@ -24,7 +24,7 @@ static struct ew_epilogue_attr *conv_end(void *attr)
     return &((struct ew_conv_attr *)attr)->end;
 }
 
-/* What can take an activation, and which. */
+/* An operator that can absorb an activation, and which ones. */
 struct host {
     const struct ew_op *op;
     struct ew_epilogue_attr *(*end)(void *attr);
@@ -38,7 +38,7 @@ static bool norm_takes(const struct ew_node *n, enum ew_act act)
     return !a->training_mode && (!a->added || act == EW_ACT_RELU);
 }
 
-/* Backward tells relu's derivative from its output. */
+/* Only relu, whose derivative follows from its output. */
 static bool conv_takes(const struct ew_node *n, enum ew_act act)
 {
     return act == EW_ACT_RELU;
@@ -47,7 +47,8 @@ static bool conv_takes(const struct ew_node *n, enum ew_act act)
 static const struct host norm_host = {&ew_op_batch_norm, norm_end, INT32_MAX, norm_takes};
 static const struct host conv_host = {&ew_op_conv, conv_end, 3, conv_takes};
 
-/* The host whose only reader the node is, and that can take its activation; NULL: none. */
+/* The producer of the node's input, if the node is its only use and it can absorb the activation;
+ * else NULL. */
 static struct ew_node *host_before(struct ew_graph *g, const struct host *h,
                                    const struct ew_readers *r, int node, enum ew_act act)
 {
@@ -60,9 +61,9 @@ static struct ew_node *host_before(struct ew_graph *g, const struct host *h,
     return plain ? host : NULL;
 }
 
-/* The host makes what the activation made, and the other way round. */
-static ew_err take_over(struct ew_graph *g, struct ew_readers *r, const struct host *h,
-                        struct ew_node *host, int node, const struct ew_epilogue_attr *end)
+/* Swaps the outputs of host and activation node. */
+static ew_err absorb_activation(struct ew_graph *g, struct ew_readers *r, const struct host *h,
+                                struct ew_node *host, int node, const struct ew_epilogue_attr *end)
 {
     const struct ew_node *act = &g->nodes[node];
     const int from = host->out[0], to = act->out[0];
@@ -88,14 +89,15 @@ static ew_err fuse(struct ew_graph *g, const struct host *h)
             continue;
         struct ew_node *host = host_before(g, h, r, k, (enum ew_act)end.act);
         if (host)
-            EW_TRY(take_over(g, r, h, host, k, &end));
+            EW_TRY(absorb_activation(g, r, h, host, k, &end));
     }
     return EW_OK;
 }
 
 /* ---- Additions ---- */
 
-/* True where the batch norm of node `from` can add `other`, which is there before it. */
+/* True if the batch norm `from` can absorb the addition of `other`, which must be computed before
+ * it. */
 static bool can_add(const struct ew_graph *g, int from, int other)
 {
     if (from < 0 || other < 0 || g->nodes[from].op != &ew_op_batch_norm)
@@ -108,8 +110,8 @@ static bool can_add(const struct ew_graph *g, int from, int other)
            g->values[other].t.dtype == g->values[n->out[0]].t.dtype;
 }
 
-/* The batch norm makes the sum, and the addition what nobody reads. */
-static ew_err take_sum(struct ew_graph *g, struct ew_readers *r, int from, int node, int slot)
+/* Absorbs the addition: swaps the outputs of batch norm and addition. */
+static ew_err absorb_add(struct ew_graph *g, struct ew_readers *r, int from, int node, int slot)
 {
     struct ew_node *norm = &g->nodes[from];
     const struct ew_node *sum = &g->nodes[node];
@@ -143,7 +145,7 @@ ew_err ew_pass_fuse_add(struct ew_graph *g)
             const int from = ew_readers_sole_maker(r, n->in[slot]);
             if (!can_add(g, from, n->in[1 - slot]))
                 continue;
-            EW_TRY(take_sum(g, r, from, k, slot));
+            EW_TRY(absorb_add(g, r, from, k, slot));
             break;
         }
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of one input whose outputs are concatenated become one, whose filters are theirs
- * one after the other; smaller filters get taps of zeros around them (SqueezeNet's 1x1 beside 3x3).
- * On devices where a launch costs more than such multiplications.  Where an input is infinite or
- * not a number, its neighbours' outputs of the smaller filters are not numbers then. */
+/* Merges convolutions of one input whose outputs are concatenated; smaller filters are padded with
+ * zero taps (SqueezeNet's 1x1 beside 3x3).  For devices on which a kernel launch costs more than
+ * those multiplications.  Caveat: an infinite or NaN input then makes neighbouring outputs of the
+ * smaller filters NaN. */
 #include <string.h>
 
 #include "compress/pass.h"
@@ -13,12 +13,12 @@
 
 #define MOST 8 /* convolutions */
 
-/* Those of one concatenation. */
+/* The convolutions of one concatenation. */
 struct joined {
     int n, node[MOST];
     struct ew_conv_sizes size[MOST];
-    int widest;      /* the one whose window holds all others' */
-    int64_t filters; /* of all */
+    int widest;      /* the one whose window contains all others */
+    int64_t filters; /* in total */
 };
 
 static const struct ew_conv_attr *attr_of(const struct ew_graph *g, int node)
@@ -32,7 +32,7 @@ static bool is_weight(const struct ew_graph *g, int value)
            g->values[value].t.dtype == EW_F32;
 }
 
-/* A convolution with constant filters and a bias, over two dimensions, without a residual. */
+/* Matches a 2-D convolution with constant filters and a bias, without a residual. */
 static bool read_one(const struct ew_graph *g, int node, struct ew_conv_sizes *s)
 {
     struct ew_node *n = &g->nodes[node];
@@ -51,7 +51,8 @@ static bool same_end(const struct ew_epilogue_attr *a, const struct ew_epilogue_
            !(a->hi > b->hi);
 }
 
-/* Whether `in` reads only what `around` reads, at the same steps; 2-D windows are the last two. */
+/* True if window `in` lies inside window `around` at the same strides; the last two dimensions
+ * count. */
 static bool is_within(const struct ew_window *in, const struct ew_window *around)
 {
     for (int d = EW_WINDOW_DIMS - 2; d < EW_WINDOW_DIMS; d++) {
@@ -88,7 +89,7 @@ static bool read_all(const struct ew_graph *g, const struct ew_readers *r, const
     return true;
 }
 
-/* Multiplications by zero. */
+/* Multiplications by padded zeros. */
 static int64_t cost_of(const struct joined *j)
 {
     const struct ew_window *w = &j->size[j->widest].w;
@@ -98,7 +99,7 @@ static int64_t cost_of(const struct joined *j)
     return ew_cost_mul(ew_cost_mul(w->batch * w->channels, ew_window_outs(w)), filled);
 }
 
-/* Filters of convolution i into the middle of wider ones. */
+/* Copies the filters of convolution i into the centre of the wider ones. */
 static void spread(const struct joined *j, int i, const float *from, float *to)
 {
     const struct ew_window *in = &j->size[i].w, *out = &j->size[j->widest].w;
@@ -112,7 +113,7 @@ static void spread(const struct joined *j, int i, const float *from, float *to)
         }
 }
 
-/* The joined convolution stands where the concatenation stood. */
+/* Replaces the concatenation by the merged convolution. */
 static ew_err join(struct ew_graph *g, struct ew_readers *r, int at, const struct joined *j)
 {
     const struct ew_node *widest = &g->nodes[j->node[j->widest]];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights that hardly count, cut off: where all filters of a layer share one power-of-two scale, a
- * large weight that reads a channel which is always small (or never alive, as many of MobileNetV2's
- * are) takes the steps of all others.  The scale is chosen by the error of the outputs instead, to
- * which a weight's error counts as much as its channel reaches. */
+/* Clipping of weights that hardly matter.  With one power-of-two scale per layer, a large weight
+ * that reads a channel which is always small (or dead, as many in MobileNetV2 are) determines the
+ * step of all others.  Instead the scale minimises the error of the outputs, in which a weight's
+ * error is weighted by its channel's peak. */
 #include <math.h>
 
 #include "compress/pass.h"
@@ -11,13 +11,13 @@
 #include "graph/readers.h"
 #include "op/conv.h"
 
-#define TRIED 8 /* the first position without clipping, and finer ones */
+#define TRIED 8 /* the coarsest position tried, without clipping, and finer ones */
 
 /* The channel that weight i of filter o reads is first + i % each. */
 struct layer {
     const float *w, *peaks;
-    int64_t filters, size, each; /* weights of a filter; channels of a group */
-    int64_t group;               /* filters of a group */
+    int64_t filters, size, each; /* weights per filter; channels per group */
+    int64_t group;               /* filters per group */
 };
 
 /* Sum over all weights of (peak of the channel x error at this position)^2. */

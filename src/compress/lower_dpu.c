@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From QDQ form with power-of-two scales to the DPU's operators (op/dpu.h).
+/* Lowering from QDQ form with power-of-two scales to the DPU's operators (op/dpu.h).
  *
- * Each quantiser, with the float nodes before it up to the next dequantisers, becomes a node of the
- * DPU where the hardware has one.  What is left stays in QDQ form, for the host: lower_quant.c. */
+ * Each quantiser, with the float nodes between it and the previous dequantisers, becomes a DPU node
+ * where the hardware has one.  The rest stays in QDQ form, for the host: lower_quant.c. */
 #include <math.h>
 #include <string.h>
 
@@ -13,14 +13,14 @@
 #include "op/math_attr.h"
 #include "op/qlinear.h"
 
-/* int8, zero point 0, a power of two: its position. */
+/* True for int8 with zero point 0 and a power-of-two scale; *position of the binary point. */
 static bool at_position(const struct ew_graph *g, const struct ew_qview *v, int *position)
 {
     return ew_qview_dtype(g, v) == EW_S8 && ew_qview_zero(g, v) == 0 &&
            ew_pow2_position(ew_qview_scale(g, v), position);
 }
 
-/* The same of a dequantised value. */
+/* The same for a dequantised value. */
 static bool view_of(const struct ew_graph *g, int value, struct ew_qview *v, int *position)
 {
     return value >= 0 && ew_qview_of(g, value, v) && at_position(g, v, position);
@@ -42,7 +42,7 @@ struct layer {
     struct ew_dpu_conv_attr attr;
 };
 
-/* Views and shifts of a convolution or dense layer; false where the DPU cannot have it. */
+/* Views and shifts of a convolution or dense layer; false: not supported by the DPU. */
 static bool find_layer(const struct ew_lowering *l, const struct ew_node *n, int axis,
                        struct layer *out)
 {
@@ -61,8 +61,8 @@ static bool find_layer(const struct ew_lowering *l, const struct ew_node *n, int
            bias_shift <= EW_POW2_BIAS_SHIFT;
 }
 
-/* The hardware has one leaky relu, of slope 26/256, and one hard sigmoid, x/6 + 1/2; by default
- * ONNX's are 0.01 x and 0.2 x + 0.5: such nodes stay with the host. */
+/* The hardware has leaky relu with slope 26/256 and hard sigmoid x/6 + 1/2 only; ONNX's defaults
+ * (0.01 and 0.2 x + 0.5) stay on the host. */
 static bool is_hardware_act(const struct ew_epilogue_attr *act)
 {
     if (act->act == EW_ACT_LEAKY)
@@ -71,7 +71,7 @@ static bool is_hardware_act(const struct ew_epilogue_attr *act)
            (fabs(6 * (double)act->lo - 1) < 1e-3 && fabs((double)act->hi - 0.5) < 1e-3);
 }
 
-/* The layer's node before its activation; a leaky relu is part of it. */
+/* The layer's node before its activation; leaky relu is part of a DPU layer. */
 static int find_sums(const struct ew_lowering *l, bool *leaky)
 {
     struct ew_epilogue_attr act = {0};
@@ -134,7 +134,7 @@ static bool is_dense(const struct ew_graph *g, int node, bool *trans)
            g->values[n->in[0]].t.shape.rank == 2 && g->values[n->in[1]].t.shape.rank == 2;
 }
 
-/* A dense layer is a convolution of one pixel. */
+/* A dense layer, as a convolution over one pixel. */
 static ew_err lower_dense(const struct ew_lowering *l, bool *done)
 {
     struct ew_graph *g = l->g;
@@ -160,7 +160,7 @@ static ew_err lower_dense(const struct ew_lowering *l, bool *done)
     return ew_lower_place(l, first, out, done);
 }
 
-/* ---- The rest ---- */
+/* ---- Without weights ---- */
 
 static ew_err lower_two(const struct ew_lowering *l, bool *done)
 {
@@ -175,7 +175,7 @@ static ew_err lower_two(const struct ew_lowering *l, bool *done)
     for (int i = 0; i < 2; i++)
         if (!view_of(g, g->nodes[from].in[i], &v[i], &at[i]))
             return EW_OK;
-    /* The one with fewer elements, one a channel, comes second. */
+    /* the operand with fewer elements, one per channel, comes second */
     const int b = ew_tensor_count(&g->values[v[0].q].t) >= ew_tensor_count(&g->values[v[1].q].t);
     const int in[] = {v[!b].q, v[b].q};
     attr.a = at[!b];
@@ -183,11 +183,11 @@ static ew_err lower_two(const struct ew_lowering *l, bool *done)
     attr.y = at[2];
     if (ew_graph_add(g, add ? &ew_op_dpu_add : &ew_op_dpu_mul, g->nodes[from].name, &attr,
                      ew_inputs(in, 2), &out) != EW_OK)
-        return EW_OK; /* broadcast in another way: the host's */
+        return EW_OK; /* other broadcasts stay on the host */
     return ew_lower_place(l, first, out, done);
 }
 
-/* The window of an average as the DPU has it: fixed size, padding counted. */
+/* The window of an average pool that the DPU supports: fixed size, padding counts. */
 static bool average_window(const struct ew_graph *g, int node, struct ew_pool_attr *out)
 {
     bool global;
@@ -221,7 +221,7 @@ static ew_err lower_average(const struct ew_lowering *l, bool *done)
     return ew_lower_place(l, first, out, done);
 }
 
-/* Functions of one int8 value, as tables that the rules fill. */
+/* Fills the table of a unary function of int8 by the hardware's rules. */
 static bool fill_table(const struct ew_epilogue_attr *act, int from, int to,
                        const struct ew_quant_clamp *clamp, int8_t *table)
 {
@@ -263,7 +263,7 @@ static ew_err lower_function(const struct ew_lowering *l, bool *done)
     return ew_lower_place(l, first, out, done);
 }
 
-/* What the host hands over is rounded half away from zero. */
+/* The graph input: float32 from the host, rounded half away from zero. */
 static ew_err lower_input(const struct ew_lowering *l, bool *done)
 {
     struct ew_graph *g = l->g;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lowering what has weights: convolutions, dense layers, batch norm. */
+/* Lowering of layers with weights: convolutions, dense layers, batch norm. */
 #include <math.h>
 
 #include "compress/lower_quant.h"
@@ -10,14 +10,14 @@
 
 /* ---- Biases ---- */
 
-/* The scale of the sums of output channel i. */
+/* Scale of the int32 sums of output channel i. */
 static double sum_scale(const struct ew_graph *g, const struct ew_qview *x,
                         const struct ew_qview *w, int64_t i)
 {
     return ew_qview_scale(g, x) * ew_quant_scale(&g->values[w->scale].t, i);
 }
 
-/* Element i of a bias: a constant, or integers with a scale. */
+/* Element i of a bias: a float constant, or dequantised integers. */
 static double bias_at(const struct ew_graph *g, int value, int64_t i)
 {
     struct ew_qview b;
@@ -29,17 +29,17 @@ static double bias_at(const struct ew_graph *g, int value, int64_t i)
 }
 
 struct bias {
-    int value; /* -1: there is none */
-    bool fits; /* false: it is not constant, or too large for integers */
+    int value; /* -1: none */
+    bool fits; /* false: not constant, or too large for int32 */
 };
 
-/* One element for each column: [4, 1] has as many elements as [1, 4], but for rows. */
+/* True if the shape is [..., 1, columns]: not [columns, 1], which has as many elements. */
 static bool is_row(const struct ew_shape *s, int64_t columns)
 {
     return ew_shape_count(s) == columns && (s->rank == 0 || s->dim[s->rank - 1] == columns);
 }
 
-/* The bias as integers at the scale of the sums. */
+/* Makes the int32 bias at the scale of the sums. */
 static ew_err make_bias(struct ew_graph *g, int value, const struct ew_qview *x,
                         const struct ew_qview *w, int64_t count, struct bias *out)
 {
@@ -74,7 +74,7 @@ static bool find_conv(const struct ew_graph *g, int node, struct ew_qview *x, st
            ew_qview_weights(g, n->in[1], 0, w) && (EW_TYPES_QUANT8 >> g->values[w->q].t.dtype & 1);
 }
 
-/* The integer node of convolution `node`, quantised as `to` (NULL: to float32). */
+/* Adds the integer node of convolution `node`, with output quantised as `to` (NULL: float32). */
 static ew_err add_conv(struct ew_graph *g, int node, const struct ew_qview *to,
                        const struct ew_quant_clamp *clamp, int *out)
 {
@@ -120,7 +120,7 @@ ew_err ew_lower_conv_float(struct ew_graph *g, int node, bool *done)
 
 /* ---- Dense layers ---- */
 
-/* The matrices of gemm or matmul: B [n, k] where *trans. */
+/* Matches gemm or matmul; *trans: B is stored as [n, k]. */
 static bool find_gemm(const struct ew_graph *g, int node, bool *trans, int64_t *columns)
 {
     const struct ew_node *n = &g->nodes[node];
@@ -182,7 +182,7 @@ ew_err ew_lower_gemm_float(struct ew_graph *g, int node, bool *done)
     return out < 0 ? EW_OK : ew_graph_splice(g, node, first, &out);
 }
 
-/* ---- Batch norm: a depthwise convolution of one tap whose filters are 127 or -127 ---- */
+/* ---- Batch norm, as a depthwise 1x1 convolution whose filters are 127 or -127 ---- */
 
 enum { SCALE = 1, SHIFT, MEAN, VAR };
 
@@ -199,7 +199,7 @@ static bool find_norm(const struct ew_graph *g, int node, struct ew_qview *x)
     return ok && ew_qview_of(g, n->in[0], x);
 }
 
-/* The filters, their scales and the bias of x's channels; false where a bias does not fit. */
+/* Fills filters, scales and bias by channel; false if a bias overflows. */
 static bool fill_norm(const struct ew_graph *g, const struct ew_node *n, double x_scale,
                       const int made[3])
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From QDQ form to integer nodes.
+/* Lowering from QDQ form to integer nodes.
  *
  * A quantised network comes as float nodes between dequantize_linear (DQ) and quantize_linear (Q).
- * Four sweeps make integers of it:
- *   - DQ goes after nodes that only move elements, or pick the largest: they move bytes then;
- *   - each Q, with the float nodes before it up to the next DQs, becomes an integer node;
- *   - convolutions and dense layers on a DQ without a Q after them become integer nodes to
- * float32;
- *   - additions and tables after an integer convolution become part of it.
- * What does not fit stays as it is, in float32.  lower_layers.c and lower_rest.c know the nodes. */
+ * Four sweeps lower it:
+ * - DQ moves behind nodes that only move elements or select the largest: they then move bytes;
+ * - each Q, with the float nodes between it and the previous DQs, becomes an integer node;
+ * - convolutions and dense layers after a DQ and without a Q become integer nodes with float32
+ * output;
+ * - additions and tables after an integer convolution are fused into it.
+ * What does not match stays in float32.  The nodes are in lower_layers.c and lower_rest.c. */
 #include "compress/lower_quant.h"
 
 #include <stdlib.h>
@@ -18,9 +18,9 @@
 #include "graph/readers.h"
 #include "op/qlinear.h"
 
-/* ---- Preparing ---- */
+/* ---- Preparation ---- */
 
-/* A zero point that is left out is 0, of a type that is known otherwise. */
+/* Makes an omitted zero point explicit: 0, of the known type. */
 static ew_err complete_zero(struct ew_graph *g, int node)
 {
     const bool to = ew_qview_is(g, node, &ew_op_quantize_linear);
@@ -36,7 +36,7 @@ static ew_err complete_zero(struct ew_graph *g, int node)
     return ew_readers_set_all(ew_graph_readers(g), node, in, 3);
 }
 
-/* Every reader of a quantiser's output is a DQ with the same parameters. */
+/* True if every use of a quantiser's output is a DQ with the same parameters. */
 static bool only_read_back(const struct ew_graph *g, int value, const struct ew_qview *to)
 {
     struct ew_qview v;
@@ -48,7 +48,8 @@ static bool only_read_back(const struct ew_graph *g, int value, const struct ew_
     return true;
 }
 
-/* int8 activations become uint8, 128 more each: what kernels read without converting it. */
+/* Turns int8 activations into uint8, with zero points 128 higher, which kernels read without
+ * conversion. */
 static ew_err make_unsigned(struct ew_graph *g, int node)
 {
     struct ew_qview to;
@@ -69,7 +70,7 @@ static ew_err make_unsigned(struct ew_graph *g, int node)
     return EW_OK;
 }
 
-/* ---- DQ after what moves ---- */
+/* ---- DQ behind data movement ---- */
 
 static bool only_moves(const struct ew_graph *g, const struct ew_node *n)
 {
@@ -84,7 +85,7 @@ static bool only_moves(const struct ew_graph *g, const struct ew_node *n)
     return false;
 }
 
-/* The pair in the place of node `node`. */
+/* Moves the DQ behind node `node`. */
 static ew_err push_down(struct ew_graph *g, int node)
 {
     struct ew_node n = g->nodes[node];
@@ -106,7 +107,7 @@ static ew_err push_down(struct ew_graph *g, int node)
     return ew_graph_splice(g, node, first, out);
 }
 
-/* ---- Q and what is before it ---- */
+/* ---- Q and the nodes before it ---- */
 
 ew_err ew_lower_first(struct ew_graph *g, int node, ew_lower_fn *const *kinds, size_t n)
 {
@@ -135,14 +136,14 @@ static ew_err lower_float(struct ew_graph *g, int node)
     return done ? EW_OK : ew_lower_gemm_float(g, node, &done);
 }
 
-/* ---- Behind a convolution ---- */
+/* ---- Fusing into a convolution ---- */
 
 static int input_of(const struct ew_node *n, int slot)
 {
     return slot < n->n_in ? n->in[slot] : -1;
 }
 
-/* A convolution with an 8-bit output that nothing but this reads; -1: none. */
+/* The convolution that produces `value` as 8 bits for a single use; -1: none. */
 static int sole_conv(const struct ew_graph *g, int value)
 {
     const int from = ew_qview_sole(g, value);
@@ -152,7 +153,7 @@ static int sole_conv(const struct ew_graph *g, int value)
     return input_of(n, EW_QCONV_Y_SCALE) >= 0 && input_of(n, EW_QCONV_TABLE) < 0 ? from : -1;
 }
 
-/* Node `node` goes, and the convolution with further inputs comes into its place. */
+/* Replaces `node` by the convolution with further inputs. */
 static ew_err replace(struct ew_graph *g, int node, int conv, const int *in,
                       const struct ew_quant_clamp *clamp)
 {
@@ -183,7 +184,7 @@ static ew_err fuse_table(struct ew_graph *g, int node)
     return replace(g, node, conv, in, &a->clamp);
 }
 
-/* True where input `slot` of the addition is a convolution that may take it in. */
+/* True if input `slot` of the addition is a convolution that can absorb it. */
 static bool takes_add(const struct ew_graph *g, const struct ew_node *add, int slot)
 {
     const int conv = sole_conv(g, add->in[slot]);
@@ -205,7 +206,7 @@ static ew_err fuse_add(struct ew_graph *g, int node)
     const bool a = takes_add(g, add, EW_QBINARY_A), b = takes_add(g, add, EW_QBINARY_B);
     if (!a && !b)
         return EW_OK;
-    /* Of two candidates the later one: its sums are still in the cache. */
+    /* of two candidates the later, whose sums are still cached */
     const bool second = b && (!a || g->values[add->in[EW_QBINARY_B]].producer >
                                         g->values[add->in[EW_QBINARY_A]].producer);
     const int conv = g->values[add->in[second ? EW_QBINARY_B : EW_QBINARY_A]].producer;
@@ -229,7 +230,7 @@ ew_err ew_lower_sweep(struct ew_graph *g, ew_lower_step *step)
     for (int k = 0; k < n_nodes; k++)
         EW_TRY(step(g, k));
     EW_TRY(ew_graph_rewrite_end(g));
-    EW_TRY(ew_graph_sweep(g)); /* what nobody reads any more must not count as a reader */
+    EW_TRY(ew_graph_sweep(g)); /* dead nodes must not count as readers */
     return ew_graph_infer(g);  /* types have changed with zero points */
 }
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps of the pass that turns graphs in QDQ form into integer nodes. */
+/* The steps of lowering from QDQ form to integer nodes. */
 #ifndef EW_COMPRESS_LOWER_QUANT_H
 #define EW_COMPRESS_LOWER_QUANT_H
 
 #include "compress/quant_view.h"
 #include "op/pooling.h"
 
-/* One float node, or a few, on the way to a quantiser.  Each of the functions below looks whether
- * the nodes before quantiser `node` are of its kind, and if so puts an integer node in its place;
- * *done says whether. */
+/* A quantiser to lower with the float nodes before it.  Each function below handles one kind of
+ * node: if the nodes before quantiser `node` match, it replaces them by an integer node and sets
+ * *done. */
 struct ew_lowering {
     struct ew_graph *g;
     int node;           /* quantize_linear */
     struct ew_qview to; /* its parameters */
-    /* What it quantises, without the relu and clip between, which are in `clamp`. */
+    /* the value that it quantises, before a relu or clip, which is in `clamp` */
     int value;
     struct ew_quant_clamp clamp;
 };
@@ -22,30 +22,30 @@ typedef ew_err ew_lower_fn(const struct ew_lowering *l, bool *done);
 
 /* Convolutions, dense layers, and batch norm as a depthwise convolution of one tap. */
 ew_lower_fn ew_lower_conv, ew_lower_gemm, ew_lower_norm;
-/* The same without a quantiser after them: to float32. */
+/* Without a quantiser after the layer: output in float32. */
 ew_err ew_lower_conv_float(struct ew_graph *g, int node, bool *done);
 ew_err ew_lower_gemm_float(struct ew_graph *g, int node, bool *done);
-/* Sums and products of two, averages, concat, and functions of one value. */
+/* Addition and multiplication, average pools, concat, and unary functions by table. */
 ew_lower_fn ew_lower_binary, ew_lower_average, ew_lower_concat, ew_lower_function;
 
-/* The window of an average that our operators have; false: none.  *global: it covers all. */
+/* The window of an average pool that the integer operators support; false: none.  *global: it
+ * covers the whole input. */
 bool ew_lower_window(const struct ew_graph *g, int node, struct ew_pool_attr *attr, bool *global);
-/* A ReduceMean may drop the axes that a pool keeps with size 1: so does what takes its place. */
+/* Drops the axes that a ReduceMean without keepdims drops, and a pool keeps with size 1. */
 ew_err ew_lower_drop_axes(struct ew_graph *g, int node, int *value);
 ew_err ew_lower_reshape(struct ew_graph *g, int value, const int64_t *dims, int n, int *out);
 
-/* The first of these kinds that takes what is before the quantiser `node`; nothing where it is
- * none. */
+/* Lowers quantiser `node` by the first kind that matches, if any. */
 ew_err ew_lower_first(struct ew_graph *g, int node, ew_lower_fn *const *kinds, size_t n);
 
 typedef ew_err ew_lower_step(struct ew_graph *g, int node);
-/* One sweep over all nodes; a step may put any number of nodes in the place of the one it is given.
- * Nodes that nobody needs any more go, and types are inferred again. */
+/* Applies a step, which may replace a node by any number of nodes, to all nodes; then removes dead
+ * nodes and infers. */
 ew_err ew_lower_sweep(struct ew_graph *g, ew_lower_step *step);
-/* Zero points that are left out are put in, and dequantisers go after what only moves. */
+/* Makes zero points explicit, and moves dequantisers behind data movement. */
 ew_err ew_lower_prepare(struct ew_graph *g);
 
-/* Puts the nodes from `first` on in the place of the quantiser. */
+/* Replaces the quantiser by the nodes from `first` on. */
 static inline ew_err ew_lower_place(const struct ew_lowering *l, int first, int value, bool *done)
 {
     *done = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lowering what has no weights: sums, products, averages, concat, functions of one value. */
+/* Lowering of nodes without weights: add, mul, average pools, concat, unary functions. */
 #include <stdlib.h>
 
 #include "compress/lower_quant.h"
@@ -87,9 +87,10 @@ ew_err ew_lower_average(const struct ew_lowering *l, bool *done)
     return ew_lower_place(l, first, out, done);
 }
 
-/* ---- Functions of one value, by table ---- */
+/* ---- Unary functions, by table ---- */
 
-/* The table from integers that mean `from` to those that mean `to`, through `act`. */
+/* Makes the table from integers quantised as `from`, through `act`, to integers quantised as `to`.
+ */
 static ew_err make_table(struct ew_graph *g, const struct ew_qview *from, const struct ew_qview *to,
                          const struct ew_epilogue_attr *act, int *out)
 {
@@ -116,7 +117,7 @@ static ew_err add_lookup(struct ew_graph *g, const struct ew_qview *from, const 
 
 static const struct ew_epilogue_attr no_act = {.act = EW_ACT_NONE};
 
-/* Of the quantiser's own input: relu and clip alone are functions too. */
+/* Matches from the quantiser's input, since relu and clip alone are functions too. */
 ew_err ew_lower_function(const struct ew_lowering *l, bool *done)
 {
     struct ew_graph *g = l->g;
@@ -126,7 +127,7 @@ ew_err ew_lower_function(const struct ew_lowering *l, bool *done)
     int out;
     if (ew_qview_of(g, value, &x)) {
         if (ew_qview_same(g, &x, &l->to))
-            return ew_lower_place(l, first, x.q, done); /* there and back */
+            return ew_lower_place(l, first, x.q, done); /* requantisation to the same parameters */
     } else {
         const int from = ew_qview_sole(g, value);
         if (from < 0 || !ew_act_of_node(g, from, &act) || !ew_qview_of(g, g->nodes[from].in[0], &x))
@@ -136,7 +137,7 @@ ew_err ew_lower_function(const struct ew_lowering *l, bool *done)
     return ew_lower_place(l, first, out, done);
 }
 
-/* ---- Concat: parts on another scale are looked up first ---- */
+/* ---- Concat: inputs with other scales are requantised by table ---- */
 
 ew_err ew_lower_concat(const struct ew_lowering *l, bool *done)
 {

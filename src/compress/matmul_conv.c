@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products with constant matrices, and the biases behind them, become convolutions of one tap:
+/* Turns matrix products with constant matrices, and their biases, into 1x1 convolutions:
  *
- *   x [N, d..., C] W [C, O] [+ b]      conv(x, W' [O, 1..., C], b)
+ * x [N, d..., C] W [C, O] [+ b]      conv(x, W' [O, 1..., C], b)
  *
- * Their kernels add biases and residuals and apply activations as they store (fuse_epilogue.c);
- * those of products do not.  The layers of transformers are such. */
+ * Convolution kernels have epilogues for bias, residual and activation (fuse_epilogue.c); those of
+ * products have not.  This covers the layers of transformers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static bool fits(const struct ew_graph *g, const struct ew_node *n)
     return x->rank >= 3 && x->rank <= MOST_RANK && w->rank == 2 && ew_shape_count(w) > 0;
 }
 
-/* W' as the convolution has it; where the graph alone owns W, in its place. */
+/* W' in the convolution's layout, replacing W if the graph owns it exclusively. */
 static ew_err turn_weights(struct ew_graph *g, const struct ew_readers *r, int value, int rank,
                            int *out)
 {
@@ -57,8 +57,8 @@ static ew_err turn_weights(struct ew_graph *g, const struct ew_readers *r, int v
     return EW_OK;
 }
 
-/* The node that adds one number to each of the last axis of `value`, which nobody else reads, and
- * these numbers; -1: none. */
+/* The node that adds a bias along the last axis of `value`, as its only use, and the bias; -1:
+ * none. */
 static int find_bias(const struct ew_graph *g, const struct ew_readers *r, int value, int *bias)
 {
     const int add = ew_readers_only(r, value);
@@ -75,7 +75,7 @@ static int find_bias(const struct ew_graph *g, const struct ew_readers *r, int v
     return row ? add : -1;
 }
 
-/* The bias as a list. */
+/* Reshapes the bias to one dimension. */
 static ew_err flat_bias(struct ew_graph *g, int *bias)
 {
     const struct ew_tensor b = g->values[*bias].t;
@@ -87,7 +87,7 @@ static ew_err flat_bias(struct ew_graph *g, int *bias)
     return EW_OK;
 }
 
-/* The convolution stands where the bias was added, whose value it makes. */
+/* Replaces the product, or the addition of its bias, by the convolution. */
 static ew_err convert(struct ew_graph *g, struct ew_readers *r, int node)
 {
     const struct ew_node *product = &g->nodes[node];

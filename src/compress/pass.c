@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What passes share, and their order. */
+/* Helpers of passes, and their order. */
 #include "compress/pass.h"
 
 #include <stdlib.h>

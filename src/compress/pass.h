@@ -1,104 +1,104 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passes over graphs: each makes an inference graph smaller and leaves what it computes unchanged,
- * up to rounding.  They need weights with data; what they cannot prove they leave alone. */
+/* Graph passes: each makes an inference graph cheaper and preserves its results up to rounding.
+ * They need weights with data, and leave alone what they cannot prove safe. */
 #ifndef EW_COMPRESS_PASS_H
 #define EW_COMPRESS_PASS_H
 
 #include "graph/graph.h"
 
-/* What was learnt for integers (fake_quant) takes QDQ form: quantisers for activations, integer
+/* Converts a graph trained with fake_quant nodes to QDQ form: quantisers for activations, integer
  * weights and biases. */
 ew_err ew_pass_settle_quant(struct ew_graph *g);
-/* For files that tools for FPGAs read: fails unless every quantiser is int8 with one power-of-two
- * scale and zero point 0, and makes zero points explicit.  The second puts a clip to -128 .. 127
- * between quantisers and dequantisers too (QCDQ). */
+/* For files that FPGA tools read.  The first fails unless every quantiser is int8 with one
+ * power-of-two scale and zero point 0, and makes zero points explicit.  The second also inserts a
+ * clip to [-128, 127] between quantisers and dequantisers (QCDQ). */
 ew_err ew_pass_explicit_pow2(struct ew_graph *g);
 ew_err ew_pass_qcdq(struct ew_graph *g);
-/* Float nodes between quantisers and dequantisers become integer nodes; before the next one, which
- * would make floats of the weights. */
+/* Lowers float nodes between dequantisers and quantisers to integer nodes.  Must run before
+ * ew_pass_fold_constants, which would turn integer weights into floats. */
 ew_err ew_pass_lower_quant(struct ew_graph *g);
-/* The same to the operators of the DPU, for that device and before all others: nodes between
- * power-of-two quantisers become what the hardware computes, where it can. */
+/* For the DPU, before all other passes: lowers nodes between power-of-two quantisers to the
+ * operators of the hardware, where it has them. */
 ew_err ew_pass_lower_dpu(struct ew_graph *g);
-/* Nodes whose inputs are all constant become constants. */
+/* Constant folding. */
 ew_err ew_pass_fold_constants(struct ew_graph *g);
-/* Nodes that only hand their input on disappear: identity, dropout, reshapes to the same shape,
- * clips of integers at the ends of their range. */
+/* Removes nodes that are identities in inference: identity, dropout, reshapes to the same shape,
+ * clips of integers to their type's range. */
 ew_err ew_pass_drop_identity(struct ew_graph *g);
-/* Padding with zeros before a convolution becomes its own; reads no weight, so it is for training
- * too. */
+/* Folds zero padding into the convolution after it.  Reads no weights, so it is for training too.
+ */
 ew_err ew_pass_fold_pad(struct ew_graph *g);
-/* Batch norm after a convolution goes into its filters and bias. */
+/* Folds batch norm into filters and bias of the convolution before it. */
 ew_err ew_pass_fold_batch_norm(struct ew_graph *g);
-/* The same where they lie, of filters that are the graph's and in no other one. */
+/* The same in place, if the graph owns the filters exclusively. */
 ew_err ew_pass_fold_batch_norm_own(struct ew_graph *g);
-/* A transpose before flatten and a dense layer goes into the order of the dense layer's weights. */
+/* Folds the transpose before flatten and a dense layer into the order of the dense layer's weights.
+ */
 ew_err ew_pass_fold_flatten(struct ew_graph *g);
-/* The same where they lie, of weights that are the graph's and in no other one: large ones are then
- * never in memory twice. */
+/* The same in place, if the graph owns the weights exclusively: large ones are then never in memory
+ * twice. */
 ew_err ew_pass_fold_flatten_own(struct ew_graph *g);
-/* Taps of constant filters that only ever see padding are cut off; for the present input size
- * alone. */
+/* Trims taps of constant filters that only ever see padding, at the present input size. */
 ew_err ew_pass_trim_taps(struct ew_graph *g);
-/* Products with constant matrices, and biases behind them, become convolutions of one tap. */
+/* Turns matrix products with constant matrices, and their biases, into 1x1 convolutions. */
 ew_err ew_pass_matmul_conv(struct ew_graph *g);
-/* Activations and additions after a convolution become its epilogue. */
+/* Fuses activations and additions after a convolution into its epilogue. */
 ew_err ew_pass_fuse_epilogue(struct ew_graph *g);
-/* Convolutions side by side whose outputs are concatenated become one, where smaller filters are
- * filled up with so many multiply-accumulates at most; behind the others, and not one of
- * ew_pass_all. */
+/* Merges parallel convolutions whose outputs are concatenated into one, if zero-padding the smaller
+ * filters costs at most `most` multiply-accumulates.  Runs after the others; not in ew_pass_all. */
 ew_err ew_pass_join_convs(struct ew_graph *g, int64_t most);
 
-/* Activations after a batch norm become its epilogue; for training, so it is not one of
- * ew_pass_all.  Nodes and values keep their numbers, and no weight is read. */
+/* Fuses activations after a batch norm into its epilogue.  For training, so not in ew_pass_all:
+ * nodes and values keep their numbers, and no weight is read.  The same holds for the next three.
+ */
 ew_err ew_pass_fuse_norm(struct ew_graph *g);
-/* The addition after a batch norm into it; before ew_pass_fuse_norm. */
+/* Fuses the addition after a batch norm into it; before ew_pass_fuse_norm. */
 ew_err ew_pass_fuse_add(struct ew_graph *g);
-/* Activations before a max pool go after it; the same holds. */
+/* Moves activations before a max pool behind it. */
 ew_err ew_pass_sink_activation(struct ew_graph *g);
-/* Relu after a convolution becomes its epilogue; the same holds. */
+/* Fuses relu after a convolution into its epilogue. */
 ew_err ew_pass_fuse_relu(struct ew_graph *g);
-/* Scales channels between convolutions so that quantising loses less; for the quantiser. */
+/* Options of cross-layer equalisation. */
 struct ew_equalize_opts {
-    /* Largest magnitude by channel of each value, NULL where unknown; NULL: filters stand for
-     * them. */
+    /* by value: peak magnitude of each channel, NULL where unknown; NULL: estimated from the
+     * filters */
     const float *const *peaks;
-    /* The same of values after a ReLU6, by which channels that do not reach 6 are scaled too;
-     * NULL: it stops there. */
+    /* the same of values after a ReLU6, so that channels that do not reach 6 are scaled too; NULL:
+     * ReLU6 is not crossed */
     const float *const *reach;
     int rounds;
 };
 ew_err ew_pass_equalize(struct ew_graph *g, const struct ew_equalize_opts *o);
 
-/* Cuts off weights of convolutions where outputs lose less by that than by a wider power-of-two
- * scale for all; for the quantiser.  peaks[v]: largest magnitude by channel of value v, NULL where
- * unknown.  Values keep their numbers. */
+/* For the quantiser: clips weights of convolutions to the power-of-two scale that minimises the
+ * error of the outputs.  peaks[v]: peak magnitude of each channel of value v, NULL where unknown.
+ * Values keep their numbers. */
 ew_err ew_pass_limit_weights(struct ew_graph *g, const float *const *peaks);
 
-/* Changes biases so that means stay what they are when weights are rounded to 8 bits, one scale a
- * filter or (pow2) a power of two for all; for the quantiser.  means[v]: by channel of value v,
- * NULL where unknown. */
+/* For the quantiser: bias correction, which preserves the means of outputs when weights are rounded
+ * to 8 bits, per channel or (pow2) per tensor to a power of two.  means[v]: mean of each channel of
+ * value v, NULL where unknown. */
 ew_err ew_pass_correct_bias(struct ew_graph *g, const float *const *means, bool pow2);
 
-/* All that make inference faster, in the order in which each prepares the next. */
+/* All passes for inference, in order. */
 ew_err ew_pass_all(struct ew_graph *g);
 
 /* ---- For the passes ---- */
 
-/* True where the value is a weight or constant whose data is there. */
+/* True for a weight or constant with data. */
 bool ew_pass_is_constant(const struct ew_graph *g, int value);
-/* A ReduceMean over height and width (all that lies between batch and channels): a global average
- * pool, which keeps those axes with size 1. */
+/* True for a ReduceMean over all axes between batch and channels: a global average pool, except
+ * that keepdims may drop those axes. */
 bool ew_pass_is_spatial_mean(const struct ew_graph *g, int node);
-/* A float32 parameter of the graph's own, contents undefined. */
+/* Adds a float32 parameter, contents undefined. */
 ew_err ew_pass_new_param(struct ew_graph *g, const char *name, const struct ew_shape *shape,
                          int *out);
-/* True where the graph owns the value's data, alone in memory, and one node reads it: it may be
- * changed where it lies. */
+/* True if the value's data is owned by the graph, not shared, and read by one node: it may be
+ * changed in place. */
 struct ew_readers;
 bool ew_pass_owns(struct ew_graph *g, const struct ew_readers *r, int value);
 
-/* The same of the type, shape and kind of another weight, whose place it takes. */
+/* Adds a parameter with the type, shape, kind and name of the weight `like`, which it replaces. */
 ew_err ew_pass_new_weights(struct ew_graph *g, int like, int *out);
 
 #endif

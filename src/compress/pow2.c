@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Positions of binary points, and weights at them. */
+/* Choice of positions, and rounding of weights. */
 #include "compress/pow2.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static int limit(int position)
                                     : (position > EW_POW2_MOST ? EW_POW2_MOST : position);
 }
 
-/* The step must keep both ends within half a step of int8: step = max(lo / -128.5, hi / 127.5). */
+/* lo and hi must round into int8: step >= max(lo / -128.5, hi / 127.5). */
 int ew_pow2_first(float lo, float hi)
 {
     const double step = fmax((double)lo / -128.5, (double)hi / 127.5);
@@ -26,8 +26,8 @@ int ew_pow2_first(float lo, float hi)
     return limit(position < -1000 ? -1000 : (position > 1000 ? 1000 : (int)position));
 }
 
-/* Adding and taking away 1.5 * 2^23 rounds a small float32 to an integer.  Which way a tie goes
- * makes no difference to its error. */
+/* Adding and subtracting 1.5 * 2^23 rounds a small float32 to an integer; ties do not affect the
+ * error. */
 static double squared_error(const float *x, int64_t n, int position)
 {
     const float up = ldexpf(1, position), down = ldexpf(1, -position), magic = 0x1.8p23f;
@@ -81,7 +81,7 @@ bool ew_pow2_position(double scale, int *position)
     return *position >= EW_POW2_LEAST && *position <= EW_POW2_MOST;
 }
 
-/* dequantize_linear of a float32 constant as int8. */
+/* Adds dequantize_linear of a float32 constant rounded to int8. */
 static ew_err add_constant(struct ew_graph *g, int value, int position, int *out)
 {
     const struct ew_value old = g->values[value];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* QDQ form as tools for FPGAs ask for it: one power-of-two scale a tensor, int8, explicit zero
- * points; and QCDQ, with a clip to the integers' range between quantiser and dequantiser, by which
- * QONNX's tools tell the number of bits. */
+/* QDQ form for FPGA tools: int8, one power-of-two scale per tensor, explicit zero points; and QCDQ,
+ * with a clip to the integers' range between quantiser and dequantiser, from which QONNX's tools
+ * read the bit width. */
 #include "compress/pass.h"
 #include "compress/pow2.h"
 #include "compress/quant_view.h"
 #include "graph/ops.h"
 
-/* Zero points that are left out are put in; anything but int8 with a power-of-two scale fails. */
+/* Makes an omitted zero point explicit; fails on anything but int8 with a power-of-two scale. */
 static ew_err make_explicit(struct ew_graph *g, int node)
 {
     const struct ew_node *n = &g->nodes[node];
@@ -51,7 +51,7 @@ ew_err ew_pass_explicit_pow2(struct ew_graph *g)
     return ew_graph_infer(g);
 }
 
-/* A clip after quantiser `node`, in its place with it. */
+/* Inserts a clip after quantiser `node`. */
 static ew_err add_clip(struct ew_graph *g, int node)
 {
     static const int64_t bounds[] = {INT8_MIN, INT8_MAX};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading graphs in QDQ form. */
+/* Matching in graphs in QDQ form. */
 #include "compress/quant_view.h"
 
 #include "graph/ops.h"
@@ -15,7 +15,7 @@ bool ew_qview_is(const struct ew_graph *g, int node, const struct ew_op *op)
     return node >= 0 && g->nodes[node].op == op;
 }
 
-/* The scale and zero point of a quantiser or dequantiser node, both constant. */
+/* Reads scale and zero point of a quantiser or dequantiser; both must be constant. */
 static bool parameters(const struct ew_graph *g, const struct ew_node *n, struct ew_qview *out)
 {
     const struct ew_quant_attr *a = n->attr;
@@ -31,7 +31,8 @@ static bool has_one(const struct ew_graph *g, const struct ew_qview *v)
            ew_tensor_count(&g->values[v->zero].t) == 1;
 }
 
-/* One scale for all, by which larger integers are larger numbers: maxima and bounds go by that. */
+/* True if the scale is a positive scalar, so that larger integers are larger numbers, as maxima and
+ * bounds require. */
 static bool keeps_order(const struct ew_graph *g, const struct ew_qview *v)
 {
     return has_one(g, v) && ew_qview_scale(g, v) > 0;
@@ -95,7 +96,8 @@ bool ew_qview_same(const struct ew_graph *g, const struct ew_qview *a, const str
 
 int64_t ew_qview_round(const struct ew_graph *g, const struct ew_qview *v, double real)
 {
-    const float ratio = (float)real / (float)ew_qview_scale(g, v); /* as quantize_linear divides */
+    const float ratio =
+        (float)real / (float)ew_qview_scale(g, v); /* in float32, like quantize_linear */
     return ew_quant_round((double)ratio, ew_qview_zero(g, v), ew_qview_dtype(g, v));
 }
 
@@ -114,7 +116,7 @@ int ew_qview_peel_clamp(const struct ew_graph *g, int value, const struct ew_qvi
         const int64_t lo = ew_qview_round(g, to, act.act == EW_ACT_RELU ? 0 : act.lo);
         const int64_t hi = act.act == EW_ACT_RELU ? clamp->hi : ew_qview_round(g, to, act.hi);
         if (lo > clamp->hi || hi < clamp->lo)
-            break; /* nothing lies between the two */
+            break; /* the intervals are disjoint */
         clamp->lo = ew_max_i64(clamp->lo, lo);
         clamp->hi = ew_min_i64(clamp->hi, hi);
         value = g->nodes[from].in[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inserting quantisers: which values, with which parameters, and the nodes.  Weights are
- * quantize_weights.c's. */
+/* Inserting quantisers: choice of values and parameters, and the nodes.  Weights are in
+ * quantize_weights.c. */
 #include "compress/quantize.h"
 
 #include <math.h>
@@ -24,26 +24,26 @@ const char *const ew_quantize_names[] = {
         NULL};
 
 enum kind {
-    FLOAT,    /* stays as it is */
+    FLOAT,    /* not quantised */
     LAYER,    /* has weights */
-    JOIN,     /* add, mul, averages: any scale in, any scale out */
-    FUNCTION, /* of one value */
+    JOIN,     /* add, mul, averages: independent scales of inputs and output */
+    FUNCTION, /* unary, by table */
     MOVE      /* inputs and outputs share one scale */
 };
 
 struct quantizer {
     struct ew_graph *g;
     const struct ew_quantize_opts *o;
-    struct ew_readers *readers; /* until nodes are added */
+    struct ew_readers *readers; /* freed before nodes are added */
     enum kind *kinds;           /* by node */
-    int *share;                 /* by value: another one with the same scale, or itself */
+    int *share;                 /* by value: union-find of values with one scale */
     bool *wanted;               /* by value: it gets a quantiser */
-    bool *moved;                /* by value: what it was made of has one, for training */
-    struct ew_range *of;        /* by value: of all that share its scale */
+    bool *moved;                /* by value: data movement of a quantised value, in training */
+    struct ew_range *of;        /* by value, at the root: joint range */
     int *made;                  /* by value: graph inputs after their quantiser, or -1 */
-    int *position;              /* POW2, by value: of all that share it */
-    int *weights;               /* POW2, by node: the position of a layer's weights */
-    int n_values;               /* before anything was added */
+    int *position;              /* POW2, by value: joint position */
+    int *weights;               /* POW2, by node: position of a layer's weights */
+    int n_values;               /* before nodes were added */
     bool is_signed;             /* activations are int8 */
 };
 
@@ -89,7 +89,7 @@ static enum kind kind_of(const struct quantizer *q, int node)
     return ew_act_of_node(q->g, node, &act) ? FUNCTION : FLOAT;
 }
 
-/* Inputs that are activations: all but weights, shapes and bounds. */
+/* Number of inputs that are activations, not weights, shapes or bounds. */
 static int data_inputs(const struct quantizer *q, int node)
 {
     const struct ew_node *n = &q->g->nodes[node];
@@ -98,7 +98,7 @@ static int data_inputs(const struct quantizer *q, int node)
     return q->kinds[node] == JOIN && n->op != &ew_op_reduce_mean ? (n->n_in > 1 ? 2 : 1) : 1;
 }
 
-/* ---- Scales that are shared ---- */
+/* ---- Shared scales ---- */
 
 static int root_of(const struct quantizer *q, int v)
 {
@@ -127,7 +127,7 @@ static void share_scales(struct quantizer *q)
                 join(q, n->in[0], n->out[i]);
     }
     for (int v = 0; v < q->n_values; v++)
-        q->of[v] = (struct ew_range){0, 0}; /* zero itself is always a value */
+        q->of[v] = (struct ew_range){0, 0}; /* zero must be representable */
     for (int v = 0; v < q->n_values; v++) {
         struct ew_range *r = &q->of[root_of(q, v)];
         if (!(q->o->ranges[v].lo <= q->o->ranges[v].hi))
@@ -137,7 +137,7 @@ static void share_scales(struct quantizer *q)
     }
 }
 
-/* ---- Values that get quantisers ---- */
+/* ---- Choice of values ---- */
 
 static bool is_cut(const struct quantizer *q, int node)
 {
@@ -146,7 +146,7 @@ static bool is_cut(const struct quantizer *q, int node)
            (act.act == EW_ACT_RELU || act.act == EW_ACT_CLIP);
 }
 
-/* relu and clip read it and nothing else does: they become one node with what makes it. */
+/* True if the only use of the value is a relu or clip, which is fused with the producer. */
 static bool is_inner(const struct quantizer *q, int v)
 {
     const int from = q->g->values[v].producer;
@@ -176,19 +176,19 @@ static void choose_values(struct quantizer *q)
                 want(q, g->nodes[k].out[i]);
     }
     for (int i = 0; i < g->n_outputs && q->o->scheme != EW_QUANTIZE_POW2; i++)
-        q->wanted[g->outputs[i]] = false; /* results stay float32 */
+        q->wanted[g->outputs[i]] = false; /* graph outputs stay float32 */
 }
 
-/* ---- Positions of binary points ---- */
+/* ---- Positions (power-of-two scales) ---- */
 
-/* A hard sigmoid lies between 0 and 1, and the DPU relies on saturation to cut it off at 1. */
+/* True for a hard sigmoid in [0, 1], which the DPU clips at 1 by saturation. */
 static bool is_gate(const struct quantizer *q, int v)
 {
     const int from = q->g->values[v].producer;
     return from >= 0 && q->g->nodes[from].op == &ew_op_hard_sigmoid;
 }
 
-/* What shares a scale has the coarsest position of them all. */
+/* Values that share a scale get the coarsest position among them. */
 static void share_positions(struct quantizer *q)
 {
     for (int v = 0; v < q->n_values; v++)
@@ -205,8 +205,8 @@ static void share_positions(struct quantizer *q)
     }
 }
 
-/* The value that a layer's sums are rounded to: its output, or that of the relu or clip after it;
- * -1: it stays float32. */
+/* The value that a layer's sums are requantised to: its output, or that of the relu or clip after
+ * it; -1: it stays float32. */
 static int rounded_to(const struct quantizer *q, int node)
 {
     int v = q->g->nodes[node].out[0];
@@ -215,8 +215,9 @@ static int rounded_to(const struct quantizer *q, int node)
     return q->wanted[v] ? root_of(q, v) : -1;
 }
 
-/* Sums are shifted right by input + weights - output, which hardware limits to 0 .. 16: a finer
- * output becomes coarser, which may be the input of others, and finer weights become coarser. */
+/* Limits the right shift of sums, input + weights - output, to the hardware's 0 to 16 by making
+ * outputs or weights coarser.  A coarser output may be the input of later layers, so this runs in
+ * topological order. */
 static void settle_positions(struct quantizer *q)
 {
     const struct ew_graph *g = q->g;
@@ -254,10 +255,11 @@ static void choose_positions(struct quantizer *q)
     settle_positions(q);
 }
 
-/* ---- Fewer of them, for training ---- */
+/* ---- Fewer quantisers, for training ---- */
 
-/* What moves is quantised already.  Rounding and the largest may change places: after a pool there
- * is less to round, and the layer before it can be one step with it. */
+/* Drops quantisers of moved values, which are quantised already, and moves those before a max pool
+ * behind it: rounding commutes with the maximum, has less to do there, and the layer before can be
+ * fused with the pool. */
 static void spare_values(struct quantizer *q)
 {
     const struct ew_graph *g = q->g;
@@ -284,7 +286,7 @@ static void spare_values(struct quantizer *q)
 
 /* ---- Nodes ---- */
 
-/* Scale and zero point of value v, as constants. */
+/* Adds scale and zero point of value v as constants. */
 static ew_err add_parameters(struct quantizer *q, int v, int *scale, int *zero)
 {
     struct ew_graph *g = q->g;
@@ -304,7 +306,8 @@ static ew_err add_parameters(struct quantizer *q, int v, int *scale, int *zero)
     return EW_OK;
 }
 
-/* `value` of the graph, as it is known under the number v, through a pair. */
+/* Adds a quantiser-dequantiser pair at `value`, with the parameters of value v of the original
+ * graph. */
 static ew_err add_pair(struct quantizer *q, int v, int value, int *out)
 {
     int in[3] = {value};
@@ -316,7 +319,7 @@ static ew_err add_pair(struct quantizer *q, int v, int value, int *out)
     return ew_graph_add(q->g, &ew_op_dequantize_linear, NULL, NULL, ew_inputs(in, 3), out);
 }
 
-/* Integer weights for layer k of then, whose inputs are in[]. */
+/* Adds integer weights of the original node k, whose inputs are now in[]. */
 static ew_err add_weights(struct quantizer *q, int k, const struct ew_node *n, int *in)
 {
     struct ew_qview x;
@@ -333,7 +336,7 @@ static ew_err add_weights(struct quantizer *q, int k, const struct ew_node *n, i
     return ew_pow2_weights(q->g, &l, n->n_in, in);
 }
 
-/* Node k of then, which is node `node` of now, again with everything round it, in its place. */
+/* Replaces node `node`, the original node k, by itself with its quantisers. */
 static ew_err surround(struct quantizer *q, int k, int node)
 {
     const enum kind kind = q->kinds[k];
@@ -366,7 +369,7 @@ static ew_err insert(struct quantizer *q)
 {
     struct ew_graph *g = q->g;
     const int n_nodes = g->n_nodes;
-    for (int k = 0, at = 0; k < n_nodes; k++) { /* node k of then is node `at` of now */
+    for (int k = 0, at = 0; k < n_nodes; k++) { /* the original node k is now node `at` */
         const int before = g->n_nodes;
         EW_TRY(surround(q, k, at));
         at += g->n_nodes - before + 1;
@@ -391,7 +394,7 @@ ew_err ew_quantize_prepare(struct ew_graph *g)
 {
     EW_TRY(ew_pass_drop_identity(g));
     EW_TRY(ew_pass_fold_constants(g));
-    EW_TRY(ew_pass_fold_pad(g)); /* equalising looks for layers next to each other */
+    EW_TRY(ew_pass_fold_pad(g)); /* so that equalisation sees adjacent layers */
     return ew_pass_fold_batch_norm(g);
 }
 

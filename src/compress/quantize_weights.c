@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights as integers. */
+/* Quantisation of weights. */
 #include "compress/quantize_weights.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 #define NAME 256
 
-/* The axis of the output channels: 0 in [O, k..., I] and [n, k], 1 in [k, n]. */
+/* Axis of the output channels: 0 in [O, k..., I] and [n, k], 1 in [k, n]. */
 static int channel_axis(const struct ew_node *n)
 {
     if (n->op->layer == EW_LAYER_CONV)
@@ -50,7 +50,7 @@ static void quantize_channel(const float *w, const struct ew_weight_channels *c,
         }
 }
 
-/* dequantize_linear of constants; scale has one entry for each of `axis`. */
+/* Adds dequantize_linear of constants with one scale per index of `axis`. */
 static ew_err add_dequantizer(struct ew_graph *g, const int *in, int n_in, int axis, int *out)
 {
     const struct ew_quant_attr attr = {.axis = axis};
@@ -88,7 +88,7 @@ static ew_err quantize_filter(struct ew_graph *g, const struct ew_quantize_layer
     return add_dequantizer(g, in, 3, axis, out);
 }
 
-/* At the scale of the sums, so that it is added to them as it is. */
+/* Quantises the bias at the scale of the int32 sums. */
 static ew_err quantize_bias(struct ew_graph *g, const struct ew_quantize_layer *l, int w_scale,
                             int *out)
 {

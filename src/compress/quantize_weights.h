@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights as integers: int8 with one scale an output channel, int32 biases. */
+/* Quantisation of weights: int8 with one scale per output channel, int32 biases. */
 #ifndef EW_COMPRESS_QUANTIZE_WEIGHTS_H
 #define EW_COMPRESS_QUANTIZE_WEIGHTS_H
 
 #include "graph/graph.h"
 
-/* True where the node's weights and bias are float32 constants of shapes that can be quantised.
- * batch_norm counts: lowering makes a layer of it, its parameters stay float32. */
+/* True if the node's weights and bias are float32 constants that can be quantised.  True for
+ * batch_norm, which lowering turns into a layer; its parameters stay float32. */
 bool ew_quantize_has_weights(const struct ew_graph *g, int node);
 
-/* in[0] of the node being dequantised already: replaces in[1] and in[2] by dequantised integers. */
+/* Replaces in[1] and in[2] by dequantised integers; in[0] must be dequantised already. */
 ew_err ew_quantize_weights(struct ew_graph *g, const struct ew_node *n, int *in);
 
-/* Where a layer's weights and bias are, and the scale of its input. */
+/* A layer's weights and bias, and the scale of its input. */
 struct ew_quantize_layer {
     int weights, bias; /* values; bias -1: none */
     double x_scale;

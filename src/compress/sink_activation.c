@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Max pools before the activation in front of them, for training: the maximum of clamped values is
- * the clamped maximum, and so are the gradients.  The activation then passes over a quarter of the
- * elements, and what was pooled need not be kept.  Nodes and values keep their numbers, as in
- * fuse_norm.c; the value between the two has the pooled shape. */
+/* For training: swaps an activation with the max pool behind it.  max(clamp(x)) = clamp(max(x)),
+ * and the gradients agree; the activation then processes a quarter of the elements, and the pool's
+ * input need not be kept.  Nodes and values keep their numbers, as in fuse_norm.c; the value
+ * between the two gets the pooled shape. */
 #include <stdlib.h>
 
 #include "compress/pass.h"
@@ -10,9 +10,8 @@
 #include "graph/readers.h"
 #include "op/epilogue.h"
 
-/* True where the node is an activation that keeps the order, and whose gradient is zero
- * wherever it makes different numbers equal: else the first of equal ones could be another one.
- */
+/* True for a monotone activation whose gradient is zero wherever it maps different numbers to equal
+ * ones: otherwise ties could select another element. */
 static bool clamps(const struct ew_graph *g, int node)
 {
     struct ew_epilogue_attr end = {0};
@@ -20,14 +19,14 @@ static bool clamps(const struct ew_graph *g, int node)
            (end.act == EW_ACT_RELU || end.act == EW_ACT_CLIP);
 }
 
-/* The two nodes trade places between the values before and after them. */
+/* Swaps the two nodes. */
 static ew_err trade(struct ew_graph *g, struct ew_readers *r, int act, int pool)
 {
     struct ew_node *a = &g->nodes[act], *p = &g->nodes[pool];
     const struct ew_node was_act = *a, was_pool = *p;
     *a = was_pool;
     *p = was_act;
-    a->in = was_act.in; /* inputs change through the lists alone */
+    a->in = was_act.in; /* inputs are rewired through the use lists */
     a->n_in = was_act.n_in;
     p->in = was_pool.in;
     p->n_in = was_pool.n_in;

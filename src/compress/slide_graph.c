@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the step graph of slide_graph.h, node by node. */
+/* Builds the step graph of slide_graph.h, node by node. */
 #include "compress/slide_graph.h"
 
 #include <string.h>
@@ -13,8 +13,8 @@
 #include "op/shape_attr.h"
 #include "op/types.h"
 
-/* A value of the network in time.  Positions [pure, end) see no padding, [lo, hi) of them were
- * there in an earlier window. */
+/* Time structure of a value.  Positions [pure, end) see no padding; [lo, hi) of them were computed
+ * in an earlier window. */
 struct timed {
     bool is;
     int axis;
@@ -31,10 +31,10 @@ struct maker {
     const struct ew_graph *g;
     struct ew_slide_graph *out;
     struct timed *timed; /* by value of g */
-    int *map;            /* by value of g: in step; of a timed one its new positions; -1: not yet */
-    int *kept;           /* by value of g; -1: none */
-    int *full;           /* by kept value: the value of g */
-    int *in, *made;      /* of the node at hand, in step */
+    int *map;  /* by value of g: value of step (of a timed one, its new positions); -1: none yet */
+    int *kept; /* by value of g; -1: none */
+    int *full; /* by kept value: value of g */
+    int *in, *made; /* inputs and outputs of the current node, in step */
     struct ew_tensor **slots;
 };
 
@@ -48,8 +48,8 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
-/* Which positions were there before: the last window that began a multiple of `step` frames
- * earlier had them further behind. */
+/* Sets the reusable positions: those of the last window that began a multiple of `step` frames
+ * earlier. */
 static void find_reused(const struct maker *m, struct timed *t)
 {
     const int64_t shift = m->out->hop / gcd(m->out->hop, t->step);
@@ -90,7 +90,7 @@ static ew_err join(struct maker *m, int axis, const int *parts, int n, int *out)
     return ew_graph_add(m->out->step, &ew_op_concat, "window", &a, ew_inputs(parts, n), out);
 }
 
-/* The kept value's number; its new positions become an output. */
+/* Adds v to the kept values; its new positions become an output. */
 static ew_err keep(struct maker *m, int v, int *out)
 {
     struct ew_slide_graph *s = m->out;
@@ -123,7 +123,7 @@ static ew_err band(struct maker *m, int v, int64_t first, int64_t count, int *ou
     return ew_graph_input(s->step, m->g->values[v].name, t->dtype, &shape, out);
 }
 
-/* v at the positions of p, which its new ones are among. */
+/* v at the positions of p, which include its new ones; the others come from a band. */
 static ew_err widen(struct maker *m, int v, struct parts p, int *out)
 {
     const struct timed *t = &m->timed[v];
@@ -152,7 +152,7 @@ static ew_err widen(struct maker *m, int v, struct parts p, int *out)
 
 /* ---- Nodes ---- */
 
-/* Inputs from `first` on; those in time at the positions of p, or whole. */
+/* Sets m->in from `first` on; timed inputs at the positions of p, or whole (NULL). */
 static ew_err gather_inputs(struct maker *m, const struct ew_node *n, int first,
                             const struct parts *p)
 {
@@ -166,7 +166,7 @@ static ew_err gather_inputs(struct maker *m, const struct ew_node *n, int first,
     return EW_OK;
 }
 
-/* A copy of the node on m->in, which makes m->made. */
+/* Copies the node, from m->in to m->made. */
 static ew_err copy_node(struct maker *m, const struct ew_node *n)
 {
     struct ew_node copy = *n;
@@ -174,7 +174,7 @@ static ew_err copy_node(struct maker *m, const struct ew_node *n)
     return ew_graph_add_node(m->out->step, &copy, m->made);
 }
 
-/* Its inputs as whole values, and outputs that are nothing in time. */
+/* Copies a node without time structure: whole inputs. */
 static ew_err add_whole(struct maker *m, const struct ew_node *n)
 {
     EW_TRY(gather_inputs(m, n, 0, NULL));
@@ -201,7 +201,7 @@ static bool window_of(const struct maker *m, const struct ew_node *n, struct ew_
     if (x->rank != 5)
         return false;
     if (w >= 0) {
-        const struct ew_conv_attr *a = n->attr; /* both begin alike */
+        const struct ew_conv_attr *a = n->attr; /* pooling attributes begin with the same struct */
         const bool is = ew_conv_geometry(&a->win, a->groups, x, &m->g->values[n->in[w]].t.shape,
                                          &sizes) == EW_OK;
         *out = sizes.w;
@@ -219,7 +219,8 @@ static int64_t div_up(int64_t a, int64_t b)
     return a > 0 ? (a + b - 1) / b : 0;
 }
 
-/* Of the output, and what its new positions read of the input; false where that is all of it. */
+/* The output's time structure, and the input positions that its new ones read; false if these are
+ * all. */
 static bool cut_window(const struct maker *m, const struct timed *x, const struct ew_window *w,
                        struct timed *y, struct parts *reads)
 {
@@ -236,7 +237,7 @@ static bool cut_window(const struct maker *m, const struct timed *x, const struc
     reads->a = reads->a > x->lo ? reads->a : x->lo;
     reads->b = reads->b < x->hi ? reads->b : x->hi;
     while (reads->a < reads->b && (reads->b - reads->a) % stride)
-        reads->a++; /* both sides keep their place among the strides */
+        reads->a++; /* keeps both sides aligned to the stride */
     return reads->a < reads->b;
 }
 
@@ -245,14 +246,14 @@ static bool is_constant(const struct maker *m, int v)
     return ew_value_is_weight(&m->g->values[v]);
 }
 
-/* t is known at the positions of p, as y has them. */
+/* True if t covers the positions p of y. */
 static bool holds(const struct timed *t, const struct timed *y, struct parts p)
 {
     return t->is && t->axis == y->axis && t->n == y->n && t->step == y->step && t->lo <= p.a &&
            t->hi >= p.b;
 }
 
-/* The operator runs over both sides, one behind the other; what it makes of the seam goes. */
+/* Runs the operator over both sides, concatenated, and drops the outputs at the seam. */
 static ew_err add_window(struct maker *m, const struct ew_node *n, const struct ew_window *w)
 {
     const struct timed *x = &m->timed[n->in[0]];
@@ -261,7 +262,7 @@ static ew_err add_window(struct maker *m, const struct ew_node *n, const struct 
     bool fits = x->is && x->axis == 1 && cut_window(m, x, w, &y, &reads);
     const int64_t left_out = fits ? (reads.b - reads.a) / w->stride[0] : 0;
     const struct parts made = {fits ? y.hi - left_out : 0, fits ? y.hi : 0};
-    for (int i = 1; fits && i < n->n_in; i++) /* what is added to the sums */
+    for (int i = 1; fits && i < n->n_in; i++) /* the residual */
         fits = n->in[i] < 0 || is_constant(m, n->in[i]) || holds(&m->timed[n->in[i]], &y, made);
     if (!fits || made.a < y.lo)
         return add_whole(m, n);
@@ -285,7 +286,7 @@ static ew_err add_window(struct maker *m, const struct ew_node *n, const struct 
     return EW_OK;
 }
 
-/* ---- Operators that look at one position at a time ---- */
+/* ---- Framewise operators ---- */
 
 static bool is_framewise(const struct ew_node *n)
 {
@@ -299,7 +300,7 @@ static bool is_framewise(const struct ew_node *n)
     return n->op->flags & EW_OP_ELEMENTWISE && n->n_out == 1;
 }
 
-/* True where an input that is nothing in time is the same at all positions. */
+/* True if an input without time structure broadcasts over all positions. */
 static bool repeats(const struct maker *m, const struct timed *y, int rank, int v)
 {
     const struct ew_shape *s = &m->g->values[v].t.shape;
@@ -382,7 +383,7 @@ static ew_err add_values(struct maker *m)
     return EW_OK;
 }
 
-/* Outputs of both graphs: the network's own, then the kept values. */
+/* Sets the outputs of both graphs: the network's, then the kept values. */
 static ew_err add_outputs(struct maker *m)
 {
     struct ew_slide_graph *s = m->out;
@@ -424,7 +425,7 @@ static ew_err allocate(struct maker *m)
     m->kept = ew_arena_array(&s->arena, n, sizeof(*m->kept));
     m->full = ew_arena_array(&s->arena, n, sizeof(*m->full));
     s->kept = ew_arena_array(&s->arena, n, sizeof(*s->kept));
-    /* A reader of a value makes two bands of it at most. */
+    /* a reader makes at most two bands of a value */
     size_t reads = (size_t)m->g->n_outputs, most = 1;
     for (int i = 0; i < m->g->n_nodes; i++) {
         const struct ew_node *node = &m->g->nodes[i];

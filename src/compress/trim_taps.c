@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small images leave taps of a filter that only ever see padding: a 3x3 convolution of one pixel is
- * a 1x1 convolution.  Those taps are cut off constant filters. */
+/* On small feature maps some taps of a filter only ever see padding: a 3x3 convolution over one
+ * pixel is a 1x1 convolution.  Removes those taps from constant filters. */
 #include <string.h>
 
 #include "compress/pass.h"
 #include "graph/ops.h"
 #include "op/conv.h"
 
-/* One axis: the taps that some output reads, and the padding of what is left. */
+/* One axis: the taps that some output reads, and the remaining padding. */
 struct axis {
     int64_t first, count;
     int64_t pad, pad_end;
@@ -29,7 +29,8 @@ static int64_t out_size(const struct ew_window *w, int d, const struct axis *a)
     return span < 0 ? 0 : span / w->stride[d] + 1;
 }
 
-/* The cut of one axis; all of it where cutting would need a negative padding or another output. */
+/* The kept range of one axis; all of it if trimming would need negative padding or change the
+ * output. */
 static struct axis cut_axis(const struct ew_window *w, int d)
 {
     const struct axis all = {0, w->kernel[d], w->pad[d], w->pad_end[d]};
@@ -46,7 +47,7 @@ static struct axis cut_axis(const struct ew_window *w, int d)
     return a.pad < 0 || out_size(w, d, &a) != w->out[d] ? all : a;
 }
 
-/* Filters [O, k0, k1, k2, I] to those of the kept taps. */
+/* Copies the kept taps of filters [O, k0, k1, k2, I]. */
 static void cut_filters(const struct ew_conv_sizes *s, const struct axis *a, const float *from,
                         float *to)
 {
