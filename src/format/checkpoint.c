@@ -18,7 +18,7 @@
 #define HEAD_BYTES  24 /* magic, version, number of notes */
 #define SUM_BYTES   8
 
-/* A byte that is no text, and line ends of both kinds: a copy that was mangled on the way shows. */
+/* As in PNG: a non-ASCII byte and both line endings reveal a transfer in text mode. */
 static const char magic[8] = "\x89"
                              "EWC\r\n\x1a\n";
 
@@ -31,8 +31,8 @@ static void put_double(struct ew_put *p, double v)
     ew_put_int(p, bits);
 }
 
-/* Of a graph that learns for integers: how its weights are rounded.  What is known of images is
- * written apart. */
+/* Notes kept in the graph: how weights of quantisation-aware training are rounded.  The image card
+ * is written separately. */
 static bool is_kept(const struct ew_note *n)
 {
     return strncmp(n->key, "qat.", 4) == 0;
@@ -208,9 +208,8 @@ static ew_err get_all(struct ew_get *in, struct ew_checkpoint *c)
     return EW_OK;
 }
 
-/* Images were shrunk until they just covered the input where the run's options do not say
- * otherwise.
- */
+/* How evaluation resizes: as in training, to the smallest size that covers the input, unless the
+ * options say otherwise. */
 static int64_t resize_of(const struct ew_checkpoint *c)
 {
     static const char key[] = "\nresize = ";
@@ -223,7 +222,7 @@ static int64_t resize_of(const struct ew_checkpoint *c)
     return in && in->rank == 4 && in->dim[1] == in->dim[2] ? in->dim[1] : EW_RESIZE_COVER;
 }
 
-/* The network brings along how its images were made. */
+/* Writes the image card into the graph's notes. */
 static ew_err note_images(struct ew_checkpoint *c)
 {
     struct ew_preprocess *p = &c->prep;
@@ -231,7 +230,7 @@ static ew_err note_images(struct ew_checkpoint *c)
     p->normalised = p->std[0] > 0;
     for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) {
         p->normalised = p->normalised && isfinite(p->mean[i]) && isfinite(p->std[i]);
-        if (i > 0 && !(p->std[i] > 0)) /* channels that the images do not have */
+        if (i > 0 && !(p->std[i] > 0)) /* unused channels */
             p->std[i] = 1;
     }
     const struct ew_image_card card = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing engine files.  Reading is engine_read.c's. */
+/* Writing engine files.  Reading is in engine_read.c. */
 #include "format/engine_file.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct large {
 
 struct writer {
     const struct ew_engine_file *e;
-    struct ew_graph *bare; /* the graph without its large weights */
+    struct ew_graph *bare; /* the graph without large weights */
     struct large *large;
     int n_large;
     struct ew_engine_section section[EW_ENGINE_SECTIONS];
@@ -62,7 +62,7 @@ static void put_card(struct ew_put *p, const struct ew_engine_card *c)
         ew_put_text(p, c->classes[i]);
 }
 
-/* Each name once, in the order of its first use; then its number, or -1. */
+/* String table of kernel names, then one index (or -1) per batch and node. */
 static ew_err put_choices(struct ew_put *p, const struct ew_engine_file *e)
 {
     const int64_t n = (e->card.batch_max - e->card.batch_min + 1) * e->graph->n_nodes;
@@ -123,7 +123,7 @@ static ew_err put_plan(struct writer *w)
     return e;
 }
 
-/* ---- The other two ---- */
+/* ---- The PACKED and WEIGHTS sections ---- */
 
 static void put_packed(struct ew_put *p, const struct writer *w)
 {
@@ -160,7 +160,7 @@ static void sum_up(void (*put)(struct ew_put *, const struct writer *), const st
     s->sum = ew_hash_wide_sum(&wide);
 }
 
-/* Takes the large weights out of a copy of the graph, and gives them places. */
+/* Removes the large weights from a copy of the graph, and assigns their offsets. */
 static ew_err take_large(struct writer *w)
 {
     const struct ew_graph *g = w->e->graph;
@@ -176,7 +176,7 @@ static ew_err take_large(struct writer *w)
             continue;
         w->large[w->n_large++] = (struct large){.value = v, .offset = absent ? -1 : at};
         w->bare->values[v].t.data = NULL;
-        w->bare->values[v].kind = EW_VALUE_PARAM; /* these may be without data */
+        w->bare->values[v].kind = EW_VALUE_PARAM; /* parameters may have no data */
         if (!absent)
             at += (int64_t)ew_align_up(ew_tensor_bytes(&from->t));
     }

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Engine files: a network after all passes, with its kernels chosen and their weights packed.
+/* Engine files: a network after all passes, with kernels chosen and weights packed.
  *
- *   page 0    magic, version, size of the file, number of sections   8 bytes each
- *             offset, size, checksum of each section                 8 bytes each
- *             checksum of all before it; zeros to the end of the page
- *   PLAN      who made it and for what, the graph without its large weights, kernels by batch and
- *             node, where packed and plain weights lie
- *   PACKED    weights as kernels want them: mapped and used as they are
- *   WEIGHTS   the large weights as the graph has them, for a machine that packs in another way
+ * page 0    magic, version, size of the file, number of sections   8 bytes each
+ *           offset, size, checksum of each section                 8 bytes each
+ *           checksum of all before it; zeros to the end of the page
+ * PLAN      card, the graph without its large weights, kernels by batch and node, offsets of packed
+ *           and plain weights
+ * PACKED    weights as kernels read them, used from the mapping
+ * WEIGHTS   the large weights as in the graph, for a machine whose kernels pack differently
  *
- * Sections begin at multiples of EW_ENGINE_PAGE, and what lies in the last two at multiples of
- * EW_ALIGN; gaps are zero.  Numbers are little-endian, as the weights are: a machine of the other
- * kind is another architecture.  What kernels mean and whether they are available is left to
- * engine/. */
+ * Sections begin at multiples of EW_ENGINE_PAGE, entries of the last two at multiples of EW_ALIGN;
+ * gaps are zero.  Numbers and weights are little-endian; a big-endian machine is another
+ * architecture.  What kernels mean, and whether they are available, is checked in engine/. */
 #ifndef EW_FORMAT_ENGINE_FILE_H
 #define EW_FORMAT_ENGINE_FILE_H
 
@@ -21,25 +20,25 @@
 #include "graph/graph.h"
 
 #define EW_ENGINE_PAGE    4096
-#define EW_ENGINE_BATCHES 256 /* most batches in a range */
+#define EW_ENGINE_BATCHES 256 /* largest number of batch sizes */
 
-/* What is known of an engine before its weights are looked at.  Texts are never NULL. */
+/* Facts about an engine, readable without its weights.  Strings are never NULL. */
 struct ew_engine_card {
     const char *name;       /* of the network */
     const char *program;    /* version of Edgewise */
     const char *arch, *isa; /* "x86_64", "avx512" */
-    const char *kernels;    /* which edition of the kernels packed: another one packs again */
+    const char *kernels;    /* version of the kernels that packed; any other repacks */
     const char *precision;  /* "fp32", "int8" */
     int64_t batch_min, batch_max;
-    int64_t threads;           /* for contexts that do not say; 0: one for each CPU */
+    int64_t threads;           /* default for contexts; 0: one for each CPU */
     struct ew_facts facts;     /* of the network before any pass, at batch 1 */
-    int64_t block_bytes;       /* activations and scratch at batch_max, on that machine */
-    struct ew_preprocess prep; /* of images; all of std 0 in the file where nothing was said */
+    int64_t block_bytes;       /* activations and scratch at batch_max, on the compiling machine */
+    struct ew_preprocess prep; /* of images; std all 0: unknown */
     const char *const *classes;
     int n_classes;
 };
 
-/* A node's weights as one kernel wants them. */
+/* Packed weights of a node for one kernel. */
 struct ew_engine_packed {
     int node;
     const char *kernel;
@@ -49,27 +48,27 @@ struct ew_engine_packed {
 
 struct ew_engine_file {
     struct ew_engine_card card;
-    struct ew_graph *graph; /* at batch_min; swept, so that nodes keep their numbers */
-    /* By batch - batch_min and node: the kernel, NULL where the node has no step. */
+    struct ew_graph *graph; /* at batch_min; without dead nodes, so that reading it back keeps node
+                             * numbers */
+    /* [batch - batch_min][node]: the kernel, NULL if the node has no step */
     const char *const *choices;
-    const struct ew_engine_packed *packed; /* by node, then kernel */
+    const struct ew_engine_packed *packed; /* sorted by node, then kernel */
     int n_packed;
-    const bool *absent; /* by value: the weights are not in the file; NULL: all are */
+    const bool *absent; /* by value: weights left out of the file (compact); NULL: none */
 
     /* After a read: */
     struct ew_arena arena;
-    void *map; /* the file; the graph's weights lie in it */
+    void *map; /* the mapped file, which holds the graph's weights */
     size_t size;
-    void *zeros; /* what absent weights point to: it can be read, and holds nothing */
+    void *zeros; /* zero pages that absent weights point to */
     size_t zeros_bytes;
 };
 
-/* Writes everything; the same contents give the same bytes.  *size gets the size of the file. */
+/* Writes an engine, deterministically.  *size gets the size of the file. */
 ew_err ew_engine_file_write(const char *path, const struct ew_engine_file *e, int64_t *size);
 
-/* Maps a file and checks all of it, but the plain weights: ew_engine_file_check_weights is for who
- * reads those.  One that is damaged, cut off, no engine or of a newer version is refused.  Release
- * with close. */
+/* Maps a file and checks everything but the WEIGHTS section, which ew_engine_file_check_weights
+ * checks.  Fails if it is damaged, truncated, no engine or of a newer version.  Free with close. */
 ew_err ew_engine_file_open(const char *path, struct ew_engine_file *out);
 void ew_engine_file_close(struct ew_engine_file *e);
 ew_err ew_engine_file_check_weights(const struct ew_engine_file *e, const char *what);
@@ -78,7 +77,7 @@ ew_err ew_engine_file_check_weights(const struct ew_engine_file *e, const char *
 ew_err ew_engine_file_parse(const void *bytes, size_t size, const char *what,
                             struct ew_engine_file *out);
 
-/* True where the file begins like an engine. */
+/* True if the file has an engine's magic. */
 bool ew_engine_file_is(const char *path);
 
 #endif

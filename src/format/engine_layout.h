@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What writer and reader of engine files share. */
+/* Constants shared by writer and reader of engine files. */
 #ifndef EW_FORMAT_ENGINE_LAYOUT_H
 #define EW_FORMAT_ENGINE_LAYOUT_H
 
@@ -9,7 +9,7 @@
 
 #define EW_ENGINE_VERSION 1
 
-/* A byte that is no text, and line ends of both kinds: a copy that was mangled on the way shows. */
+/* As in PNG: a non-ASCII byte and both line endings reveal a transfer in text mode. */
 #define EW_ENGINE_MAGIC                                                                            \
     "\x89"                                                                                         \
     "EWE\r\n\x1a\n"
@@ -21,7 +21,7 @@ struct ew_engine_section {
     uint64_t sum;
 };
 
-/* Bytes of the head, without the checksum at its end. */
+/* Size of the header, without its checksum. */
 #define EW_ENGINE_HEAD (8 * (4 + 3 * EW_ENGINE_SECTIONS))
 
 static inline int64_t ew_engine_page_up(int64_t n)
@@ -29,10 +29,10 @@ static inline int64_t ew_engine_page_up(int64_t n)
     return (n + EW_ENGINE_PAGE - 1) / EW_ENGINE_PAGE * EW_ENGINE_PAGE;
 }
 
-/* Stands for EW_RESIZE_COVER: numbers in the file are not negative. */
+/* Encodes EW_RESIZE_COVER, since numbers in the file are unsigned. */
 #define EW_ENGINE_COVER (EW_RESIZE_MAX + 1)
 
-/* Weights of this size and more lie in their own section. */
+/* From this size weights are in the WEIGHTS section. */
 #define EW_ENGINE_LARGE 1024
 
 #endif

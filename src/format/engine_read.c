@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading engine files.  Nothing in one is believed before it was checked. */
+/* Reading engine files, which are untrusted: everything is validated before use. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct reader {
     struct ew_get in; /* the PLAN section */
 };
 
-/* ---- The head ---- */
+/* ---- The header ---- */
 
 static ew_err read_head(struct reader *r)
 {
@@ -62,7 +62,7 @@ static ew_err read_head(struct reader *r)
     return EW_OK;
 }
 
-/* Sections follow each other, page by page, to the end of the file. */
+/* Sections must be contiguous, page-aligned, and end with the file. */
 static ew_err check_sections(const struct reader *r)
 {
     int64_t at = EW_ENGINE_PAGE;
@@ -212,7 +212,7 @@ static ew_err get_packed(struct reader *r)
 
 /* ---- Large weights ---- */
 
-#define PACKED_SHARE 1024 /* times as large as all that is packed: weights that were left out */
+#define PACKED_SHARE 1024 /* bound of left-out weights: this many times the PACKED section */
 
 struct weight {
     int value;
@@ -233,7 +233,7 @@ static ew_err get_weight(struct reader *r, int64_t at, struct weight *w)
     EW_CHECK(v && v->kind == EW_VALUE_PARAM && !v->t.data &&
                  ew_tensor_bytes(&v->t) == (size_t)w->bytes,
              EW_ERR_FORMAT, "%s: weights %s do not belong to it", r->what, name);
-    /* Kernels may pack less than there is (taps that only ever see padding), but not nothing. */
+    /* kernels may pack fewer taps than there are, but not none */
     const int64_t most =
         w->offset < 0 ? PACKED_SHARE * r->section[EW_ENGINE_PACKED].bytes : s->bytes - w->offset;
     EW_CHECK(w->bytes <= most && (w->offset < 0 || w->offset == at), EW_ERR_FORMAT,
@@ -249,7 +249,7 @@ static void *unconst(const void *p)
     return q;
 }
 
-/* Memory that reads as zero and takes none. */
+/* Maps zero pages, which take no memory. */
 static ew_err map_zeros(struct reader *r, size_t bytes)
 {
     if (bytes == 0)
@@ -323,7 +323,7 @@ static ew_err get_all(struct reader *r)
     EW_TRY(get_packed(r));
     EW_TRY(get_weights(r));
     EW_CHECK(r->in.at == r->in.size, EW_ERR_FORMAT, "%s: has something after its steps", r->what);
-    /* Some constants have their values only now. */
+    /* infer again, now that large constants have data */
     const ew_err e = ew_graph_infer(r->e->graph);
     return e == EW_OK ? e : ew_fail_in(EW_ERR_FORMAT, "%s", r->what);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A graph to and from bytes.
+/* Serialisation of a graph:
  *
- *   name
- *   count, then each value that no node makes: kind, marks, name, tensor
- *   count, then each node: operator, name, inputs, names of outputs, attributes as texts
- *   inputs, outputs
+ * name
+ * count, then each value that no node produces: kind, flags, name, tensor
+ * count, then each node: operator, name, inputs, names of outputs, attributes as text
+ * inputs, outputs
  *
- * Values are numbered in this order; an absent one is -1.  Attributes go by the names and texts of
- * the operator's field table, so that a new one with a default leaves old files readable. */
+ * Values are numbered in this order; an absent one is -1.  Attributes are written by name in the
+ * text form of the operator's field table, so that a new one with a default keeps old files
+ * readable. */
 #include "format/graph_file.h"
 
 #include <stdlib.h>
@@ -84,7 +85,7 @@ static void put_list(struct ew_put *p, const int *list, int n, const int *number
         ew_put_int(p, number[list[i]]);
 }
 
-/* The file's number of each value. */
+/* Assigns the file's number to each value. */
 static int number_values(const struct ew_graph *g, int *number)
 {
     int next = 0;
@@ -122,7 +123,7 @@ ew_err ew_graph_put(struct ew_put *p, const struct ew_graph *g)
 struct reader {
     struct ew_get *in;
     struct ew_graph *g;
-    int *value; /* by the file's number: value of g */
+    int *value; /* by number in the file: value of g */
     int n_values, cap_values;
 };
 
@@ -175,7 +176,7 @@ static ew_err get_attrs(struct reader *r, const struct ew_op *op, void *attr)
     return EW_OK;
 }
 
-/* A value by its number in the file; -1, where `least` allows it, is none. */
+/* Reads a number and maps it to a value; -1, if `least` allows it, is none. */
 static ew_err get_number(struct reader *r, int64_t least, int *out)
 {
     int64_t v;
@@ -185,7 +186,7 @@ static ew_err get_number(struct reader *r, int64_t least, int *out)
     return EW_OK;
 }
 
-/* Numbers of the inputs; `names` gets those of the outputs. */
+/* Reads a node's inputs, and the names of its outputs. */
 static ew_err get_ports(struct reader *r, struct ew_node *n, const char ***names)
 {
     int64_t count;
@@ -205,7 +206,7 @@ static ew_err get_ports(struct reader *r, struct ew_node *n, const char ***names
     return EW_OK;
 }
 
-/* Outputs get the names of the file; one without a name is absent. */
+/* Names the outputs as in the file; one without a name is absent. */
 static ew_err name_outputs(struct reader *r, const int *out, int n, const char *const *names)
 {
     for (int i = 0; i < n; i++) {
@@ -213,7 +214,7 @@ static ew_err name_outputs(struct reader *r, const int *out, int n, const char *
         if (*names[i])
             EW_TRY(ew_graph_rename(r->g, out[i], names[i]));
         else
-            r->g->nodes[r->g->n_nodes - 1].out[i] = -1; /* its value goes with the sweep */
+            r->g->nodes[r->g->n_nodes - 1].out[i] = -1; /* the sweep removes its value */
     }
     return EW_OK;
 }
@@ -287,7 +288,7 @@ ew_err ew_graph_get(struct ew_get *in, struct ew_graph **out)
     EW_TRY(ew_get_text(in, &name));
     EW_TRY(ew_graph_new(name, &g));
     struct ew_arena *before = in->arena;
-    in->arena = &g->arena; /* attributes keep texts */
+    in->arena = &g->arena; /* owns strings of attributes */
     struct reader r = {.in = in, .g = g};
     ew_err e = get_graph(&r);
     in->arena = before;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pixels to a network's input: what data/augment.h makes, in the input's layout and type. */
+/* Preprocessing into a network's input: data/augment.h computes [H, W, C] floats, which are stored
+ * in the input's layout and type. */
 #include "format/image_input.h"
 
 #include <math.h>
@@ -13,14 +14,14 @@
 struct ew_image_input {
     struct ew_augmenter *augmenter;
     struct ew_preprocess prep;
-    int64_t size[3]; /* of clips: all frames, which lie one below the other */
+    int64_t size[3]; /* H, W, C; clips are frames stacked along H */
     int64_t frames;  /* of a clip; 1: images */
     bool clips;
     bool channels_last, batched;
     float *made; /* [H, W, C] */
 };
 
-/* Where the channels are: a file's own note, else where 1 or 3 stands (TensorFlow's are last). */
+/* The layout: as the value says, else channels first if that dimension is 1 or 3. */
 static bool channels_last(const struct ew_value *v)
 {
     const struct ew_shape *s = &v->t.shape;
@@ -123,7 +124,7 @@ static ew_err image_at(const struct ew_image_input *in, int64_t index, struct ew
     return EW_OK;
 }
 
-/* An image; of a clip each frame. */
+/* Preprocesses an image, or each frame of a clip. */
 static ew_err make(struct ew_image_input *in, const struct ew_sample *image)
 {
     const int64_t n = in->frames, size = in->size[0] * in->size[1] * in->size[2] / n;

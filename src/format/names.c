@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table from names to numbers: open addressing, at most half full. */
+/* A hash table from names to numbers: open addressing, load factor at most 1/2. */
 #include "format/names.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table from names to numbers: what a file calls its values. */
+/* A hash table from names to numbers. */
 #ifndef EW_FORMAT_NAMES_H
 #define EW_FORMAT_NAMES_H
 
@@ -17,7 +17,7 @@ struct ew_names {
 void ew_names_fini(struct ew_names *t); /* a zeroed table is a valid empty one */
 /* The number of `name`, or -1. */
 int ew_names_find(const struct ew_names *t, const char *name);
-/* Enters `name`, which must not be there yet. */
+/* Inserts `name`, which must be new. */
 ew_err ew_names_add(struct ew_names *t, const char *name, int id);
 
 #endif

@@ -19,7 +19,7 @@ static const struct {
 
 /* ---- Reading ---- */
 
-/* The text after "'key':" in the header, blanks skipped; NULL where it is not there. */
+/* The text after "'key':" in the header, past blanks; NULL if there is no such key. */
 static const char *find_key(const char *header, const char *key)
 {
     char quoted[32];
@@ -65,7 +65,7 @@ static ew_err parse_shape(const char *header, struct ew_shape *out)
     }
 }
 
-/* Where the header ends and the elements start; the header is copied out and NUL-terminated. */
+/* Copies the header, NUL-terminated, and finds the start of the elements. */
 static ew_err read_header(const unsigned char *b, size_t size, char *buf, size_t buf_size,
                           size_t *start)
 {
@@ -84,7 +84,7 @@ static ew_err read_header(const unsigned char *b, size_t size, char *buf, size_t
     return EW_OK;
 }
 
-/* Column-major elements are the row-major ones of the reversed shape. */
+/* Converts from column-major order, which is row-major of the reversed shape. */
 static ew_err from_fortran(struct ew_arena *a, struct ew_tensor *t)
 {
     struct ew_tensor reversed = *t;

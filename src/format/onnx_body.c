@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bodies: functions of the model, branches of If and bodies of Loop become nodes of the graph in
- * the place of the node that has them.  A condition or a number of rounds must be known when the
- * file is read (constants, shapes, inputs that are given); then there is nothing left to decide
- * when the network runs.
+/* Inlining of subgraphs: calls of model functions, branches of If and bodies of Loop are replaced
+ * by their nodes, loops by unrolling.  Conditions and trip counts must be known at import
+ * (constants, shapes, given inputs), so that no control flow is left at run time.
  *
- * Bodies in bodies go at most MAX_DEPTH deep, which also ends functions that call themselves, and
- * what all of them add together is bounded, however often a file repeats them. */
+ * Nesting is limited to MAX_DEPTH, which also ends recursive functions, and the total number of
+ * inlined nodes is bounded. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,11 +12,11 @@
 #include "graph/ops.h"
 
 #define MAX_DEPTH  16
-#define MAX_ROUNDS 1000 /* of a loop, which is unrolled */
+#define MAX_ROUNDS 1000 /* of an unrolled loop */
 
-/* ---- Which nodes have one ---- */
+/* ---- Which nodes have a body ---- */
 
-/* "domain:name" in a buffer of this size; false: longer. */
+/* "domain:name" in a buffer of KEY bytes; false: too long. */
 #define KEY 256
 static bool function_key(const char *domain, const char *name, char *key)
 {
@@ -72,11 +71,11 @@ unsigned ew_onnx_call_known(const struct ew_onnx_import *im, int node)
 /* ---- A body ---- */
 
 struct body {
-    Ew__OnnxGraph graph; /* its inputs are followed by the values that it takes from outside */
-    int n_in;            /* of its own */
+    Ew__OnnxGraph graph; /* its inputs, followed by the values captured from outside */
+    int n_in;            /* its own inputs */
 };
 
-/* The value of this name where a branch or loop stands, or -1. */
+/* The value of this name in the scopes around a branch or loop, or -1. */
 static int find_outside(const struct ew_onnx_import *im, const char *name)
 {
     for (; im; im = im->outer) {
@@ -92,7 +91,7 @@ static ew_err enter(struct ew_names *names, const char *name)
     return *name && ew_names_find(names, name) < 0 ? ew_names_add(names, name, 0) : EW_OK;
 }
 
-/* What the body makes or is given itself. */
+/* Collects the names that the body defines. */
 static ew_err own_names(const Ew__OnnxGraph *g, struct ew_names *names)
 {
     for (size_t i = 0; i < g->n_initializer; i++)
@@ -109,7 +108,7 @@ static ew_err add_outside(struct ew_onnx_import *im, struct body *b, struct ew_n
                           const char *name)
 {
     if (!*name || ew_names_find(names, name) >= 0 || find_outside(im, name) < 0)
-        return EW_OK; /* a name that nobody knows is the wiring's to report */
+        return EW_OK; /* unknown names are reported by the wiring */
     Ew__OnnxValue *v = ew_arena_alloc(&im->file->arena, sizeof(*v));
     EW_CHECK(v, EW_ERR_MEMORY, "no memory for a body's inputs");
     ew__onnx_value__init(v);
@@ -119,7 +118,7 @@ static ew_err add_outside(struct ew_onnx_import *im, struct body *b, struct ew_n
     return ew_names_add(names, name, 0);
 }
 
-/* Gives the body an input for each value that it takes from outside. */
+/* Adds an input for each value that the body captures from outside. */
 static ew_err find_taken(struct ew_onnx_import *im, struct body *b, struct ew_names *names)
 {
     size_t room = b->graph.n_input + b->graph.n_output;
@@ -183,7 +182,7 @@ static ew_err fill_body(struct ew_onnx_import *child, const struct body *b, cons
     return EW_OK;
 }
 
-/* Adds the body's nodes; `in` has its own inputs (-1: absent), `out` gets its outputs. */
+/* Inlines the body: `in` are its own inputs (-1: absent), `out` gets its outputs. */
 static ew_err import_body(const struct ew_onnx_import *settings, const struct body *b,
                           const int *in, int *out)
 {
@@ -200,7 +199,8 @@ static ew_err import_body(const struct ew_onnx_import *settings, const struct bo
     return e;
 }
 
-/* A branch or loop sees the values round it, and the attributes of the function that it is in. */
+/* The scope of a branch or loop: it sees the values around it, and the attributes of the function
+ * it is in. */
 static struct ew_onnx_import inside(const struct ew_onnx_import *im)
 {
     struct ew_onnx_import child = *im;
@@ -259,8 +259,8 @@ static ew_err import_function(struct ew_onnx_import *im, const Ew__OnnxFunction 
 
 /* ---- Branches and loops ---- */
 
-/* The value of a scalar, which must be known.  Where it follows from the inputs' shapes these are
- * fixed from now on: another batch could decide otherwise. */
+/* The value of a scalar, which must be known.  If it depends on the inputs' shapes these become
+ * static, since another batch could decide differently. */
 static ew_err known_scalar(struct ew_onnx_import *im, int value, const char *what, int64_t *out)
 {
     struct ew_graph *g = im->g;
@@ -289,13 +289,13 @@ static ew_err import_if(struct ew_onnx_import *im, const Ew__OnnxNode *from,
     return import_body(&child, &b, NULL, out);
 }
 
-/* A loop that is being unrolled. */
+/* A loop during unrolling. */
 struct loop {
     struct body body;
     int n_carried, n_scans;
     int *in, *out; /* of the body */
     int64_t rounds_max, rounds;
-    int *scans; /* [n_scans][rounds_max]: what each round has made of them */
+    int *scans; /* [n_scans][rounds_max]: scan outputs of each iteration */
 };
 
 static ew_err open_loop(struct ew_onnx_import *im, const Ew__OnnxNode *from,
@@ -319,7 +319,7 @@ static ew_err open_loop(struct ew_onnx_import *im, const Ew__OnnxNode *from,
     return EW_OK;
 }
 
-/* A round's value with a new first axis, along which those of all rounds are joined. */
+/* Unsqueezes an iteration's scan output, for the concatenation over iterations. */
 static ew_err add_axis(struct ew_graph *g, int value, int *out)
 {
     int in[2] = {value};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graph to ONNX messages: the layout of files, nodes through their operators' hooks, weights by
- * name.  The file itself is onnx_write.c's. */
+/* Conversion of a graph to ONNX messages: layout, nodes through their operators' hooks,
+ * initializers.  The file is written by onnx_write.c. */
 #include "format/onnx_export.h"
 
 #include <stdlib.h>
@@ -11,8 +11,10 @@
 #include "graph/onnx.h"
 #include "graph/ops.h"
 
-#define OPSET        13 /* what readers of today all know */
-#define OPSET_PASSES 4  /* a node may ask for a newer one, and then another may */
+#define OPSET 13 /* supported by all current readers */
+#define OPSET_PASSES                                                                               \
+    4 /* iterations of find_opset, since raising the opset for one node may make another raise it  \
+         again */
 
 /* AttributeProto.AttributeType */
 enum { FLOAT = 1, INT, STRING, TENSOR, GRAPH, FLOATS, INTS };
@@ -20,11 +22,11 @@ enum { FLOAT = 1, INT, STRING, TENSOR, GRAPH, FLOATS, INTS };
 struct export
 {
     struct ew_onnx_out out;
-    struct ew_graph *g; /* a copy, in ONNX's order */
-    int64_t batch;      /* 0: open */
-    bool *batched;      /* by dimension of each output, EW_MAX_RANK apart: follows the batch */
+    struct ew_graph *g; /* a copy, in ONNX's layout */
+    int64_t batch;      /* 0: symbolic */
+    bool *batched;      /* [output][EW_MAX_RANK]: the dimension varies with the batch */
     int opset;
-    bool *written; /* by value: its initializer is there */
+    bool *written; /* by value: its initializer is written */
 };
 
 static char *text(struct export *x, const char *s)
@@ -40,7 +42,7 @@ static ew_err add_init(struct export *x, const char *name, const struct ew_tenso
     return EW_OK;
 }
 
-/* Makes sure that the file has the value where it is no node's output. */
+/* Writes a value that is no node's output as an initializer, once. */
 static ew_err need_value(struct export *x, int value)
 {
     const struct ew_value *v = &x->g->values[value];
@@ -111,7 +113,7 @@ static ew_err put_attrs(struct export *x, const struct ew_onnx_node *n, Ew__Onnx
     return EW_OK;
 }
 
-/* A name for a constant or an output that only the file has. */
+/* A unique name for a constant or output that exists only in the file. */
 static char *own_name(struct export *x, const struct ew_onnx_node *n, int node, const char *kind,
                       int slot)
 {
@@ -140,7 +142,7 @@ static ew_err put_ports(struct export *x, const struct ew_onnx_node *n, int node
         m->input[n->consts[i].slot] = name;
         EW_TRY(add_init(x, name, &n->consts[i].t));
     }
-    /* An opset before the one that added an optional input counts even an absent one. */
+    /* trailing absent inputs are errors in opsets that lack them */
     while (m->n_input > 0 && !*ew_onnx_text(m->input[m->n_input - 1]))
         m->n_input--;
     for (int i = 0; i < n->n_out; i++) {
@@ -164,7 +166,7 @@ static ew_err put_node(struct export *x, int node, Ew__OnnxNode *m)
     return put_attrs(x, &n, m);
 }
 
-/* The opset that all nodes can be written in: one that needs a newer one raises it for all. */
+/* Finds the lowest opset in which all nodes can be written. */
 static ew_err find_opset(struct export *x)
 {
     x->opset = OPSET;
@@ -193,11 +195,11 @@ static int by_name(const void *a, const void *b)
 {
     const Ew__OnnxNode *const *x = a, *const *y = b;
     const int order = strcmp((*x)->name, (*y)->name);
-    return order ? order : (*x > *y) - (*x < *y); /* in the order of the graph */
+    return order ? order : (*x > *y) - (*x < *y); /* stable */
 }
 
-/* Names of nodes mean nothing to a graph, but ONNX Runtime refuses two that are equal: all but the
- * first get their output's name after their own, which no other node has. */
+/* Makes node names unique, as ONNX Runtime requires: duplicates get the name of their output
+ * appended. */
 static ew_err tell_apart(struct export *x)
 {
     const size_t n = x->out.graph.n_node;
@@ -238,7 +240,7 @@ static ew_err put_nodes(struct export *x)
 
 /* ---- Inputs and outputs ---- */
 
-/* `open`: which dimensions are the batch, NULL for none. */
+/* `open`: dimensions that vary with the batch; NULL: none. */
 static ew_err put_value(struct export *x, const char *name, const struct ew_tensor *t,
                         const bool *open, Ew__OnnxValue **out)
 {
@@ -291,7 +293,7 @@ static ew_err put_inputs(struct export *x)
     return EW_OK;
 }
 
-/* A value has the name, or one of the nodes that pass_on made. */
+/* True if a value, or an Identity that pass_on added, has the name. */
 static bool is_taken(const struct export *x, const char *name)
 {
     const Ew__OnnxGraph *m = &x->out.graph;
@@ -301,8 +303,7 @@ static bool is_taken(const struct export *x, const char *name)
     return ew_graph_find(x->g, name) >= 0;
 }
 
-/* An output that is an input, a constant or another output too gets a node and a name of its own.
- */
+/* Adds an Identity for a graph output that is also an input, a constant or another output. */
 static ew_err pass_on(struct export *x, int value, char **name)
 {
     Ew__OnnxNode *n = ew_arena_alloc(&x->out.arena, sizeof(*n));
@@ -344,7 +345,7 @@ static ew_err put_outputs(struct export *x)
     return EW_OK;
 }
 
-/* Types of integer constants that are dequantised: QONNX's tools look for them here alone. */
+/* Writes value_info of dequantised integer constants, where QONNX's tools look for it. */
 static ew_err put_types(struct export *x)
 {
     Ew__OnnxGraph *m = &x->out.graph;
@@ -395,7 +396,7 @@ static ew_err put_opsets(struct export *x)
     return EW_OK;
 }
 
-/* What is known of the network, as metadata. */
+/* Writes the notes as metadata. */
 static ew_err put_notes(struct export *x)
 {
     Ew__OnnxModel *m = &x->out.model;
@@ -411,7 +412,7 @@ static ew_err put_notes(struct export *x)
         e->value = text(x, at->value);
         m->metadata_props[m->n_metadata_props++] = e;
     }
-    return EW_OK; /* put_model looks at the arena */
+    return EW_OK; /* put_model checks the arena */
 }
 
 static ew_err put_model(struct export *x)
@@ -434,8 +435,8 @@ static ew_err put_model(struct export *x)
     return EW_OK;
 }
 
-/* Which dimensions of the outputs follow the batch: those that differ at another one.  A graph that
- * cannot have another is written with the one it has. */
+/* Finds the output dimensions that vary with the batch, by inferring at another one.  A graph that
+ * cannot change its batch is written with a fixed one. */
 static ew_err find_batched(struct export *x)
 {
     struct ew_graph *g = x->g;

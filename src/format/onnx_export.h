@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An ONNX model on its way to a file: what onnx_export.c makes and onnx_write.c writes. */
+/* An ONNX model to be written: made by onnx_export.c, written by onnx_write.c. */
 #ifndef EW_FORMAT_ONNX_EXPORT_H
 #define EW_FORMAT_ONNX_EXPORT_H
 
@@ -15,11 +15,11 @@ struct ew_onnx_out {
         struct ew_tensor t; /* data is borrowed */
     } * inits;
     int n_inits, cap_inits;
-    bool replace; /* a link in the place of a file, as ew_file_out_replace */
+    bool replace; /* replace a symbolic link, as ew_file_out_replace */
 };
 
-/* Writes the model; tensors go to a second file "<path>.data" where the first would have more than
- * `limit` bytes. */
+/* Writes the model; tensors go to external data "<path>.data" if the file would exceed `limit`
+ * bytes. */
 ew_err ew_onnx_write(struct ew_onnx_out *o, const char *path, int64_t limit);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unpacking ONNX messages within bounds.  What they mean is onnx_import.c's. */
+/* Unpacking ONNX messages within memory bounds.  Their meaning is onnx_import.c's. */
 #include "format/onnx_file.h"
 
 #include <stdlib.h>
@@ -8,11 +8,11 @@
 
 #include "base/arena_move.h"
 
-/* Bytes of memory that a byte of file may cost.  A one-byte number becomes eight, and a short node
- * with its attributes about ten times its size; a file that asks for more is made to. */
+/* Bytes of memory allowed per byte of file.  A one-byte varint becomes eight bytes, and a short
+ * node with its attributes about ten times its size; only a crafted file needs more. */
 #define COST_PER_BYTE 32
 #define COST_BASE     ((size_t)1 << 20)
-#define GIVE_BACK     ((size_t)8 << 20) /* bytes that are unpacked between two times */
+#define GIVE_BACK     ((size_t)8 << 20) /* bytes unpacked between two releases of pages */
 
 void ew_onnx_file_init(struct ew_onnx_file *f, const char *path, bool in_memory)
 {
@@ -29,8 +29,8 @@ void ew_onnx_file_fini(struct ew_onnx_file *f)
     ew_onnx_file_init(f, NULL, false);
 }
 
-/* Messages have copies of what was unpacked before: pages of the mapping are given back as that
- * goes on, so that a file is in memory about once.  One that is read again comes from the cache. */
+/* Messages copy what they unpack, so pages of the mapping are released progressively: the file is
+ * in memory about once.  A page that is read again comes from the page cache. */
 static void give_back(struct ew_onnx_file *f, size_t bytes)
 {
     f->copied += bytes;
@@ -50,8 +50,8 @@ static void *take(void *file, size_t bytes)
     return ew_arena_alloc(&f->arena, bytes);
 }
 
-/* All goes at once with the arena.  A file that makes protobuf-c copy the same list again and again
- * (a graph in a thousand pieces) therefore meets the limit. */
+/* protobuf-c's free: a no-op, since the arena is freed as a whole.  A file that makes protobuf-c
+ * copy the same list again and again (a graph in a thousand pieces) therefore hits the limit. */
 static void leave(void *file, void *p)
 {
     (void)file;
@@ -84,7 +84,7 @@ bool ew_onnx_has_unknown(const ProtobufCMessage *m, uint32_t tag)
     return false;
 }
 
-/* ---- Handing large data over to the graph ---- */
+/* ---- Moving large data to the graph ---- */
 
 static int by_start(const void *a, const void *b)
 {

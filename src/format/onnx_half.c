@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of float16 and bfloat16, as tools write them for GPUs: there are no kernels of
- * halves here, so they are computed in float32 between casts, as ONNX Runtime does it on a CPU.
- * Other operators take halves themselves. */
+/* Convolutions in float16 and bfloat16, as tools write them for GPUs.  There are no such kernels,
+ * so they are computed in float32 between casts, as ONNX Runtime does on CPUs.  Other operators
+ * support halves. */
 #include "format/onnx_import.h"
 #include "graph/ops.h"
 #include "op/shape_attr.h"
@@ -11,7 +11,7 @@ static bool is_half(enum ew_dtype t)
     return t == EW_F16 || t == EW_BF16;
 }
 
-/* A constant is cast here and now: its halves are not needed again. */
+/* Converts a constant at once, without a cast node. */
 static ew_err widen_constant(struct ew_graph *g, int *value)
 {
     const struct ew_value v = g->values[*value];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX file to graph: inputs, constants, nodes in order, then the layout in which it runs.  Nodes
- * are onnx_node.c's, tensors onnx_tensor.c's. */
+/* Import of an ONNX file: inputs, constants, nodes in topological order, then conversion to
+ * channels-last.  Nodes are in onnx_node.c, tensors in onnx_tensor.c. */
 #include "format/onnx_import.h"
 
 #include <stdlib.h>
@@ -16,14 +16,14 @@
 
 #define IR_MAX 13
 
-/* What bodies may add: nodes in all, and bytes to unpack for each of the file.  A graph lies in the
- * attribute of a node in a graph, so each level is unpacked anew, in a loop for each round. */
+/* Budgets of inlined bodies: nodes in total, and bytes to unpack per byte of file.  A nested graph
+ * is unpacked again at each level, and in each iteration of a loop. */
 #define BODY_NODES (1 << 18)
 #define BODY_BYTES 16
 
 #define MAX_FILE ((size_t)INT32_MAX) /* what protobuf allows */
 
-/* ---- The model as a whole ---- */
+/* ---- Checks of the model ---- */
 
 static ew_err check_model(const Ew__OnnxModel *m)
 {
@@ -37,7 +37,7 @@ static ew_err check_model(const Ew__OnnxModel *m)
 
 /* ---- Inputs ---- */
 
-/* What the caller said of the graph's input `index`, or NULL. */
+/* The caller's options for input `index`, or NULL. */
 static const struct ew_onnx_input *find_given(const struct ew_onnx_import *im, int index,
                                               const char *name)
 {
@@ -64,10 +64,10 @@ static ew_err input_dtype(const Ew__OnnxValue *v, const struct ew_onnx_input *gi
 
 static bool is_open(const Ew__OnnxDim *d)
 {
-    return !d->has_dim_value || d->dim_value == -1; /* as some tools write an unknown one */
+    return !d->has_dim_value || d->dim_value == -1; /* some tools write -1 for unknown */
 }
 
-/* The shape that the file and the caller agree on, and which dimensions the file leaves open. */
+/* Merges the shapes of file and caller; `dynamic` gets the symbolic dimensions. */
 static ew_err input_shape(const Ew__OnnxValue *v, const struct ew_onnx_input *given,
                           struct ew_shape *out, uint32_t *dynamic)
 {
@@ -134,7 +134,7 @@ static ew_err add_inputs(struct ew_onnx_import *im)
     return EW_OK;
 }
 
-/* Marks the values on which some shape depends. */
+/* Marks the values on whose data some shape depends. */
 static void mark_needed(struct ew_onnx_import *im)
 {
     const struct ew_onnx_wire *w = &im->wire;
@@ -167,8 +167,8 @@ ew_err ew_onnx_add_constants(struct ew_onnx_import *im)
     return EW_OK;
 }
 
-/* An output must have its own name: where an operator passed a value on, or an operator's inner
- * value has taken the name, that is put right here. */
+/* Adds a graph output under its own name, also where an import hook passed a value through or an
+ * inner value has taken the name. */
 static ew_err add_output(struct ew_onnx_import *im, const char *name)
 {
     const int wired = ew_names_find(&im->wire.names, name);
@@ -192,7 +192,7 @@ static ew_err add_outputs(struct ew_onnx_import *im)
     return EW_OK;
 }
 
-/* ---- The whole ---- */
+/* ---- Import ---- */
 
 ew_err ew_onnx_begin(struct ew_onnx_import *im)
 {
@@ -216,15 +216,16 @@ static ew_err build(struct ew_onnx_import *im)
         EW_TRY(ew_onnx_import_node(im, im->wire.order[o]));
     return add_outputs(im);
 }
-/* From ONNX's order to the one in which it runs. */
+/* Finishes the graph: constants, shuffles, conversion to channels-last, parameters. */
 static ew_err settle(struct ew_onnx_import *im)
 {
     struct ew_graph *g = im->g;
-    EW_TRY(ew_graph_keep_known(g)); /* weights that a file reshapes before it uses them */
+    EW_TRY(ew_graph_keep_known(g)); /* weights that a file reshapes before use */
     EW_TRY(ew_graph_sweep(g));
     EW_TRY(ew_graph_mark_params(g));
     EW_TRY(ew_graph_find_shuffles(g));
-    ew_onnx_file_hand_over(im->file, g); /* so that weights that are permuted can go at once */
+    ew_onnx_file_hand_over(im->file,
+                           g); /* so that the originals of permuted weights can be freed */
     EW_TRY(ew_graph_channels_last(g));
     EW_TRY(ew_graph_sweep(g));
     EW_TRY(ew_onnx_file_keep(im->file, g));
@@ -232,7 +233,7 @@ static ew_err settle(struct ew_onnx_import *im)
     return ew_graph_check(g);
 }
 
-/* `lift`: large weights that are not in `bytes`; NULL: all are. */
+/* `lift`: large weights that were cut out of `bytes`; NULL: none. */
 static ew_err unpack(struct ew_onnx_import *im, const void *bytes, size_t size,
                      const struct ew_onnx_lift *lift)
 {
@@ -250,7 +251,7 @@ static ew_err unpack(struct ew_onnx_import *im, const void *bytes, size_t size,
     return ew_onnx_find_functions(im);
 }
 
-/* Setting a note looks through those before it: a made file with a million would take for ever. */
+/* Setting a note is linear in their number; the limit bounds crafted files. */
 #define MAX_NOTES 1000
 
 static ew_err keep_notes(struct ew_onnx_import *im)
@@ -299,7 +300,7 @@ ew_err ew_onnx_parse(const void *bytes, size_t size, const char *name,
     return finish(&im, e, out);
 }
 
-/* Without its large weights in two places at a time. */
+/* Without having large weights in memory twice. */
 static ew_err unpack_mapped(struct ew_onnx_import *im, const void *map, size_t size)
 {
     struct ew_onnx_lift lift;
@@ -312,7 +313,7 @@ static ew_err unpack_mapped(struct ew_onnx_import *im, const void *map, size_t s
     return e;
 }
 
-/* A mapping of the file, where it is one that can be mapped; else *out stays NULL. */
+/* Maps the file, if it can be mapped; else *out stays NULL. */
 static ew_err map_file(const char *path, void **out, size_t *size)
 {
     struct stat st;
@@ -336,7 +337,7 @@ EW_API ew_err ew_onnx_load(const char *path, const struct ew_onnx_opts *opts, st
     char *bytes = NULL;
     size_t size;
     EW_TRY(map_file(path, &map, &size));
-    if (!map) /* a pipe, or it is empty or too large */
+    if (!map) /* a pipe, empty or too large */
         EW_TRY(ew_file_read(path, MAX_FILE, &bytes, &size));
     struct ew_onnx_file file;
     struct ew_onnx_shared shared = {0};
@@ -346,7 +347,7 @@ EW_API ew_err ew_onnx_load(const char *path, const struct ew_onnx_opts *opts, st
     file.mapped_size = map ? size : 0;
     ew_err e = map ? unpack_mapped(&im, map, size) : unpack(&im, bytes, size, NULL);
     file.mapped = NULL;
-    if (map) /* the messages have their own copies */
+    if (map) /* messages are copies */
         munmap(map, size);
     free(bytes);
     if (e == EW_OK)

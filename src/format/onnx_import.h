@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the ONNX importer share. */
+/* The ONNX importer's own interface. */
 #ifndef EW_FORMAT_ONNX_IMPORT_H
 #define EW_FORMAT_ONNX_IMPORT_H
 
@@ -8,14 +8,14 @@
 #include "graph/graph.h"
 #include "graph/onnx.h"
 
-/* What the import of a file and of the bodies in it (functions, branches, loops) share. */
+/* State shared by the import of a file and of the bodies in it (functions, branches, loops). */
 struct ew_onnx_shared {
-    struct ew_names functions; /* "domain:name": which of the model's */
-    int64_t nodes_left;        /* that bodies may still add */
-    int64_t bytes_left;        /* of graphs in attributes that may still be unpacked */
+    struct ew_names functions; /* "domain:name": index in the model */
+    int64_t nodes_left;        /* budget of nodes that bodies may add */
+    int64_t bytes_left;        /* budget of bytes of bodies to unpack */
 };
 
-/* An import in progress: of the file's graph, or of a body. */
+/* An import in progress, of the file's graph or of a body. */
 struct ew_onnx_import {
     struct ew_onnx_file *file;
     struct ew_onnx_shared *shared;
@@ -23,33 +23,33 @@ struct ew_onnx_import {
     const Ew__OnnxGraph *graph; /* the model's, or the body's */
     Ew__OnnxOpset *const *opsets;
     size_t n_opsets;
-    const struct ew_onnx_import *outer; /* of a branch or loop: where its other values are */
+    const struct ew_onnx_import *outer; /* of a branch or loop: the enclosing scope */
     const struct ew_onnx_node *call;    /* within a function: the node that calls it */
     const Ew__OnnxFunction *function;
     int depth;
     const struct ew_onnx_opts *opts;
     struct ew_onnx_wire wire;
     struct ew_graph *g;
-    const struct ew_op **op; /* by node of the graph; NULL: a body is imported in its place */
+    const struct ew_op **op; /* by node; NULL: a body is inlined in its place */
     int *value;              /* by value of the wiring: value of g, or -1 */
-    bool *needed;            /* by value of the wiring: some shape depends on what it holds */
+    bool *needed;            /* by value of the wiring: some shape depends on its data */
 };
 
-/* Fails where the default domain's opset is too new. */
+/* Fails if the default domain's opset is too new. */
 ew_err ew_onnx_check_opset(Ew__OnnxOpset *const *list, size_t n);
 
-/* The wiring, the operators and room for the values of im->graph. */
+/* Sets up the wiring, the operators and the value table of im->graph. */
 ew_err ew_onnx_begin(struct ew_onnx_import *im);
 ew_err ew_onnx_add_constants(struct ew_onnx_import *im);
 
-/* Finds the operator of each node; the error names the first that is missing. */
+/* Finds the operator of each node; the error names the first unsupported one. */
 ew_err ew_onnx_find_ops(struct ew_onnx_import *im);
 
-/* Puts a node of an opset before 7 in the words of opset 7; `in` is its list of inputs. */
+/* Upgrades a node of an opset before 7 to opset 7; `in` are its inputs. */
 ew_err ew_onnx_upgrade(struct ew_onnx_import *im, struct ew_onnx_node *n, int *in);
 
-/* Where an operator has no form for halves its inputs become float32, *was says from what, and its
- * outputs become that again. */
+/* For operators without half-precision support: casts inputs to float32 (*was gets their type), and
+ * outputs back. */
 ew_err ew_onnx_widen(struct ew_graph *g, const struct ew_op *op, int *in, int n_in,
                      enum ew_dtype *was);
 ew_err ew_onnx_narrow(struct ew_graph *g, enum ew_dtype was, int *out, int n_out);
@@ -59,17 +59,17 @@ ew_err ew_onnx_import_node(struct ew_onnx_import *im, int node);
 
 /* ---- Bodies (onnx_body.c) ---- */
 
-/* Enters the model's functions into im->shared. */
+/* Registers the model's functions in im->shared. */
 ew_err ew_onnx_find_functions(struct ew_onnx_import *im);
-/* The node calls a function, or is a branch or a loop. */
+/* True for a function call, a branch or a loop. */
 bool ew_onnx_is_call(const struct ew_onnx_import *im, const Ew__OnnxNode *n);
-/* Bits of the inputs whose value must be known, as an operator's known_in. */
+/* Mask of the inputs that must be known, like ew_op.known_in. */
 unsigned ew_onnx_call_known(const struct ew_onnx_import *im, int node);
-/* Imports the body of such a node; n has its inputs and attributes. */
+/* Inlines the body of such a node; n has its inputs and attributes. */
 ew_err ew_onnx_import_call(struct ew_onnx_import *im, const Ew__OnnxNode *from,
                            const struct ew_onnx_node *n, int *out);
 
-/* The same as ew_onnx_load from bytes; `name` is for messages. */
+/* ew_onnx_load from memory; `name` is for messages. */
 ew_err ew_onnx_parse(const void *bytes, size_t size, const char *name,
                      const struct ew_onnx_opts *opts, struct ew_graph **out);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes of opsets before 7 in the words of opset 7, so that operators need not know them.  What
- * changed: broadcasting was asked for by attributes, and some attributes have gone. */
+/* Upgrades nodes of opsets before 7 to opset 7: broadcasting by attributes, and attributes that
+ * were removed. */
 #include <stdio.h>
 #include <string.h>
 
 #include "format/onnx_import.h"
 #include "graph/ops.h"
 
-/* The oldest opset whose meaning is that of opset 7, where that is not the first. */
+/* Operators that have the semantics of opset 7 only since a later opset than 1. */
 static const struct {
     const char *type;
     int since;
@@ -26,7 +26,7 @@ static bool is_broadcasting(const char *type)
     return false;
 }
 
-/* in[slot] with ones after its dimensions, so that its first axis meets `axis` of rank `rank`. */
+/* Appends dimensions of 1 to in[slot], so that its first axis aligns with `axis` of rank `rank`. */
 static ew_err widen(struct ew_onnx_import *im, struct ew_onnx_node *n, int *in, int64_t axis,
                     int rank)
 {
@@ -73,7 +73,7 @@ ew_err ew_onnx_upgrade(struct ew_onnx_import *im, struct ew_onnx_node *n, int *i
         ew_onnx_drop(n, "axis");
         ew_onnx_drop(n, "broadcast");
     }
-    /* A slope for each channel, where later opsets broadcast it. */
+    /* per-channel slopes, which later opsets broadcast */
     if (two && strcmp(n->type, "PRelu") == 0 && rank > 1 && im->g->values[in[1]].t.shape.rank == 1)
         EW_TRY(widen(im, n, in, 1, rank));
     if (strcmp(n->type, "Gemm") == 0)

@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LARGE ((size_t)4 << 20) /* bytes of a weight that is lifted */
-#define PIECE ((size_t)4 << 20) /* bytes between two times that the mapping is given back */
+#define LARGE ((size_t)4 << 20) /* bytes from which a weight is cut out */
+#define PIECE ((size_t)4 << 20) /* bytes copied between two releases of pages */
 
 enum { MODEL_GRAPH = 7, GRAPH_INITIALIZER = 5, TENSOR_RAW_DATA = 9 };
 enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
@@ -22,7 +22,7 @@ struct reader {
 struct field {
     uint64_t number;
     int wire;
-    const uint8_t *start, *body, *end; /* with its tag; what it holds */
+    const uint8_t *start, *body, *end; /* start with the tag; body without */
 };
 
 static bool read_varint(struct reader *r, uint64_t *out)
@@ -37,7 +37,7 @@ static bool read_varint(struct reader *r, uint64_t *out)
     return false;
 }
 
-/* False at the end, and where it is not the wire format: *broken says which. */
+/* False at the end, or with *broken where the wire format is violated. */
 static bool next_field(struct reader *r, struct field *f, bool *broken)
 {
     uint64_t tag, size = 0;
@@ -61,7 +61,7 @@ static bool next_field(struct reader *r, struct field *f, bool *broken)
     else if (f->wire == WIRE_64 || f->wire == WIRE_32)
         size = f->wire == WIRE_64 ? 8 : 4;
     else
-        return false; /* groups, which ONNX has none of */
+        return false; /* groups, which ONNX does not use */
     if (size > (uint64_t)(r->end - r->at))
         return false;
     r->at += size;
@@ -112,7 +112,7 @@ static ew_err look_at_graph(struct ew_onnx_lift *l, const struct field *graph, b
     return EW_OK;
 }
 
-/* The one graph of the model; false: there is another number of them. */
+/* Finds the model's graph; false: not exactly one. */
 static bool find_graph(const void *file, size_t bytes, struct field *graph)
 {
     struct reader r = {file, (const uint8_t *)file + bytes};
@@ -152,7 +152,7 @@ static uint8_t *put_bytes(uint8_t *to, const uint8_t *from, const uint8_t *end)
     return to + (end - from);
 }
 
-/* What the initializer holds with raw_data of no bytes. */
+/* Size of the initializer with an empty raw_data. */
 static size_t tensor_rest(const struct ew_onnx_lifted *t)
 {
     return (size_t)(t->field_end - t->body) - (size_t)(t->raw_end - t->raw) + 2;
@@ -214,7 +214,7 @@ void ew_onnx_lift_fini(struct ew_onnx_lift *l)
 
 /* ---- Putting the data back ---- */
 
-/* Copies, and gives whole pages of what has been copied back. */
+/* Copies, releasing whole pages behind. */
 static void copy_out(uint8_t *to, const uint8_t *from, size_t bytes)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes of large weights, taken out of an ONNX file before it is unpacked.
+/* Large weights are cut out of an ONNX file before it is unpacked.
  *
- * Unpacking copies each weight as a whole, out of a mapping that is then in memory too: with one
- * layer of most weights (VGG) that is the file twice.  So a copy of the file without these bytes is
- * unpacked, and they are copied some MiB at a time, each piece of the mapping given back. */
+ * Unpacking copies each weight from the mapping, which is in memory too: for a network whose
+ * weights are mostly one layer (VGG) that is twice the file.  So a copy of the file without these
+ * bytes is unpacked, and the weights are copied a few MiB at a time, releasing the pages behind. */
 #ifndef EW_FORMAT_ONNX_LIFT_H
 #define EW_FORMAT_ONNX_LIFT_H
 
@@ -11,27 +11,27 @@
 
 /* The raw_data of one initializer. */
 struct ew_onnx_lifted {
-    size_t initializer;  /* which, in the file's order */
+    size_t initializer;  /* index in the file */
     const uint8_t *data; /* in the mapping */
     size_t bytes;
-    const uint8_t *field; /* the initializer in the graph, with its tag, to field_end */
+    const uint8_t *field; /* the initializer's field in the graph, with its tag, up to field_end */
     const uint8_t *body, *field_end;
-    const uint8_t *raw, *raw_end; /* raw_data in the initializer, with its tag */
+    const uint8_t *raw, *raw_end; /* the raw_data field in the initializer, with its tag */
 };
 
 struct ew_onnx_lift {
     struct ew_onnx_lifted *list;
     int n, cap;
-    uint8_t *rest; /* the file without them; NULL: nothing is lifted */
+    uint8_t *rest; /* the file without the weights; NULL: nothing was cut */
     size_t rest_bytes;
 };
 
-/* Fills `l`, which lifts nothing where there is nothing large, or where the file is not as
- * expected: unpacking then says what is wrong.  Release with ew_onnx_lift_fini. */
+/* Fills `l`; cuts nothing if there are no large weights or the file is malformed, which unpacking
+ * then reports.  Free with ew_onnx_lift_fini. */
 ew_err ew_onnx_lift_init(struct ew_onnx_lift *l, const void *file, size_t bytes);
 void ew_onnx_lift_fini(struct ew_onnx_lift *l);
 
-/* Puts the data into the unpacked model, in the file's arena. */
+/* Copies the data into the unpacked model, in the file's arena. */
 ew_err ew_onnx_lift_restore(const struct ew_onnx_lift *l, struct ew_onnx_file *f,
                             Ew__OnnxModel *model);
 

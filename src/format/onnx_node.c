@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One node of an ONNX file to plain C, and through its operator's hook into the graph. */
+/* Import of one node: to struct ew_onnx_node, then through the operator's hook. */
 #include <string.h>
 
 #include "format/onnx_import.h"
@@ -9,7 +9,7 @@
 /* AttributeProto.AttributeType */
 enum { FLOAT = 1, INT, STRING, TENSOR, GRAPH, FLOATS, INTS, STRINGS };
 
-/* Files of IR 1 do not say the type; then it is what is there. */
+/* The attribute's type; in IR 1, which does not store it, that of the field present. */
 static int attr_type(const Ew__OnnxAttr *a)
 {
     if (a->has_type && a->type)
@@ -27,7 +27,7 @@ static int attr_type(const Ew__OnnxAttr *a)
     return a->n_ints ? INTS : 0;
 }
 
-/* A list of strings as one, divided by commas. */
+/* Joins a list of strings with commas. */
 static ew_err join_strings(struct ew_onnx_import *im, const Ew__OnnxAttr *a,
                            struct ew_onnx_attr *out)
 {
@@ -91,7 +91,8 @@ static ew_err read_attr(struct ew_onnx_import *im, const Ew__OnnxAttr *a, struct
     }
 }
 
-/* Within a function an attribute may be one of the call's, or have the function's default. */
+/* Resolves an attribute reference in a function: the call's attribute, or the function's default.
+ */
 static ew_err read_reference(struct ew_onnx_import *im, const Ew__OnnxAttr *a,
                              struct ew_onnx_attr *out, bool *there)
 {
@@ -138,7 +139,7 @@ static const char *plain_domain(const char *domain)
     return domain && strcmp(domain, "ai.onnx") != 0 ? domain : "";
 }
 
-/* The opset of a domain; fails where the file does not say. */
+/* The opset of a domain; fails if the file does not import it. */
 static ew_err find_opset(Ew__OnnxOpset *const *list, size_t n, const char *domain, int *out)
 {
     for (size_t i = 0; i < n; i++) {
@@ -151,7 +152,7 @@ static ew_err find_opset(Ew__OnnxOpset *const *list, size_t n, const char *domai
         return EW_OK;
     }
     if (domain && strcmp(domain, "com.microsoft") == 0) {
-        *out = 1; /* there is no other, and ONNX Runtime does not ask for the line either */
+        *out = 1; /* the only version; ONNX Runtime does not require the import either */
         return EW_OK;
     }
     return ew_fail(EW_ERR_FORMAT, "the file names no opset for domain \"%.100s\"",
@@ -161,7 +162,7 @@ static ew_err find_opset(Ew__OnnxOpset *const *list, size_t n, const char *domai
 ew_err ew_onnx_check_opset(Ew__OnnxOpset *const *list, size_t n)
 {
     int opset = 0;
-    if (find_opset(list, n, "", &opset) == EW_OK) /* else each node says what it misses */
+    if (find_opset(list, n, "", &opset) == EW_OK) /* else each node reports it */
         EW_CHECK(opset <= OPSET_MAX, EW_ERR_UNSUPPORTED, "opset %d is not supported, only up to %d",
                  opset, OPSET_MAX);
     return EW_OK;
@@ -199,7 +200,7 @@ ew_err ew_onnx_find_ops(struct ew_onnx_import *im)
 
 /* ---- Nodes ---- */
 
-/* Names what the node has made as the file does; a value that an operator only passed on keeps its
+/* Names the node's outputs as in the file; a value that the import hook passed through keeps its
  * own name. */
 static ew_err name_outputs(struct ew_onnx_import *im, int node, const int *out, int n_before)
 {
@@ -261,6 +262,6 @@ ew_err ew_onnx_import_node(struct ew_onnx_import *im, int node)
     ew_onnx_label(im->graph, node, label);
     const ew_err e = import_node(im, node, label);
     if (e == EW_OK || strncmp(ew_error_message(), "node ", 5) == 0)
-        return e; /* shape inference has named it already */
+        return e; /* shape inference has named the node already */
     return ew_fail_in(e, "node %s (%.100s)", label, im->graph->node[node]->op_type);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an ONNX file says of itself. */
+/* Summary of an ONNX file. */
 #include "format/onnx_summary.h"
 
 #include <stdlib.h>
@@ -11,14 +11,14 @@
 #include "graph/op.h"
 
 #define MAX_FILE ((size_t)INT32_MAX)
-#define MAX_LACK 64 /* kinds that are listed */
+#define MAX_LACK 64 /* unsupported operators listed */
 
 struct summary {
     struct ew_arena *a;
     struct ew_onnx_file file;
     const Ew__OnnxModel *model;
-    struct ew_names constants,
-        functions; /* so that a made file with many costs no square of them */
+    struct ew_names constants, functions; /* hashed, so that crafted files with many are not
+                                           * quadratic */
     struct ew_onnx_summary *out;
 };
 
@@ -32,7 +32,7 @@ static bool is_onnx_domain(const char *domain)
     return !domain || !*domain || strcmp(domain, "ai.onnx") == 0;
 }
 
-/* ---- The head ---- */
+/* ---- Header ---- */
 
 static ew_err read_head(struct summary *s)
 {
@@ -113,7 +113,7 @@ static ew_err read_ports(struct summary *s, Ew__OnnxValue *const *list, size_t n
     return EW_OK;
 }
 
-/* ---- What is not supported ---- */
+/* ---- Unsupported operators ---- */
 
 static bool is_known(const struct summary *s, const Ew__OnnxNode *n)
 {

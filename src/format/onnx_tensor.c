@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TensorProto to tensor and back: packed bytes, typed lists, external files.  Every size is checked
- * against what is really there before memory is taken for it. */
+/* Conversion of TensorProto: raw bytes, typed lists, external files.  Sizes are checked against the
+ * data present before memory is allocated. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,9 +14,10 @@
 #include "base/num.h"
 #include "format/onnx_file.h"
 
-#define SMALL ((size_t)4 << 10) /* bytes: copied to the graph at once */
+#define SMALL ((size_t)4 << 10) /* bytes up to which data is copied to the graph at once */
 #define MAX_EXTERNAL                                                                               \
-    ((size_t)64 << 30) /* bytes of external files together: a sparse one costs none */
+    ((size_t)64                                                                                    \
+     << 30) /* total bytes of external files, since a sparse file costs nothing on disk */
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "tensors in files are little-endian, and are used as they are"
@@ -44,7 +45,7 @@ static ew_err read_shape(const Ew__OnnxTensor *t, const char *what, struct ew_sh
 
 /* ---- Typed lists ---- */
 
-/* The list that holds elements of this type, and its length. */
+/* Length of the typed list that holds elements of this type. */
 static size_t typed_count(const Ew__OnnxTensor *t, enum ew_dtype dtype)
 {
     switch (dtype) {
@@ -125,7 +126,7 @@ static ew_err read_typed(const Ew__OnnxTensor *t, const char *what, struct ew_ar
 
 /* ---- Bytes ---- */
 
-/* Leaves large data where it is, in the file's arena, and copies small data. */
+/* Copies small data; records large data, which stays in the file's arena. */
 static ew_err keep_or_note(struct ew_onnx_file *f, void *data, struct ew_arena *keep,
                            struct ew_tensor *out)
 {
@@ -143,7 +144,7 @@ static ew_err keep_or_note(struct ew_onnx_file *f, void *data, struct ew_arena *
     return EW_OK;
 }
 
-/* Whatever is not 0 is true, and stored as 1. */
+/* Normalises bools to 0 and 1. */
 static void tidy_bools(struct ew_tensor *t)
 {
     uint8_t *v = t->data;
@@ -165,7 +166,7 @@ static ew_err read_raw(struct ew_onnx_file *f, const Ew__OnnxTensor *t, const ch
 
 struct external {
     const char *location;
-    int64_t offset, length; /* length -1: not said */
+    int64_t offset, length; /* length -1: not given */
 };
 
 static ew_err parse_external(const Ew__OnnxTensor *t, const char *what, struct external *out)
@@ -189,7 +190,7 @@ static ew_err parse_external(const Ew__OnnxTensor *t, const char *what, struct e
     return EW_OK;
 }
 
-/* True for an absolute path and one that goes up. */
+/* True for an absolute path and one with "..". */
 static bool leaves_folder(const char *location)
 {
     if (location[0] == '/')
@@ -200,8 +201,7 @@ static bool leaves_folder(const char *location)
     return false;
 }
 
-/* The real path of a file that must lie in the model's folder, links followed; release with free().
- */
+/* The resolved path of a file, which must be in the model's folder; free with free(). */
 static ew_err locate(const struct ew_onnx_file *f, const char *location, const char *what,
                      char **out)
 {
@@ -275,7 +275,7 @@ static ew_err read_range(struct ew_onnx_file *f, const struct external *x, const
     return ew_fail_in(e, "tensor %s: external data %.200s", what, x->location);
 }
 
-/* The entry of `key`; *fresh where it was not there. */
+/* Finds or inserts the entry of `key`; *fresh: inserted. */
 static ew_err enter(struct ew_onnx_file *f, const char *key, bool *fresh, int *out)
 {
     EW_CHECK(key, EW_ERR_MEMORY, "no memory for external data");
@@ -290,8 +290,8 @@ static ew_err enter(struct ew_onnx_file *f, const char *key, bool *fresh, int *o
     return ew_names_add(&f->externs, key, *out);
 }
 
-/* The entry of the file that a location means.  "w", "./w" and a link to it are one file: what
- * counts is the device and the inode. */
+/* The entry of a location's file, by device and inode, so that "w", "./w" and a link to it are one
+ * file. */
 static ew_err find_file(struct ew_onnx_file *f, const char *location, const char *what, int *out)
 {
     bool fresh = false;
@@ -314,8 +314,8 @@ static ew_err find_file(struct ew_onnx_file *f, const char *location, const char
     return EW_OK;
 }
 
-/* Reads the tensor's range, or takes what an equal range gave: tensors may share one.  All other
- * ranges together must fit the file, so that it cannot make us read its bytes a million times. */
+/* Reads the tensor's range; tensors with equal ranges share the data.  All distinct ranges together
+ * must fit the file, so that a crafted model cannot make it be read a million times. */
 static ew_err read_external(struct ew_onnx_file *f, const Ew__OnnxTensor *t, const char *what,
                             struct ew_arena *keep, struct ew_tensor *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names to numbers, and the order of nodes. */
+/* Numbering of values and topological order of nodes. */
 #include "format/onnx_wire.h"
 
 #include <limits.h>
@@ -32,7 +32,7 @@ static ew_err define(struct ew_onnx_wire *w, const char *name, int producer, int
     return ew_names_add(&w->names, name, w->n_names++);
 }
 
-/* Initializers and inputs.  An input that has an initializer (IR 3) is that constant. */
+/* Defines initializers and inputs.  An input with an initializer (IR 3) is that constant. */
 static ew_err define_given(struct ew_onnx_wire *w, const Ew__OnnxGraph *g)
 {
     int id;
@@ -120,8 +120,8 @@ static bool in_order(const struct ew_onnx_wire *w)
     return true;
 }
 
-/* Names two nodes of a cycle: from any node that waits, go to one that it waits for until a node
- * comes again. */
+/* Names two nodes of a cycle: follows unfinished producers from any unfinished node until one
+ * repeats. */
 static ew_err name_cycle(const struct ew_onnx_wire *w, const Ew__OnnxGraph *g, const int *waits,
                          int *mark)
 {
@@ -141,7 +141,7 @@ static ew_err name_cycle(const struct ew_onnx_wire *w, const Ew__OnnxGraph *g, c
                    ew_onnx_label(g, before, b));
 }
 
-/* Kahn's algorithm; `next` chains the places where a value is used, `head` by value. */
+/* Kahn's algorithm; `head` (by value) and `next` are use lists. */
 static ew_err sort(struct ew_onnx_wire *w, const Ew__OnnxGraph *g, struct ew_arena *a)
 {
     const int n_in = w->first_in[w->n_nodes];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing an ONNX model.  The two outer levels of the message are framed by hand, so that weights
- * go from the graph to the file without a copy of them in memory. */
+/* Writing an ONNX model.  The two outer message levels are framed by hand, so that weights are
+ * written from the graph without a copy in memory. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define TAG_GRAPH_INIT  (5 << 3 | 2)
 #define TAG_TENSOR_RAW  (9 << 3 | 2)
 
-#define EXTERNAL_MIN   ((size_t)1 << 10) /* bytes: smaller tensors stay in the model */
+#define EXTERNAL_MIN   ((size_t)1 << 10) /* bytes below which tensors stay in the model */
 #define EXTERNAL_ALIGN 64
 
 static size_t varint(uint64_t v, uint8_t *buf)
@@ -26,7 +26,7 @@ static size_t varint(uint64_t v, uint8_t *buf)
     return n;
 }
 
-/* A tag below 128 and a length. */
+/* Size of a one-byte tag and a length. */
 static size_t frame_size(uint64_t length)
 {
     uint8_t buf[10];
@@ -56,10 +56,10 @@ static ew_err put_message(FILE *f, const ProtobufCMessage *m)
 
 /* ---- Tensors ---- */
 
-/* An initializer: its message without the elements, and the elements where they go in here. */
+/* An initializer: its message without elements, and the elements to be written inline. */
 struct item {
     Ew__OnnxTensor head;
-    const struct ew_tensor *raw; /* NULL: external */
+    const struct ew_tensor *raw; /* NULL: in the external file */
     int64_t offset;              /* in the external file */
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pixels of the caller's as a sample. */
+/* Images in the caller's memory as samples. */
 #include "format/pixels.h"
 
 #define MAX_SIDE 65536
 
-/* Bytes of a pixel, where red is, and the step from red to green to blue. */
+/* Bytes per pixel, offset of red, and step from red to green to blue. */
 static const struct {
     int bytes, first, step, channels;
 } packed[] = {

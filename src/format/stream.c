@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers, strings and tensors to and from bytes. */
+/* Serialisation of numbers, strings and tensors. */
 #include "format/stream.h"
 
 #include <string.h>
@@ -103,6 +103,7 @@ ew_err ew_get_tensor(struct ew_get *g, struct ew_tensor *out)
         return EW_OK;
     EW_TRY(ew_get_bytes(g, ew_align_up(g->at) - g->at, &from));
     EW_TRY(ew_get_bytes(g, ew_tensor_bytes(out), &from));
-    memcpy(&out->data, &from, sizeof(from)); /* a tensor's data may be written, this one's not */
+    memcpy(&out->data, &from,
+           sizeof(from)); /* a cast from const: this tensor's data must not be written */
     return EW_OK;
 }

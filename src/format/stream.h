@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers, strings and tensors to and from bytes: little-endian, checked, checksummed.  What comes
- * in which order is left to the format. */
+/* Serialisation of numbers, strings and tensors: little-endian, bounds-checked, checksummed.  The
+ * formats define the order. */
 #ifndef EW_FORMAT_STREAM_H
 #define EW_FORMAT_STREAM_H
 
@@ -12,29 +12,29 @@
 
 /* ---- Writing ---- */
 
-/* {.f = file} starts it; without a file it only sums.  Failures of the file stick to it and are its
- * owner's to report. */
+/* A writer, initialised as {.f = file}; without a file it only computes the checksum.  Write errors
+ * stick to the FILE, whose owner reports them. */
 struct ew_put {
     FILE *f;
     struct ew_hash hash;       /* of all that was written */
-    struct ew_hash_wide *wide; /* another sum of it; NULL: not wanted */
+    struct ew_hash_wide *wide; /* a second, wide checksum; NULL: none */
 };
 
 void ew_put_bytes(struct ew_put *p, const void *bytes, size_t n);
 void ew_put_int(struct ew_put *p, int64_t v); /* 8 bytes */
 void ew_put_text(struct ew_put *p, const char *s);
-/* Type, shape, and the elements where there are any, at a multiple of EW_ALIGN. */
+/* Type, shape, and the elements, if any, at a multiple of EW_ALIGN. */
 void ew_put_tensor(struct ew_put *p, const struct ew_tensor *t);
 
 /* ---- Reading ---- */
 
-/* {.bytes, .size, .what, .arena} starts it. */
+/* A reader, initialised as {.bytes, .size, .what, .arena}. */
 struct ew_get {
     const unsigned char *bytes;
     size_t size, at;
     const char *what;       /* for messages */
-    struct ew_arena *arena; /* strings are copied to it */
-    bool borrow;            /* a graph's weights stay in the bytes, which outlive it */
+    struct ew_arena *arena; /* owns strings */
+    bool borrow;            /* a graph's weights point into the bytes, which outlive it */
 };
 
 ew_err ew_get_bytes(struct ew_get *g, size_t n, const void **out); /* borrowed */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* XIR's operators as nodes. */
+/* Import of XIR operators. */
 #include <math.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include "op/quant.h"
 #include "op/shape_attr.h"
 
-#define POSITIONS 32 /* 2^-32 .. 2^32: float32 has them, and int8 times them */
+#define POSITIONS 32 /* 2^-32 to 2^32, whose products with int8 are exact in float32 */
 
 static ew_err add(struct ew_xir_in *in, const char *op, const void *attr, const int *inputs, int n,
                   int *value)
@@ -32,7 +32,7 @@ static ew_err plain(struct ew_xir_in *in, const char *op, const void *attr, int 
 
 /* ---- fix ---- */
 
-/* Scale and zero point of int8 at a position. */
+/* Adds scale and zero point of int8 at a position. */
 static ew_err add_parameters(struct ew_xir_in *in, int64_t position, int *scale, int *zero)
 {
     int8_t none = 0;
@@ -41,7 +41,7 @@ static ew_err add_parameters(struct ew_xir_in *in, int64_t position, int *scale,
     return ew_graph_const(in->g, NULL, EW_VALUE_CONST, &t, true, zero);
 }
 
-/* A constant as int8, dequantised: rounded half away from zero where it is not exact. */
+/* Adds a constant as dequantised int8, rounding half away from zero. */
 static ew_err fix_const(struct ew_xir_in *in, int x, int64_t position, int *value)
 {
     const struct ew_tensor from = in->g->values[x].t;
@@ -79,7 +79,7 @@ static ew_err get_fix(struct ew_xir_in *in, int *value)
 
 /* ---- Windows ---- */
 
-/* Width before height there. */
+/* Swaps width and height, which XIR has in the other order. */
 static struct ew_ints turned(const struct ew_ints *v)
 {
     return (struct ew_ints){2, {v->v[1], v->v[0]}};
@@ -114,7 +114,7 @@ static ew_err get_window(const struct ew_xir_in *in, struct ew_window_attr *win,
     return EW_OK;
 }
 
-/* The constant that a filter is made of, through its dequantiser; -1: it is computed. */
+/* The constant behind a filter's dequantiser; -1: not constant. */
 static int filter_source(const struct ew_graph *g, int value)
 {
     const int from = g->values[value].producer;
@@ -123,7 +123,7 @@ static int filter_source(const struct ew_graph *g, int value)
     return g->values[value].kind == EW_VALUE_CONST ? value : -1;
 }
 
-/* Filters of a depthwise convolution, [1, h, w, C] there and [C, h, w, 1] here. */
+/* Converts filters of a depthwise convolution from [1, h, w, C] to [C, h, w, 1]. */
 static ew_err turn_filters(struct ew_xir_in *in, int *value)
 {
     static const int perm[] = {3, 1, 2, 0};
@@ -195,7 +195,8 @@ static ew_err get_average(struct ew_xir_in *in, int *value)
 
 /* ---- Sums, products, dense layers ---- */
 
-/* The factor by which the DPU's mean or hard sigmoid differs from the true one; 0: x is neither. */
+/* The factor of the DPU's approximate mean or hard sigmoid relative to the exact one; 0: x is
+ * neither. */
 static double dpu_factor(const struct ew_graph *g, int x)
 {
     const int from = g->values[x].producer;
@@ -211,7 +212,8 @@ static double dpu_factor(const struct ew_graph *g, int x)
     return ldexp((double)(size[0] * size[1]) * m.factor, -m.shift);
 }
 
-/* That factor, which files have after those and our operators of the DPU within. */
+/* True if the multiplication is by that factor, which files have explicitly and the DPU operators
+ * include. */
 static bool is_factor(const struct ew_graph *g, int x, int by)
 {
     const struct ew_value *v = &g->values[by];
@@ -262,7 +264,7 @@ static ew_err get_concat(struct ew_xir_in *in, int *value)
     return add(in, "concat", &attr, ports, n, value);
 }
 
-/* ---- Functions and what moves ---- */
+/* ---- Unary functions and data movement ---- */
 
 static ew_err get_relu(struct ew_xir_in *in, int *value)
 {
@@ -303,7 +305,7 @@ static ew_err get_same(struct ew_xir_in *in, int *value)
     return plain(in, in->op->op_type, NULL, value);
 }
 
-/* A first dimension that is the batch stays whatever it is. */
+/* Reshapes; a first dimension equal to the batch stays dynamic. */
 static ew_err reshape_to(struct ew_xir_in *in, int x, struct ew_ints *shape, int *value)
 {
     const struct ew_shape *s = &in->g->values[x].t.shape;
@@ -367,7 +369,7 @@ static ew_err get_mean(struct ew_xir_in *in, int *value)
     return add(in, "reduce_mean", &attr, ports, 2, value);
 }
 
-/* Only axes that are cut: the others, the batch above all, may change. */
+/* Slices only the axes that are cut, so that others (the batch) stay dynamic. */
 static ew_err get_slice(struct ew_xir_in *in, int *value)
 {
     struct ew_ints begin, end, step = {0}, cut[4] = {0};

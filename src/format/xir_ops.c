@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes as XIR's operators.  Windows are width before height there, padding left, right, top,
- * bottom; filters are [O, h, w, I] as ours, those of depthwise convolutions [1, h, w, C]. */
+/* Export of nodes as XIR operators.  XIR has width before height in windows; padding is left,
+ * right, top, bottom; filters are [O, h, w, I], of depthwise convolutions [1, h, w, C]. */
 #include <math.h>
 
 #include "format/xir.h"
@@ -13,7 +13,7 @@
 #include "op/math_attr.h"
 #include "op/shape_attr.h"
 
-/* The operator of node k with its first input; the value is its output. */
+/* Adds the operator of a node with its first input, as its output value. */
 static ew_err put_plain(struct ew_xir_out *x, int node, const char *type, Ew__XirOp **out)
 {
     const struct ew_node *n = &x->g->nodes[node];
@@ -95,8 +95,8 @@ static ew_err put_max_pool(struct ew_xir_out *x, int node)
     return EW_OK;
 }
 
-/* Behind a mean stands what the DPU's factor makes of it, as the vendor's quantiser writes it:
- * mean * n * factor / 2^shift. */
+/* Adds the DPU's correction behind a mean, as the vendor's quantiser does: mean * n * factor /
+ * 2^shift. */
 static ew_err put_factor(struct ew_xir_out *x, int node, int64_t height, int64_t width)
 {
     const struct ew_node *n = &x->g->nodes[node];
@@ -174,9 +174,9 @@ static ew_err put_dense(struct ew_xir_out *x, int node)
     return EW_OK;
 }
 
-/* ---- Functions, sums, what moves ---- */
+/* ---- Unary functions, sums, data movement ---- */
 
-/* Hard sigmoids have the DPU's sixth: 2731 / 2^14. */
+/* A hard sigmoid, followed by the correction for the DPU's 1/6 = 2731 / 2^14. */
 static ew_err put_gate(struct ew_xir_out *x, int node, const char **out)
 {
     const struct ew_node *n = &x->g->nodes[node];
@@ -195,7 +195,7 @@ static ew_err put_gate(struct ew_xir_out *x, int node, const char **out)
     return EW_OK;
 }
 
-/* x times its hard sigmoid, which is int8 in between. */
+/* x * hard_sigmoid(x), with the sigmoid rounded to int8. */
 static ew_err put_hard_swish(struct ew_xir_out *x, int node)
 {
     const struct ew_node *n = &x->g->nodes[node];
@@ -235,7 +235,7 @@ static ew_err put_activation(struct ew_xir_out *x, int node)
                  "XIR has no clip but that of 0 to 6");
         return put_plain(x, node, "relu6", &op);
     default:
-        return put_plain(x, node, n->op->name, &op); /* sigmoid, tanh: the host's */
+        return put_plain(x, node, n->op->name, &op); /* sigmoid, tanh: run on the host */
     }
 }
 
@@ -262,7 +262,7 @@ static void put_shape(struct ew_xir_out *x, Ew__XirOp *op, const struct ew_shape
     ew_xir_ints(x, op, "shape", s->dim, s->rank);
 }
 
-/* A view: what has been through `fix` still has. */
+/* A view keeps the `fix` of its input. */
 static ew_err put_reshape(struct ew_xir_out *x, int node)
 {
     const struct ew_node *n = &x->g->nodes[node];
@@ -348,7 +348,7 @@ static ew_err put_mean(struct ew_xir_out *x, int node)
     return EW_OK;
 }
 
-/* What is taken out of a value, from `begin` on. */
+/* Adds a slice of a value, starting at `begin`. */
 static ew_err put_cut(struct ew_xir_out *x, int node, int out, const int64_t *begin)
 {
     const struct ew_node *n = &x->g->nodes[node];
@@ -384,7 +384,7 @@ static ew_err put_split(struct ew_xir_out *x, int node)
     return EW_OK;
 }
 
-/* ---- Which is which ---- */
+/* ---- Table ---- */
 
 static ew_err pass_on(struct ew_xir_out *x, int node)
 {

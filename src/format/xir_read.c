@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* XIR file to graph: sources, order, outputs.  Operators are xir_nodes.c's. */
+/* Import of XIR files: sources, order, outputs.  Operators are in xir_nodes.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,9 +126,9 @@ static ew_err get_const(struct ew_xir_in *in, int *value)
     return ew_graph_const(in->g, in->op->op_name, EW_VALUE_CONST, &t, true, value);
 }
 
-/* ---- The whole ---- */
+/* ---- Import ---- */
 
-/* What the file says of an output must be what its inputs give. */
+/* Checks an operator's shape in the file against the inferred one. */
 static ew_err check_shape(const struct ew_xir_in *in, int value)
 {
     const Ew__XirTensor *t = in->op->output_tensor;
@@ -170,7 +170,7 @@ static ew_err get_ops(struct ew_xir_in *in)
     return EW_OK;
 }
 
-/* XIR lists no outputs: they are what nothing reads. */
+/* XIR has no list of outputs: they are the operators without readers. */
 static ew_err get_outputs(struct ew_xir_in *in)
 {
     const struct ew_op *identity = &ew_op_identity;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graph to XIR file: messages, constants, quantisers.  Nodes are xir_ops.c's. */
+/* Export to XIR files: messages, constants, quantisers.  Nodes are in xir_ops.c. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@ enum { FLOAT = 4 }; /* XIR's data type */
 
 /* ---- Operators ---- */
 
-/* Letters, digits and underscores, as the vendor's tools write names; one that is taken gets a
- * number. */
+/* Makes a name valid (letters, digits, underscores, as the vendor's tools write them) and unique.
+ */
 static const char *fit_name(struct ew_xir_out *x, const char *name)
 {
     char *fit = ew_arena_strdup(&x->arena, *name ? name : "op");
@@ -74,7 +74,7 @@ ew_err ew_xir_op(struct ew_xir_out *x, const char *name, const char *type,
     return EW_OK;
 }
 
-/* An entry with an empty value; NULL: no memory. */
+/* Adds an entry with an empty value; NULL: no memory. */
 static Ew__XirAttr *put_entry(struct ew_xir_out *x, const char *key, Ew__XirEntry **slot)
 {
     Ew__XirEntry *e = ew_arena_alloc(&x->arena, sizeof(*e));
@@ -164,7 +164,7 @@ void ew_xir_arg(struct ew_xir_out *x, Ew__XirOp *op, const char *key, const char
 
 /* ---- Constants and quantisers ---- */
 
-/* Shape and type, which `data` and `const` have as attributes too. */
+/* Adds shape and type, which `data` and `const` repeat as attributes. */
 static void put_source(struct ew_xir_out *x, Ew__XirOp *op)
 {
     int64_t dims[EW_MAX_RANK];
@@ -186,7 +186,7 @@ ew_err ew_xir_const(struct ew_xir_out *x, const char *name, const struct ew_shap
     EW_CHECK(a && bytes, EW_ERR_MEMORY, "no memory for constant %s", name);
     ew__xir_bytes__init(bytes);
     bytes->has_value = true;
-    /* packing only reads it */
+    /* a cast from const: packing only reads it */
     bytes->value.data = (uint8_t *)(uintptr_t)data;
     bytes->value.len = (size_t)ew_shape_count(shape) * sizeof(*data);
     a->bytes_value = bytes;
@@ -215,7 +215,7 @@ static bool is(const struct ew_graph *g, int node, const struct ew_op *op)
     return node >= 0 && g->nodes[node].op == op;
 }
 
-/* The position of the scale of a quantiser or dequantiser: 2^-position. */
+/* The position of a quantiser's or dequantiser's scale, 2^-position. */
 static ew_err position_of(const struct ew_graph *g, int node, int *out)
 {
     const struct ew_node *n = &g->nodes[node];
@@ -235,7 +235,7 @@ static ew_err position_of(const struct ew_graph *g, int node, int *out)
     return EW_OK;
 }
 
-/* The elements as float32 in the order of `perm`, in the arena. */
+/* Copies the elements to the arena as float32, permuted by `perm`. */
 static ew_err copy_floats(struct ew_xir_out *x, const struct ew_tensor *t, const int *perm,
                           double scale, struct ew_tensor *out)
 {
@@ -281,8 +281,8 @@ ew_err ew_xir_value(struct ew_xir_out *x, int value, const int *perm, const char
     return dequantised ? ew_xir_fix(x, *op, &t.shape, position, op) : EW_OK;
 }
 
-/* quantize_linear and the dequantize_linear after it: one `fix`, none where the value has been
- * through the same. */
+/* quantize_linear and the dequantize_linear after it become one `fix`, or none if the value already
+ * has the same. */
 static ew_err put_quantizer(struct ew_xir_out *x, int node)
 {
     const struct ew_node *n = &x->g->nodes[node];
@@ -309,7 +309,7 @@ static ew_err put_dequantizer(struct ew_xir_out *x, int node)
     const int in = n->in[0], out = n->out[0];
     int position;
     if (x->g->values[in].t.data)
-        return EW_OK; /* where it is read: ew_xir_value */
+        return EW_OK; /* written where it is read: ew_xir_value */
     EW_TRY(position_of(x->g, node, &position));
     EW_CHECK(x->fix[in].is && x->fix[in].position == position, EW_ERR_UNSUPPORTED,
              "%s: its scale is not that of its quantiser", n->name);
@@ -329,7 +329,7 @@ static bool to_last(const struct ew_node *n)
            memcmp(a->perm.v, last, sizeof(last)) == 0;
 }
 
-/* Everything that reads it, after quantisers, turns it to channels-last. */
+/* True if all readers, behind quantisers, transpose it to channels-last. */
 static bool is_turned(const struct ew_graph *g, int value)
 {
     bool any = false;
@@ -342,7 +342,7 @@ static bool is_turned(const struct ew_graph *g, int value)
                 continue;
             const bool pair =
                 is(g, k, &ew_op_quantize_linear) || is(g, k, &ew_op_dequantize_linear);
-            /* at most two levels: quantiser, dequantiser */
+            /* recursion through quantiser and dequantiser only */
             if (!to_last(&g->nodes[k]) && !(pair && is_turned(g, g->nodes[k].out[0])))
                 return false;
             any = true;
@@ -366,7 +366,7 @@ static ew_err put_input(struct ew_xir_out *x, int value)
     return EW_OK;
 }
 
-/* ---- The whole ---- */
+/* ---- Export ---- */
 
 static ew_err put_nodes(struct ew_xir_out *x)
 {
@@ -392,7 +392,7 @@ static ew_err put_nodes(struct ew_xir_out *x)
     return EW_OK;
 }
 
-/* XIR has no list of outputs: what nothing reads is one. */
+/* XIR has no list of outputs: fails if an output has readers. */
 static ew_err check_outputs(struct ew_xir_out *x)
 {
     for (int i = 0; i < x->g->n_outputs; i++) {
@@ -409,7 +409,7 @@ static ew_err check_outputs(struct ew_xir_out *x)
     return EW_OK;
 }
 
-/* The root: one part with all operators, which the vendor's compiler divides. */
+/* Adds the root subgraph with all operators, which the vendor's compiler partitions. */
 static ew_err put_root(struct ew_xir_out *x)
 {
     Ew__XirSubgraph *root = ew_arena_alloc(&x->arena, sizeof(*root));
@@ -424,7 +424,7 @@ static ew_err put_root(struct ew_xir_out *x)
     return EW_OK;
 }
 
-/* What is known of the network. */
+/* Writes the notes. */
 static ew_err put_notes(struct ew_xir_out *x)
 {
     size_t n = 0;
