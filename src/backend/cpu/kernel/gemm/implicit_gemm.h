@@ -24,9 +24,8 @@
 
 #define O_BLOCK (128 / NR)          /* most blocks of NR outputs in a tile */
 #define ROW_MAX (MR == 12 ? 8 : 16) /* most panels of MR pixels in a tile */
-#define ROW_FEW                                                                                    \
-    (60 / MR)        /* up to so many panels, only outputs are divided: reading weights            \
-                      * dominates */
+/* Up to so many panels, only outputs are divided: reading weights dominates. */
+#define ROW_FEW    (60 / MR)
 #define ROW_BLOCKS 4 /* blocks computed at once for a single row */
 /* Most rows of a strip read in place if they are a multiple of 4 KiB apart, and so share a set of
  * L1, which has at least 8 ways on x86; 0: gather them instead. */
@@ -80,8 +79,8 @@ void EW_K(implicit_gemm_plan)(struct implicit_gemm *c);
 int64_t EW_K(implicit_gemm_group_size)(const struct implicit_gemm *c);
 
 #define LINE_BUFFER_MAX 6144 /* most floats of a line buffer: 24 KiB, so that it stays in L1 */
-#define LINE_BUFFER_WEIGHTS                                                                        \
-    (96 << 10) /* most floats of weights, which each line buffer reads from L2 */
+/* Most floats of weights, which each line buffer reads from L2. */
+#define LINE_BUFFER_WEIGHTS (96 << 10)
 
 #define LINE_BUFFER_FLOATS (LINE_BUFFER_MAX + LANES) /* whole vectors are read at its end */
 

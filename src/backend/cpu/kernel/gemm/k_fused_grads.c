@@ -15,9 +15,8 @@
 #define TILES        16
 #define BLOCK        8          /* most panels of MR pixels in a block */
 #define BLOCK_FLOATS (48 << 10) /* floats of a block's dy and x */
-#define FILTER_MOST                                                                                \
-    (76 << 10)                    /* most floats of the filter: it and its gradient stay in L2     \
-                                   * beside a block */
+/* Most floats of the filter: it and its gradient stay in L2 beside a block. */
+#define FILTER_MOST  (76 << 10)
 #define PIXELS_LEAST (TILES * MR) /* with fewer pixels two passes are as fast */
 
 static int64_t rows_of(const struct ew_conv_shape *s)

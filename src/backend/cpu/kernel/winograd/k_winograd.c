@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Winograd's convolutions: 36 products for 16 outputs of a 3x3 filter, where the direct way takes
- * 144.  winograd.h has the transforms, k_winograd_pack.c the weights.
+/* Winograd convolution, F(m x m, r x r): with F(4x4, 3x3), 36 multiplications for 16 outputs
+ * instead of 144.  winograd.h has the transforms, k_winograd_pack.c the weights.
  *
  *   input 6x6 --B'dB--> 36 x [tiles][C]  --36 matrix products--> 36 x [tiles][O] --A'mA--> 4x4
  *
- * There are five forms.  F(4x4, 3x3) as above; F(2x2, 3x3), 16 products for 4 outputs, where
- * images are so small that four times the weights would take longer to read than they save; F(4x4,
- * 5x5), 64 products for 16 outputs, instead of 400; F(2x2, 5x5), 36 products for 4 outputs; F(4x4,
- * 4x4), 49 products for 16 outputs, for 7x7 filters with stride 2. Strides are channels: see
- * winograd.h.
+ * There are five forms: F(4x4, 3x3); F(2x2, 3x3), 16 multiplications for 4 outputs, for images so
+ * small that reading four times the weights takes longer than it saves; F(4x4, 5x5), 64 for 16
+ * outputs instead of 400; F(2x2, 5x5), 36 for 4 outputs; F(4x4, 4x4), 49 for 16 outputs, for 7x7
+ * filters with stride 2, where strides become channels (winograd.h).
  *
- * A work tile is BLOCK image tiles: their transformed inputs V lie in panels of the micro-kernel,
- * as many products side by side in a panel's rows as fit into KC columns; products M are kept for
- * SLICE outputs at a time.  With 64 channels V and M are 260 KiB each and stay in L2; the weights
- * of one product are streamed once for each BLOCK.
+ * Each point of the transformed tile is one GEMM over channels, called a product here.  A work tile
+ * is BLOCK image tiles.  Their transformed inputs V are panels of the micro-kernel, with as many
+ * products side by side in a row as fit into KC columns; results M are kept for SLICE outputs at a
+ * time.  With 64 channels V and M are 260 KiB each and stay in L2; the weights of a product are
+ * streamed once for each BLOCK.
  *
- * In training, weights change at each step, and packing all of them takes as long as a few images'
- * products: 36 lines are written for 9 that are read.  Where tiles are few (shape.unpacked), a work
- * tile transforms those of NR outputs itself, RAW_CHANNELS at a time, and multiplies them at once.
- * In inference that saves memory (shape.late_transform): filters are packed as they are, 9 numbers
- * instead of 36, in the order in which work tiles read them.
- */
+ * In training, weights change at each step, and transforming all of them takes as long as the
+ * products of a few images: 36 lines are written for 9 that are read.  If there are few image tiles
+ * (shape.unpacked), a work tile transforms the filters of NR outputs itself, LATE_CHANNELS at a
+ * time, and multiplies by them at once.  In inference that saves memory (shape.late_transform):
+ * filters are packed untransformed, 9 floats instead of 36, in the order in which work tiles read
+ * them. */
 #include <math.h>
 
 #include "backend/cpu/kernel/common/act.h"
@@ -29,15 +29,18 @@
 #include "backend/cpu/kernel/winograd/winograd.h"
 
 #define PRODUCTS (WINO_POINTS * WINO_POINTS) /* at most */
-#define PANELS   (28 / MR)                   /* of image tiles in a work tile */
+#define PANELS   (28 / MR)                   /* panels of image tiles in a work tile */
 #define BLOCK    (PANELS * MR)
 #define SLICE    (2 * NR)
-#define MIN_WORK 8 /* work tiles to aim at */
+#define MIN_WORK 8 /* smallest number of work tiles for which outputs are not split */
 
-#define RAW_CHANNELS   64                             /* whose weights are transformed at a time */
-#define RAW_STEP       (RAW_CHANNELS * NR + 5 * LINE) /* products do not share cache sets */
-#define UNPACKED_BYTES (400 << 10)                    /* of V, at most, */
-#define PACKED_BYTES   ((size_t)64 << 20)             /* unless transformed weights take more */
+/* Channels whose filters are transformed at a time. */
+#define LATE_CHANNELS 64
+/* Floats of a product; padded, so that products do not share cache sets. */
+#define LATE_STEP (LATE_CHANNELS * NR + 5 * LINE)
+/* Filters are unpacked if V takes at most UNPACKED_BYTES, or packed ones more than PACKED_BYTES. */
+#define UNPACKED_BYTES (400 << 10)
+#define PACKED_BYTES   ((size_t)64 << 20)
 
 struct wino {
     struct wino_form form;
@@ -46,11 +49,11 @@ struct wino {
     struct wino_grid grid;
     int64_t blocks, block; /* work tiles along the tiles, and their size */
     int64_t splits, split; /* work tiles along the outputs, and their size */
-    int64_t column;        /* columns of a panel that one product takes */
+    int64_t column;        /* columns of a panel for one product */
     int64_t side;          /* products side by side in a panel */
-    int64_t chunks;        /* panels for one product, where one does not suffice */
-    int64_t slice;         /* outputs of which products are kept */
-    int64_t m_step;        /* floats from product to product of them */
+    int64_t chunks;        /* panels of KC columns for one product */
+    int64_t slice;         /* outputs whose products are kept in m */
+    int64_t m_step;        /* floats between products in m */
 };
 
 static void init(struct wino *w, const struct ew_conv_shape *s)
@@ -60,21 +63,21 @@ static void init(struct wino *w, const struct ew_conv_shape *s)
     w->cin = cell_channels(s);
     w->cout = s->cout;
     grid_init(&w->grid, s, images_of(s), w->form.out);
-    const bool raw = transforms_filters(s);
-    w->blocks = div_up(w->grid.tiles, raw ? WINO_LATE_BLOCK : BLOCK);
+    const bool late = transforms_filters(s);
+    w->blocks = div_up(w->grid.tiles, late ? WINO_LATE_BLOCK : BLOCK);
     w->block = w->blocks ? div_up(w->grid.tiles, w->blocks) : 0;
-    w->slice = raw ? NR : SLICE;
-    w->m_step = raw ? WINO_LATE_BLOCK * NR : BLOCK * SLICE;
-    /* Few tiles: split over outputs instead, though each part transforms the input anew. */
+    w->slice = late ? NR : SLICE;
+    w->m_step = late ? WINO_LATE_BLOCK * NR : BLOCK * SLICE;
+    /* Few tiles: divide the outputs too, although each part transforms the input again. */
     w->splits = w->blocks >= MIN_WORK ? 1 : div_up(MIN_WORK, max_i64(w->blocks, 1));
-    w->split = raw ? NR : div_up(div_up(w->cout, w->splits), SLICE) * SLICE;
+    w->split = late ? NR : div_up(div_up(w->cout, w->splits), SLICE) * SLICE;
     w->splits = div_up(w->cout, w->split);
     w->column = min_i64(div_up(w->cin, LANES) * LANES, KC);
     w->side = KC / w->column;
     w->chunks = div_up(w->cin, KC);
 }
 
-/* Weights are transformed again for each block of tiles, and V has to stay in L2. */
+/* Unpacked filters are transformed again for each block of tiles, and V must stay in L2. */
 bool EW_K(winograd_unpacked)(const struct ew_conv_shape *s)
 {
     struct ew_conv_shape unpacked = *s;
@@ -88,9 +91,9 @@ bool EW_K(winograd_unpacked)(const struct ew_conv_shape *s)
 
 /* ---- Input: B' d B ---- */
 
-#define LIVE ((42 + MR - 1) / MR) /* panels of a work tile, at most */
+#define LIVE ((42 + MR - 1) / MR) /* most panels of a work tile */
 
-/* Taps in time [lo, hi). */
+/* A range of taps in time, [lo, hi). */
 struct taps {
     int lo, hi;
 };
@@ -99,16 +102,16 @@ struct job {
     const struct ew_conv *conv;
     struct wino w;
     int64_t first, count;    /* image tiles of this work tile */
-    int64_t rows;            /* of them in a panel */
-    int64_t chunk;           /* floats from one chunk of KC channels to the next */
-    int64_t point[PRODUCTS]; /* where the panels of a product begin in v */
-    struct taps live[LIVE];  /* by panels */
+    int64_t rows;            /* image tiles in a panel */
+    int64_t chunk;           /* floats between chunks of KC channels */
+    int64_t point[PRODUCTS]; /* offset of a product's panels in v */
+    struct taps live[LIVE];  /* by panel */
     float *v, *m, *zero, *cells;
-    float *u;                     /* shape.unpacked: transformed weights, [products][RAW_STEP] */
-    const float *pixel[PRODUCTS]; /* of one tile; outside the image: zeros */
+    float *u;                     /* filters transformed here, [products][LATE_STEP] */
+    const float *pixel[PRODUCTS]; /* of one tile; outside of the image: zeros */
 };
 
-/* The taps that see a frame from any of `count` image tiles. */
+/* The taps in time that read a frame, not padding, for any of `count` image tiles. */
 static struct taps live_taps(const struct job *j, int64_t tile, int64_t count)
 {
     const struct ew_conv_shape *s = &j->conv->shape;
@@ -119,7 +122,7 @@ static struct taps live_taps(const struct job *j, int64_t tile, int64_t count)
     const int64_t from = tile / tiles * mosaic / s->batch * t->stride;
     const int64_t to = last / s->batch * t->stride;
     const int64_t lo = max_i64(0, t->pad - to), hi = min_i64(t->taps, t->in + t->pad - from);
-    if (lo >= hi) /* zeros are multiplied too */
+    if (lo >= hi) /* none: multiply by zeros */
         return (struct taps){0, t->taps};
     return (struct taps){(int)lo, (int)hi};
 }
@@ -139,17 +142,17 @@ static void begin_block(struct job *j, int64_t block)
                                     : p / w->side * j->chunk + p % w->side * w->column;
 }
 
-/* Where a tile's channels from c on lie in v, beside point[]. */
+/* Offset of a tile's channel c in v, to be added to point[]. */
 INLINE int64_t v_at(const struct job *j, int64_t tile, int64_t c)
 {
     return c / KC * j->chunk + c % KC + (tile / j->rows * MR + tile % j->rows) * KS;
 }
 
-/* Of a tile, in the frame of a tap; and the next one's are fetched. */
+/* Finds a tile's pixels in the frame of a tap, and prefetches those of the next tile. */
 static void find_pixels(struct job *j, int64_t tile, int tap)
 {
     const struct ew_conv_shape *s = &j->conv->shape;
-    if (has_cells(s)) { /* pixel[] points at them already */
+    if (has_cells(s)) { /* pixel[] points into j->cells already */
         const struct wino_cells cells = {j->conv->x, frames_in(s, tap, 0)};
         cell_fetch(&j->w.grid, s, &cells, tile + 1, j->w.form);
         cell_tile(&j->w.grid, s, &cells, tile, j->w.form, j->cells);
@@ -163,7 +166,7 @@ static void find_pixels(struct job *j, int64_t tile, int tap)
         j->pixel[i] = at[i] < 0 ? j->zero : j->conv->x + at[i];
 }
 
-/* LANES channels from c on; n of them exist. */
+/* Transforms n <= LANES channels from c on. */
 INLINE void input_vector(const struct job *j, float *v, int64_t c, int64_t n,
                          const struct wino_form f)
 {
@@ -180,7 +183,7 @@ INLINE void input_vector(const struct job *j, float *v, int64_t c, int64_t n,
     }
 }
 
-/* From `base` on among the channels of all taps. */
+/* Transforms a tile; `base`: the tap's first channel in V. */
 FORMED void input_tile(const struct job *j, int64_t tile, int64_t base, const struct wino_form f)
 {
     const int64_t channels = frame_channels(&j->conv->shape);
@@ -198,7 +201,7 @@ static void input_tile_4(const struct job *j, int64_t tile, int64_t base)
 
 static void input_tile_6(const struct job *j, int64_t tile, int64_t base)
 {
-    input_tile(j, tile, base, (struct wino_form){4, 3}); /* and of F(2, 5) */
+    input_tile(j, tile, base, (struct wino_form){4, 3}); /* F(2, 5) has the same input transform */
 }
 
 static void input_tile_7(const struct job *j, int64_t tile, int64_t base)
@@ -229,7 +232,7 @@ static void transform_tile(struct job *j, int64_t tile)
     }
 }
 
-/* shape.unpacked: the weights of NR outputs from o on. */
+/* The filters of NR outputs from o on, to prefetch; only if shape.unpacked. */
 static struct fetch fetch_filters(const struct job *j, int64_t o)
 {
     const struct ew_conv_shape *s = &j->conv->shape;
@@ -242,7 +245,7 @@ static struct fetch fetch_filters(const struct job *j, int64_t o)
     return (struct fetch){j->conv->w + o * filter, 0, 1, div_up(n * filter, LINE), 0, 0};
 }
 
-/* Meanwhile the weights from output o on are fetched. */
+/* Transforms all tiles, and prefetches filters from output o on. */
 static void transform_inputs(struct job *j, int64_t o)
 {
     struct fetch next = fetch_filters(j, o);
@@ -255,8 +258,8 @@ static void transform_inputs(struct job *j, int64_t o)
 
 /* ---- Products ---- */
 
-/* A panel of image tiles, those k in [k, k + KC) that see a frame, outputs from o + b on, of
- * product p. */
+/* Product p of a panel of image tiles: channels [k, k + KC) without taps that read padding, NR
+ * outputs from o on. */
 static void multiply_panel(const struct job *j, int64_t p, int64_t k, int64_t tile, int64_t o)
 {
     const struct wino *w = &j->w;
@@ -269,7 +272,8 @@ static void multiply_panel(const struct job *j, int64_t p, int64_t k, int64_t ti
     const int64_t b = o % SLICE, wide = min_i64(NR, packed_width(w->cout) - o);
     const float *weights = j->conv->w + p * size + o * w->cin + first * wide;
     const bool last = k + KC >= hi;
-    /* The next weights of these outputs, a line for each k from each of two panels. */
+    /* Prefetch the next weights of these outputs: the first panels take one line for each step of
+     * k. */
     const int64_t line = tile / j->rows * kc * LINE;
     const float *prefetch =
         last ? j->conv->w + (p + 1) * size + o * w->cin + lo * wide : weights + kc * wide;
@@ -291,7 +295,7 @@ static void multiply_panel(const struct job *j, int64_t p, int64_t k, int64_t ti
     EW_K(micro)(&micro, (int)min_i64(j->rows, j->count - tile));
 }
 
-/* Outputs [o, o + width) of all products: m is [products][BLOCK][SLICE]. */
+/* All products of outputs [o, o + width): m is [products][BLOCK][SLICE]. */
 static void multiply(const struct job *j, int64_t o, int64_t width)
 {
     for (int64_t p = 0; p < j->w.products; p++)
@@ -301,10 +305,10 @@ static void multiply(const struct job *j, int64_t o, int64_t width)
                     multiply_panel(j, p, k, tile, o + b);
 }
 
-/* Weights in u, of `kc` channels from k on, a part of one tap, and `width` outputs, with all image
- * tiles that see its frame. */
-static void multiply_raw(const struct job *j, int64_t k, int64_t kc, int64_t width,
-                         struct fetch *next)
+/* All products of the filters in u: kc channels from k on (of one tap) and `width` outputs, for the
+ * image tiles in which that tap reads a frame. */
+static void multiply_late(const struct job *j, int64_t k, int64_t kc, int64_t width,
+                          struct fetch *next)
 {
     const int64_t each = tap_channels(&j->conv->shape), tap = k / each;
     const int64_t calls = j->w.products * div_up(j->count, j->rows);
@@ -318,7 +322,7 @@ static void multiply_raw(const struct job *j, int64_t k, int64_t kc, int64_t wid
             const struct taps live = j->live[tile / j->rows];
             float *m = j->m + p * j->w.m_step + tile * NR;
             const struct micro micro = {.a = j->v + j->point[p] + v_at(j, tile, k),
-                                        .w = j->u + p * RAW_STEP,
+                                        .w = j->u + p * LATE_STEP,
                                         .kc = kc,
                                         .from = k > live.lo * each ? m : NULL,
                                         .c = m,
@@ -332,7 +336,7 @@ static void multiply_raw(const struct job *j, int64_t k, int64_t kc, int64_t wid
         }
 }
 
-/* The taps that any image tile of the work tile sees. */
+/* The taps that read a frame for any image tile of the work tile. */
 static struct taps any_live(const struct job *j)
 {
     struct taps all = j->live[0];
@@ -343,8 +347,8 @@ static struct taps any_live(const struct job *j)
     return all;
 }
 
-/* NR outputs from o on, weights as they are. */
-static void run_raw(const struct job *j, int64_t o)
+/* NR outputs from o on, with filters transformed here. */
+static void run_late(const struct job *j, int64_t o)
 {
     const struct ew_conv_shape *s = &j->conv->shape;
     const int64_t width = min_i64(NR, packed_width(s->cout) - o);
@@ -352,7 +356,7 @@ static void run_raw(const struct job *j, int64_t o)
     const struct taps live = any_live(j);
     struct fetch next = fetch_filters(j, o + NR);
     for (int64_t k = live.lo * each, kc; k < live.hi * each; k += kc) {
-        kc = min_i64(min_i64(RAW_CHANNELS, each - k % each), KC - k % KC); /* of one panel */
+        kc = min_i64(min_i64(LATE_CHANNELS, each - k % each), KC - k % KC); /* within one panel */
         const struct wino_some part = {.w = j->conv->w,
                                        .flip = j->conv->flip,
                                        .c = k,
@@ -360,15 +364,15 @@ static void run_raw(const struct job *j, int64_t o)
                                        .o = o,
                                        .width = width,
                                        .out = j->u,
-                                       .size = RAW_STEP};
+                                       .size = LATE_STEP};
         if (s->unpacked) {
             EW_K(winograd_transform)(s, &part);
-        } else { /* the next lie behind them */
+        } else { /* the next filters follow in memory */
             EW_K(winograd_transform_packed)(s, &part);
             next = fetch_lines(j->conv->w + (o * j->w.cin + (k + kc) * width) * taps,
-                               RAW_CHANNELS * taps * width);
+                               LATE_CHANNELS * taps * width);
         }
-        multiply_raw(j, k, kc, width, &next);
+        multiply_late(j, k, kc, width, &next);
     }
 }
 
@@ -421,7 +425,7 @@ FORMED void output_tile(const struct job *j, int64_t tile, int64_t o, const stru
     }
 }
 
-/* All tiles, outputs from o on. */
+/* Transforms and stores all tiles' outputs from o on. */
 static void transform_outputs(const struct job *j, int64_t o)
 {
     for (int64_t tile = 0; tile < j->count; tile++)
@@ -445,7 +449,7 @@ static int64_t v_size(const struct wino *w)
 
 static int64_t u_size(const struct ew_conv_shape *s, const struct wino *w)
 {
-    return transforms_filters(s) ? w->products * RAW_STEP : 0;
+    return transforms_filters(s) ? w->products * LATE_STEP : 0;
 }
 
 size_t EW_K(winograd_scratch)(const struct ew_conv_shape *s)
@@ -465,20 +469,20 @@ void EW_K(winograd_run)(const struct ew_conv *c, int64_t begin, int64_t end, voi
     j.m = j.v + v_size(&j.w);
     j.zero = j.m + j.w.products * j.w.m_step;
     clear(j.zero, j.w.cin);
-    j.cells = j.u = j.zero + div_up(j.w.cin, LANES) * LANES; /* there is one of them */
+    j.cells = j.u = j.zero + div_up(j.w.cin, LANES) * LANES; /* only one of the two is used */
     for (int64_t p = 0; p < j.w.products; p++)
         j.pixel[p] = j.cells + p * frame_channels(&c->shape);
     int64_t last = -1;
     for (int64_t i = begin; i < end; i++) {
         const int64_t block = i / j.w.splits, from = i % j.w.splits * j.w.split;
-        if (block != last) { /* else the tile before has left what is needed */
+        if (block != last) { /* else V is that of the previous work tile */
             begin_block(&j, block);
             transform_inputs(&j, from);
         }
         last = block;
         for (int64_t o = from; o < min_i64(from + j.w.split, j.w.cout); o += j.w.slice) {
             if (transforms_filters(&c->shape))
-                run_raw(&j, o);
+                run_late(&j, o);
             else
                 multiply(&j, o, min_i64(SLICE, j.w.cout - o));
             transform_outputs(&j, o);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of few channels by F(5x5, 5x5), forward.  winograd_5x5.h has the idea. */
+/* F(5x5, 5x5) of few channels, forward; winograd_5x5.h describes the method. */
 #include "backend/cpu/kernel/winograd/winograd_5x5.h"
 
 #include "backend/cpu/kernel/common/act.h"
 #include "backend/cpu/kernel/common/transpose_tile.h"
 
 #if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
-#define AT_ONCE 2 /* tiles of a product: 9 sums each have to stay in registers */
+#define AT_ONCE 2 /* tiles computed at once, with 9 accumulators each */
 #else
 #define AT_ONCE 1
 #endif
 
-#define WEIGHTS_MAX  1024       /* inputs times outputs: 324 KiB, transformed */
-#define PRODUCTS_MAX (64 << 10) /* floats of a unit's transformed inputs */
-#define TILES_MAX    64         /* of an image: more would not fit L2 */
+#define WEIGHTS_MAX  1024       /* most inputs x outputs: 324 KiB of transformed filters */
+#define PRODUCTS_MAX (64 << 10) /* most floats of a unit's transformed inputs */
+#define TILES_MAX    64         /* most tiles of an image: more would not fit into L2 */
 
 /* ---- Geometry ---- */
 
@@ -36,7 +36,7 @@ void EW_K(f5x5_init)(struct f5x5 *p, const struct ew_conv_shape *s)
     p->line = div_up(line + LANES, LANES) * LANES;
 }
 
-/* Images must not be cropped: their last lines would be in no tile. */
+/* Cropped images are excluded: their last lines would be in no tile. */
 bool EW_K(winograd_5x5_fits)(const struct ew_conv_shape *s)
 {
     const struct ew_conv_axis *a = s->axis;
@@ -49,8 +49,8 @@ bool EW_K(winograd_5x5_fits)(const struct ew_conv_shape *s)
     return fits && div_up(a[1].out, F5X5_OUT) * div_up(a[2].out, F5X5_OUT) <= TILES_MAX;
 }
 
-/* By vector operations: those of the transforms are counted in winograd_5x5_lines.h.  Transformed
- * filters and inputs have to leave room in L2; else winograd.h's blocks are faster. */
+/* Compares vector operations; those of the transforms are counted from winograd_5x5_lines.h.
+ * Transformed filters and inputs must fit into L2, or winograd.h's blocking is faster. */
 bool EW_K(winograd_5x5_pays)(const struct ew_conv_shape *s)
 {
     if (!EW_K(winograd_5x5_fits)(s) || s->cin < 3 || s->cout < 8 || s->cin > 32 || s->cout > 64)
@@ -65,8 +65,8 @@ bool EW_K(winograd_5x5_pays)(const struct ew_conv_shape *s)
     return 1.5 * tile * (double)p.tiles < direct;
 }
 
-/* ---- Weights: [block of outputs][line of points][input][point][LANES], and room to transpose
- * ---- */
+/* ---- Weights: [block of outputs][line of points][input][point][LANES], then scratch for
+ * transposes ---- */
 
 size_t EW_K(winograd_5x5_pack_size)(const struct ew_conv_shape *s)
 {
@@ -75,7 +75,7 @@ size_t EW_K(winograd_5x5_pack_size)(const struct ew_conv_shape *s)
     return (size_t)(vectors * s->cin * LANES);
 }
 
-/* One input of a block of outputs: `taps` are [tap][cin][LANES]. */
+/* Transforms the filters of one input and a block of outputs; `taps` is [tap][cin][LANES]. */
 static void pack_input(const float *taps, int64_t cin, float *to)
 {
     vec half[F5X5_POINTS][F5X5_OUT];
@@ -118,7 +118,7 @@ void EW_K(winograd_5x5_pack)(const struct ew_conv_shape *s, const float *w, floa
 
 /* ---- Inputs ---- */
 
-/* Down the columns: a row of tiles, whole vectors of a row of pixels. */
+/* The transform along the columns, for a row of tiles: vectors run along the pixels of a line. */
 static void columns(const struct f5x5 *p, const float *const row[F5X5_POINTS], float *to)
 {
     const int64_t n = p->x_row, line = p->line;
@@ -135,7 +135,8 @@ static void columns(const struct f5x5 *p, const float *const row[F5X5_POINTS], f
     }
 }
 
-/* Along the lines: CHANNELS inputs of a tile at a time, what follows them included. */
+/* The transform along the lines: CHANNELS inputs of a tile at a time, whatever follows the last
+ * input. */
 static void rows(const struct f5x5 *p, const float *lines, float *v)
 {
     const int64_t cin = p->cin, wide = p->wide;
@@ -174,8 +175,9 @@ void EW_K(f5x5_input)(const struct f5x5 *p, const struct ew_conv_shape *s, const
 
 /* ---- Products and outputs ---- */
 
-/* A line of points of some tiles, then along it: `u` is [input][point][LANES]; v and `half`, [tile]
- * [line of points][F5X5_OUT][LANES], are of the first tile. */
+/* The products of one line of points of some tiles, then the output transform along it.  `u` is
+ * [input][point][LANES]; v and `half`, [tile][line of points][F5X5_OUT][LANES], point at the first
+ * tile. */
 INLINE void product_line(const struct f5x5 *p, const float *u, const float *v, float *half,
                          const int tiles)
 {
@@ -204,7 +206,7 @@ INLINE void product_line(const struct f5x5 *p, const float *u, const float *v, f
     }
 }
 
-/* Line i of all tiles. */
+/* The same for all tiles. */
 static void product_lines(const struct f5x5 *p, const float *u, const float *v, float *half,
                           int64_t tiles)
 {
@@ -215,16 +217,15 @@ static void product_lines(const struct f5x5 *p, const float *u, const float *v, 
         product_line(p, u, v + t * F5X5_INPUTS, half + t * F5X5_HALF, 1);
 }
 
-/* Where outputs [o, o + n) of some images go, from y[at] on: floats between pixels, rows and
- * images.
- */
+/* Destination of outputs [o, o + n) of some images: y[at...], with strides in floats between
+ * pixels, rows and images. */
 struct sink {
     float *y;
     int64_t at, o, n, pixel, row, image;
 };
 
-/* Outputs of a tile of those images; plain: the tile is whole, and nothing but a bias is added to
- * whole vectors. */
+/* Transforms and stores the outputs of a tile.  `plain`: a whole tile, whole vectors, and at most a
+ * bias. */
 INLINE void put_fixed(const struct ew_conv *c, const struct f5x5 *p, const struct sink *to,
                       int64_t tile, const float *half, const bool plain)
 {
@@ -258,24 +259,24 @@ static void put_tile(const struct ew_conv *c, const struct f5x5 *p, const struct
         put_fixed(c, p, to, tile, half, false);
 }
 
-/* What a thread works on: parts of its scratch. */
-struct room {
-    float *lines, *v, *half; /* half: of all tiles of a unit */
-    float *pixels;           /* LANES outputs of an image, where a pool follows */
+/* Parts of a thread's scratch. */
+struct buffers {
+    float *lines, *v, *half; /* half: outputs transformed along one axis, of all tiles of a unit */
+    float *pixels;           /* LANES outputs of an image, before a fused pool */
 };
 
-static struct room lay_out(const struct f5x5 *p, float *scratch)
+static struct buffers lay_out(const struct f5x5 *p, float *scratch)
 {
-    struct room r = {.lines = scratch};
+    struct buffers r = {.lines = scratch};
     r.v = r.lines + f5x5_lines(p);
     r.half = r.v + f5x5_products(p);
     r.pixels = r.half + p->unit * F5X5_HALF;
     return r;
 }
 
-/* Outputs [o, o + LANES) of `images` images from `first` on. */
+/* Stores outputs [o, o + LANES) of `images` images from `first` on. */
 static void put_images(const struct ew_conv *c, const struct f5x5 *p, int64_t first, int64_t images,
-                       int64_t o, const struct room *r)
+                       int64_t o, const struct buffers *r)
 {
     const int64_t wide = c->shape.axis[2].out, row = wide * p->cout;
     const struct sink y = {.y = c->y,
@@ -290,7 +291,7 @@ static void put_images(const struct ew_conv *c, const struct f5x5 *p, int64_t fi
 }
 
 static void pool_images(const struct ew_conv *c, const struct f5x5 *p, int64_t first,
-                        int64_t images, int64_t o, const struct room *r)
+                        int64_t images, int64_t o, const struct buffers *r)
 {
     const struct sink pixels = {
         .y = r->pixels, .o = o, .n = LANES, .pixel = LANES, .row = c->shape.axis[2].out * LANES};
@@ -303,7 +304,7 @@ static void pool_images(const struct ew_conv *c, const struct f5x5 *p, int64_t f
 }
 
 static void run_unit(const struct ew_conv *c, const struct f5x5 *p, int64_t unit,
-                     const struct room *r)
+                     const struct buffers *r)
 {
     const int64_t first = unit * p->images, images = min_i64(p->images, c->shape.batch - first);
     const int64_t line = p->cin * F5X5_OUTPUTS;
@@ -340,7 +341,7 @@ void EW_K(winograd_5x5_run)(const struct ew_conv *c, int64_t begin, int64_t end,
 {
     struct f5x5 p;
     EW_K(f5x5_init)(&p, &c->shape);
-    const struct room r = lay_out(&p, scratch);
+    const struct buffers r = lay_out(&p, scratch);
     clear(r.lines, f5x5_lines(&p)); /* padding */
     for (int64_t i = begin; i < end; i++)
         run_unit(c, &p, i, &r);

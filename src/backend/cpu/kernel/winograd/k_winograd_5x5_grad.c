@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both gradients of convolutions of few channels by F(5x5, 5x5).  winograd_5x5.h has the idea.
+/* Fused dgrad + wgrad by F(5x5, 5x5) of few channels; winograd_5x5.h describes the method.
  *
- * A work tile is a slot: a fixed range of units, whose products for the filter are added up and
- * transformed back in the thread's scratch.  What is left, a gradient, goes to its place in shared
- * memory; there are SLOTS at most, and winograd_5x5_grad_sum adds them up in order. */
+ * A work tile is a slot: a fixed range of units, whose wgrad products are accumulated and
+ * transformed back in the thread's scratch.  The resulting gradient is stored in shared memory;
+ * there are at most SLOTS of them, which winograd_5x5_grad_sum adds in order. */
 #include "backend/cpu/kernel/common/transpose_tile.h"
 #include "backend/cpu/kernel/gemm/wgrad_sum.h"
 #include "backend/cpu/kernel/winograd/winograd_5x5.h"
 
 #define SLOTS F5X5_UNITS
 #define TAPS  (F5X5_OUT * F5X5_OUT)
-#define CARRY (F5X5_POINTS - F5X5_OUT) /* pixels that neighbours share */
+#define CARRY (F5X5_POINTS - F5X5_OUT) /* pixels that adjacent tiles share */
 
 #if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
-#define AT_ONCE 16 /* tiles of a product for the data */
+#define AT_ONCE 16 /* tiles of dgrad computed at once */
 #else
 #define AT_ONCE 8
 #endif
@@ -22,24 +22,24 @@ struct grad {
     struct f5x5 p;
     const struct ew_unpacked_grads *g;
     int64_t slots;
-    int64_t size, slot; /* floats of the filter, and of a slot: the bias follows */
+    int64_t size, slot; /* floats of the filter; of a slot, filter and bias */
 };
 
-/* What a thread works on: the first parts are its scratch. */
+/* A unit of work; the buffers are parts of the thread's scratch. */
 struct unit {
     float *w;         /* the transformed filter: [point][chunk][output][CHANNELS] */
     float *lines, *v; /* see f5x5_input */
     float *half;      /* [block][tile][line of points][F5X5_OUT][LANES] */
-    float *y;         /* of a line of points: [block][tile][point][LANES] */
-    float *dv;        /* the same: [chunk][tile][point][CHANNELS] */
+    float *y;         /* A dy A' of a line of points: [block][tile][point][LANES] */
+    float *dv;        /* dgrad products of a line of points: [chunk][tile][point][CHANNELS] */
     float *back;      /* [image][row of tiles][line of points][line] */
-    float *sum;       /* for the filter: [block][line of points][point][input][LANES] */
+    float *sum;       /* wgrad products: [block][line of points][point][input][LANES] */
     float *bias;      /* [block][LANES] */
     float *taps;      /* [tap][input][LANES] */
     float *pixels;    /* see f5x5_unpool */
     const struct grad *d;
     int64_t first, images, tiles;
-    bool fresh; /* nothing is in `sum` and `bias` yet */
+    bool fresh; /* `sum` and `bias` are not initialised */
 };
 
 static void init(struct grad *d, const struct ew_unpacked_grads *g, const struct ew_conv_shape *s)
@@ -51,23 +51,23 @@ static void init(struct grad *d, const struct ew_unpacked_grads *g, const struct
     d->slot = div_up(d->size + d->p.cout, LANES) * LANES;
 }
 
-struct room {
-    float *base; /* NULL: only counts */
+struct layout {
+    float *base; /* NULL: only count */
     int64_t used;
 };
 
-static float *take(struct room *r, int64_t n)
+static float *take(struct layout *r, int64_t n)
 {
     float *p = r->base ? r->base + r->used : NULL;
     r->used += n;
     return p;
 }
 
-/* Sets the parts of a thread's scratch; returns their size. */
+/* Assigns the parts of a thread's scratch; returns their size in floats. */
 static int64_t lay_out(const struct f5x5 *p, float *scratch, struct unit *u)
 {
     const int64_t points = F5X5_POINTS * F5X5_POINTS;
-    struct room r = {.base = scratch};
+    struct layout r = {.base = scratch};
     u->lines = take(&r, f5x5_lines(p));
     u->v = take(&r, f5x5_products(p));
     u->half = take(&r, p->blocks * p->unit * F5X5_HALF);
@@ -104,8 +104,7 @@ int64_t EW_K(winograd_5x5_grad_tiles)(const struct ew_conv_shape *s)
     return d.slots;
 }
 
-/* ---- The filter for the data's gradient: [point][chunk][output][CHANNELS], zeros after cin ----
- */
+/* ---- The filter for dgrad: [point][chunk][output][CHANNELS], zeros after cin ---- */
 
 static void pack_output(const struct f5x5 *p, const float *w, int64_t n, float *to)
 {
@@ -145,16 +144,16 @@ void EW_K(winograd_5x5_grad_pack)(const struct ew_unpacked_grads *g, void *scrat
 
 /* ---- A dy A' ---- */
 
-/* LANES outputs of an image's dy: floats between pixels and rows. */
+/* LANES outputs of an image's dy, with strides in floats between pixels and rows. */
 struct source {
     const float *dy;
     int64_t n, pixel, row;
 };
 
-/* Down the columns of a tile; returns the sum of dy.  whole: all of the tile's outputs and lanes
- * are there. */
-INLINE vec spread_fixed(const struct unit *u, const struct source *from, int64_t tile, float *to,
-                        const bool whole)
+/* The transform along the columns of a tile; returns the sum of dy.  `whole`: no output or lane is
+ * missing. */
+INLINE vec dy_columns(const struct unit *u, const struct source *from, int64_t tile, float *to,
+                      const bool whole)
 {
     const struct f5x5 *p = &u->d->p;
     const struct ew_conv_shape *s = &u->d->g->filter.shape;
@@ -170,7 +169,7 @@ INLINE vec spread_fixed(const struct unit *u, const struct source *from, int64_t
                 d[y] = load(dy + y * row);
             else
                 d[y] = x0 + x < wide && y0 + y < high ? load_n(dy + y * row, from->n) : (vec){0};
-        line_spread(d, out);
+        line_output_back(d, out);
         sum += ((d[0] + d[1]) + (d[2] + d[3])) + d[4];
         UNROLL
         for (int i = 0; i < F5X5_POINTS; i++)
@@ -179,7 +178,8 @@ INLINE vec spread_fixed(const struct unit *u, const struct source *from, int64_t
     return sum;
 }
 
-/* Outputs [o, o + LANES) of an image of the unit, where they lie or made from what was pooled. */
+/* Outputs [o, o + LANES) of dy of an image: in place, or computed from the gradient of a fused
+ * pool. */
 static struct source find_source(const struct unit *u, int64_t image, int64_t o)
 {
     const struct ew_unpacked_grads *g = u->d->g;
@@ -195,7 +195,7 @@ static struct source find_source(const struct unit *u, int64_t image, int64_t o)
     return (struct source){.dy = u->pixels, .n = LANES, .pixel = LANES, .row = wide * LANES};
 }
 
-static void spread_all_columns(const struct unit *u)
+static void dy_all_columns(const struct unit *u)
 {
     const struct f5x5 *p = &u->d->p;
     const struct ew_conv_axis *a = u->d->g->filter.shape.axis;
@@ -207,16 +207,16 @@ static void spread_all_columns(const struct unit *u)
             const struct source from = find_source(u, n, b * LANES);
             for (int64_t t = 0; t < p->tiles; t++, to += F5X5_HALF)
                 if (whole && from.n >= LANES)
-                    sum += spread_fixed(u, &from, t, to, true);
+                    sum += dy_columns(u, &from, t, to, true);
                 else
-                    sum += spread_fixed(u, &from, t, to, false);
+                    sum += dy_columns(u, &from, t, to, false);
         }
         store(u->bias + b * LANES, sum);
     }
 }
 
-/* Along line i of all tiles. */
-static void spread_line(const struct unit *u, int64_t i)
+/* The transform along line i of all tiles. */
+static void dy_line(const struct unit *u, int64_t i)
 {
     for (int64_t b = 0; b < u->d->p.blocks; b++) {
         const float *from = u->half + b * u->d->p.unit * F5X5_HALF + i * F5X5_OUT * LANES;
@@ -226,7 +226,7 @@ static void spread_line(const struct unit *u, int64_t i)
             UNROLL
             for (int x = 0; x < F5X5_OUT; x++)
                 d[x] = load(from + x * LANES);
-            line_spread(d, out);
+            line_output_back(d, out);
             UNROLL
             for (int j = 0; j < F5X5_POINTS; j++)
                 store(to + j * LANES, out[j]);
@@ -234,9 +234,9 @@ static void spread_line(const struct unit *u, int64_t i)
     }
 }
 
-/* ---- Products for the filter ---- */
+/* ---- Products of wgrad ---- */
 
-/* Some inputs, over all tiles. */
+/* Accumulates some inputs over all tiles. */
 INLINE void filter_inputs(const float *v, const float *y, int64_t tiles, bool fresh, float *to,
                           const int inputs)
 {
@@ -255,7 +255,7 @@ INLINE void filter_inputs(const float *v, const float *y, int64_t tiles, bool fr
         store(to + k * LANES, sum[k]);
 }
 
-/* n inputs of a chunk. */
+/* Accumulates n inputs of a chunk. */
 static void filter_chunk(const struct unit *u, const float *v, const float *y, int64_t n, float *to)
 {
     for (int64_t k = 0; k < n;) {
@@ -288,9 +288,9 @@ static void filter_line(const struct unit *u, int64_t i)
     }
 }
 
-/* ---- Products for the data, and B . B' ---- */
+/* ---- Products of dgrad, and B .  B' ---- */
 
-/* A point of some tiles: w is [output][CHANNELS]. */
+/* One point of some tiles; w is [output][CHANNELS]. */
 INLINE void data_tiles(const struct f5x5 *p, const float *w, const float *y, float *to,
                        const int tiles)
 {
@@ -328,9 +328,9 @@ static void data_line(const struct unit *u, int64_t i)
         }
 }
 
-/* Along line i of a row of tiles: what a tile shares with the next one is carried on.  Whole
- * vectors reach into the next pixel, which is stored after them; with more than one a pixel they
- * must not. */
+/* The transform along line i of a row of tiles; pixels shared with the next tile are carried over.
+ * Whole vectors reach into the next pixel, which is stored later; with several vectors for each
+ * pixel they must not. */
 static void back_row(const struct f5x5 *p, const float *dv, int64_t n, float *to)
 {
     const int64_t cin = p->cin;
@@ -364,7 +364,7 @@ static void back_line(const struct unit *u, int64_t i)
                      u->back + (r * F5X5_POINTS + i) * p->line + c * CHANNELS);
 }
 
-/* n floats of a line of pixels of dx, if there is such a line. */
+/* Stores n floats of line y of dx, unless it is padding. */
 INLINE void put_line(const struct unit *u, float *dx, int64_t y, vec v, int64_t n)
 {
     if (y < 0 || y >= u->d->g->filter.shape.axis[1].in)
@@ -373,7 +373,7 @@ INLINE void put_line(const struct unit *u, float *dx, int64_t y, vec v, int64_t 
     store_n(dx, u->d->g->add_dx ? load_n(dx, n) + v : v, n);
 }
 
-/* Down the columns of an image, up to LANES floats of each line. */
+/* The transform along the columns of an image, up to LANES floats of each line. */
 static void back_columns(const struct unit *u, const float *back, float *dx, int64_t n)
 {
     const struct f5x5 *p = &u->d->p;
@@ -408,9 +408,9 @@ static void back_all_columns(const struct unit *u)
                          u->d->g->dx + (u->first + n) * p->x_image + at, p->x_row - at);
 }
 
-/* ---- The filter's gradient: G' . G of the sums ---- */
+/* ---- dw = G' .  G of the accumulated products ---- */
 
-/* One input and some outputs, to [tap][input][LANES]. */
+/* Transforms one input and LANES outputs to [tap][input][LANES]. */
 static void taps_input(const struct f5x5 *p, const float *sum, float *taps)
 {
     vec half[F5X5_POINTS][F5X5_OUT];
@@ -433,7 +433,7 @@ static void taps_input(const struct f5x5 *p, const float *sum, float *taps)
     }
 }
 
-/* To the slot: as the filter, then the bias. */
+/* Writes the slot: the filter's layout, then the bias. */
 static void finish_slot(const struct unit *u, float *slot)
 {
     const struct f5x5 *p = &u->d->p;
@@ -461,9 +461,9 @@ static void run_unit(const struct unit *u)
     if (!g->no_filter)
         EW_K(f5x5_input)
     (p, &g->filter.shape, g->filter.x + u->first * p->x_image, u->images, u->lines, u->v);
-    spread_all_columns(u);
+    dy_all_columns(u);
     for (int64_t i = 0; i < F5X5_POINTS; i++) {
-        spread_line(u, i);
+        dy_line(u, i);
         if (!g->no_filter)
             filter_line(u, i);
         if (g->dx) {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The max pool of 2x2 after a convolution of winograd_5x5.h, an image and LANES outputs at a time:
- * what is pooled stays in the first cache, and what is left is transposed to channels first on the
- * way.
- */
+/* Max pool 2x2 fused behind a convolution of winograd_5x5.h, for an image and LANES outputs at a
+ * time: the convolution's output stays in L1, and the pooled output is transposed to channels
+ * first. */
 #include "backend/cpu/kernel/common/transpose_tile.h"
 #include "backend/cpu/kernel/pool/argmax.h"
 #include "backend/cpu/kernel/winograd/winograd_5x5.h"
 
-/* Where a window's pixels lie in the image, [high][wide][LANES]. */
+/* Offset of pixel t of a window in the image [high][wide][LANES]. */
 INLINE int64_t pixel_of(int64_t wide, int64_t window, int t)
 {
     const int64_t y = window / (wide / 2) * 2 + t / 2, x = window % (wide / 2) * 2 + t % 2;
@@ -57,7 +56,7 @@ void EW_K(f5x5_unpool)(const struct ew_conv_shape *s, const struct ew_winograd_5
     const int64_t n = min_i64(LANES, s->cout - at->output);
     const float *dy = p->dy + (at->image * s->cout + at->output) * windows;
     const uint8_t *argmax = p->argmax + at->image * windows * s->cout + at->output;
-    if (high % 2 || wide % 2) /* pixels that are in no window */
+    if (high % 2 || wide % 2) /* some pixels are in no window */
         clear(at->pixels, high * wide * LANES);
     for (int64_t w = 0; w < windows; w += LANES) {
         vec r[LANES];

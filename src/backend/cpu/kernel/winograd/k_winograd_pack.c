@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Winograd's convolutions: which form, whether it pays, and the weights. */
+/* Winograd convolution: choice of the form, cost estimates, packing of weights. */
 #include "backend/cpu/kernel/common/transpose_tile.h"
 #include "backend/cpu/kernel/winograd/winograd.h"
 
-/* ---- Which form, and whether it pays ---- */
+/* ---- Choice of the form, and cost estimates ---- */
 
-#define L2_BYTES    768e3 /* weights that mostly stay in L2 */
-#define CACHE_BYTES 64e6  /* weights that no cache holds */
+#define L2_BYTES    768e3 /* smaller weights mostly stay in L2 */
+#define CACHE_BYTES 64e6  /* larger weights exceed all caches */
 
-/* Cycles, about; reading weights is not hidden behind products: L2 gives 32 bytes a cycle, the last
- * cache 10, memory 4.  Measured on a Zen 4; only the order of the forms counts. */
+/* Estimated cycles of a product.  Reading weights is not overlapped with it: 32 bytes a cycle from
+ * L2, 10 from the last-level cache, 4 from memory.  Measured on a Zen 4; only the ranking of forms
+ * matters. */
 static double product_cost(double rows, double weights, int packs)
 {
     const double bytes = weights * sizeof(float);
@@ -35,10 +36,10 @@ double EW_K(winograd_seen)(const struct ew_conv_shape *s)
     return (double)seen / ((double)time_taps(s) * s->axis[0].out);
 }
 
-/* Of a vector of weights, for each product: transformed in L2, then read. */
+/* Cycles for each vector of weights and product: transformed into L2, then read. */
 #define LATE_CYCLES 10
 
-/* shape.late_transform: each work tile reads the filters and transforms them. */
+/* With shape.late_transform: each work tile reads and transforms the filters. */
 static double late_cost(const struct ew_conv_shape *s, struct wino_form f, double tiles)
 {
     const double weights = (double)cell_channels(s) * s->cout,
@@ -69,7 +70,7 @@ struct wino_form EW_K(winograd_form)(const struct ew_conv_shape *s)
     return wino_pick(s, cost_once);
 }
 
-/* In training weights are read, made and read again at each step. */
+/* Times that weights are moved: in training they are read, packed and read again at each step. */
 static int packs_of(bool train)
 {
     return train ? 3 : 1;
@@ -116,7 +117,7 @@ size_t EW_K(winograd_pack_size)(const struct ew_conv_shape *s)
     return s->unpacked ? 0 : (size_t)(side * side * wino_product_size(s));
 }
 
-/* Where the transforms of one vector of weights, inputs or outputs lie. */
+/* The transform of one vector of weights. */
 struct wino_filter {
     const float *g; /* [taps][taps] vectors, `step` floats apart */
     int64_t step;
@@ -148,7 +149,7 @@ INLINE void filter_points(const struct wino_filter *p, const struct wino_form f)
     }
 }
 
-/* A tile is a block of NR outputs. */
+/* A packing tile is a block of NR outputs. */
 int64_t EW_K(winograd_pack_tiles)(const struct ew_conv_shape *s)
 {
     return div_up(s->cout, NR);
@@ -156,9 +157,9 @@ int64_t EW_K(winograd_pack_tiles)(const struct ew_conv_shape *s)
 
 #define FILTER_FLOATS (WINO_TAPS * WINO_TAPS * LANES * LANES)
 
-/* Channels from c on of a tap in time. */
+/* A vector of channels, as a tap in time and channels of it. */
 struct tap_part {
-    int64_t tap, c, n; /* n: of LANES */
+    int64_t tap, c, n; /* n: valid channels, at most LANES */
 };
 
 static struct tap_part tap_part(const struct ew_conv_shape *s, int64_t c)
@@ -167,7 +168,7 @@ static struct tap_part tap_part(const struct ew_conv_shape *s, int64_t c)
     return (struct tap_part){c / each, at, min_i64(LANES, frame_channels(s) - at)};
 }
 
-/* filter_square where there are cells. */
+/* filter_square for strides (cells, see winograd.h). */
 static void filter_cells(const struct ew_conv_shape *s, const float *w, int64_t c, int64_t o,
                          float *out)
 {
@@ -188,8 +189,8 @@ static void filter_cells(const struct ew_conv_shape *s, const float *w, int64_t 
         }
 }
 
-/* What LANES input channels from c on and LANES outputs from o on take, as [taps][LANES of c][LANES
- * of o]; zeros in place of what is missing. */
+/* Gathers the filters of LANES input channels from c on and LANES outputs from o on, as
+ * [taps][LANES of c][LANES of o], with zero padding. */
 static void filter_square(const struct ew_conv_shape *s, const float *w, bool flip, int64_t c,
                           int64_t o, float out[FILTER_FLOATS])
 {
@@ -200,14 +201,15 @@ static void filter_square(const struct ew_conv_shape *s, const float *w, bool fl
         const int64_t tap = part.tap * taps + t;
         const float *from = w + (o * all + tap) * cin + part.c;
         vec line[LANES];
-        if (!flip && part.n == LANES && cout - o >= LANES) { /* all in registers */
+        if (!flip && part.n == LANES && cout - o >= LANES) { /* a full tile: transpose in
+                                                              * registers */
             transpose_load(from, all * cin, LANES, LANES, line);
             UNROLL
             for (int i = 0; i < LANES; i++)
                 store(out + i * LANES, line[i]);
             continue;
         }
-        if (flip) /* outputs lie together */
+        if (flip) /* outputs are contiguous */
             for (int64_t i = 0; i < part.n; i++)
                 line[i] = load_n(w + ((part.c + i) * all + all - 1 - tap) * cout + o, cout - o);
         else
@@ -217,7 +219,7 @@ static void filter_square(const struct ew_conv_shape *s, const float *w, bool fl
     }
 }
 
-/* A vector of channels that fill up a tap in time. */
+/* Clears the channels that pad a tap in time to whole vectors. */
 static void clear_channels(const struct ew_conv_shape *s, int64_t c, const struct wino_some *a,
                            int64_t o, int64_t products)
 {
@@ -235,7 +237,8 @@ void EW_K(winograd_transform)(const struct ew_conv_shape *s, const struct wino_s
         for (int64_t c = a->c; c < a->c_end; c += LANES) {
             float g[FILTER_FLOATS];
             const struct tap_part part = tap_part(s, c);
-            const bool there = a->flip && s->cout - a->o - o >= LANES; /* needs no turning */
+            const bool there = a->flip && s->cout - a->o - o >= LANES; /* contiguous: needs no
+                                                                        * transpose */
             if (has_cells(s))
                 filter_cells(s, a->w, c, a->o + o, g);
             else if (!there)
@@ -278,7 +281,7 @@ void EW_K(winograd_transform_packed)(const struct ew_conv_shape *s, const struct
     const float *filters = a->w + a->o * cell_channels(s) * taps;
     for (int64_t c = a->c; c < a->c_end; c++)
         for (int64_t o = 0; o < a->width; o += LANES) {
-            float part[WINO_TAPS * WINO_TAPS * LANES]; /* of fewer outputs than a vector has */
+            float part[WINO_TAPS * WINO_TAPS * LANES]; /* for fewer outputs than LANES */
             const float *g = filters + c * taps * a->width + o;
             const bool whole = a->width - o >= LANES;
             for (int64_t t = 0; t < taps && !whole; t++)

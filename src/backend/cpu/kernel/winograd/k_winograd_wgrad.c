@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradient for the filter by Winograd's way: what the forward pass multiplies point by point is
- * summed up point by point, and G' ... G turns the sums into taps.
+/* Wgrad by Winograd: for each point, the outer products of transformed x and dy are accumulated
+ * over all tiles, and G' U G turns the sums into taps.
  *
  *   input --B'dB--> V [products][tiles][C]
  *   dy    --A dy A'-> Y [products][tiles][O]     U += Y' V, 36 times     dw = G' U G
  *
- * All threads work on one block of image tiles at a time: they transform both sides of it once,
- * then share out the products.  V, Y and U of one product stay in L2 while they are multiplied; all
- * of them are in the last cache.  The alternative, work tiles of dw that transform what they need
- * themselves, takes no memory but transforms everything several times: a third of its time.
+ * All threads work on one block of image tiles at a time: they transform both operands once, then
+ * divide the products.  V, Y and U of one product stay in L2 while they are multiplied; all
+ * products together stay in the last-level cache.  Work tiles of dw that transform their own
+ * operands need no shared memory but repeat each transform several times, a third of their time.
  *
- * Taps in time are done one after the other, each with the frames that it sees: U is as large as
- * that of one frame.
+ * Taps in time are computed one after the other, each with the frames that it reads, so U is no
+ * larger than for one frame.
  *
- * Of few image tiles U is much the largest: then a work tile makes all products of some outputs,
- * and their taps at once, while U is in L2 (`whole` in winograd_wgrad.h). */
+ * With few image tiles U is by far the largest operand: then a work tile computes all products and
+ * taps of some outputs while their U is in L2 (`whole` in winograd_wgrad.h). */
 #include <math.h>
 
 #include "backend/cpu/kernel/common/formed.h"
@@ -31,7 +31,7 @@ struct job {
 
 /* ---- V: B' d B ---- */
 
-/* Points at `side` x `side` pixels of an image tile; the next one's are fetched. */
+/* Finds side x side pixels of an image tile, and prefetches those of the next one. */
 static void find_pixels(struct job *j, const float *images, const struct wino_view *v, int64_t tile,
                         int side)
 {
@@ -85,7 +85,7 @@ static void add_input(struct job *j, int64_t at)
 
 /* ---- Y: A dy A' ---- */
 
-INLINE void spread_line(const vec *y, vec *t, const struct wino_form f)
+INLINE void dy_line(const vec *y, vec *t, const struct wino_form f)
 {
     t[0] = y[0];
     if (f.out == 2) {
@@ -112,9 +112,9 @@ INLINE void spread_line(const vec *y, vec *t, const struct wino_form f)
     t[points_of(f) - 1] = y[3];
 }
 
-/* n outputs from o on, of one image tile; products are `step` floats apart. */
-INLINE void spread_vector(const struct job *j, float *to, int64_t o, int64_t n,
-                          const struct wino_form f)
+/* Transforms n outputs of one image tile, from o on. */
+INLINE void dy_vector(const struct job *j, float *to, int64_t o, int64_t n,
+                      const struct wino_form f)
 {
     const int points = points_of(f);
     vec t[WINO_POINTS][WINO_OUT];
@@ -126,7 +126,7 @@ INLINE void spread_vector(const struct job *j, float *to, int64_t o, int64_t n,
             const float *p = j->pixel[y * f.out + x] + o;
             d[y] = load_n(p, n);
         }
-        spread_line(d, column, f);
+        dy_line(d, column, f);
         UNROLL
         for (int y = 0; y < points; y++)
             t[y][x] = column[y];
@@ -134,7 +134,7 @@ INLINE void spread_vector(const struct job *j, float *to, int64_t o, int64_t n,
     UNROLL
     for (int y = 0; y < points; y++) {
         vec row[WINO_POINTS];
-        spread_line(t[y], row, f);
+        dy_line(t[y], row, f);
         UNROLL
         for (int x = 0; x < points; x++)
             store_n(to + (y * points + x) * j->p.step, row[x], n);
@@ -147,22 +147,22 @@ INLINE int64_t rows_of(const struct job *j, int64_t b)
     return min_i64(j->p.rows, j->f->shape.cout - b * j->p.rows);
 }
 
-FORMED void spread_tile(const struct job *j, int64_t at, const struct wino_form f)
+FORMED void dy_tile(const struct job *j, int64_t at, const struct wino_form f)
 {
     for (int64_t b = 0; b < j->p.o_blocks; b++)
         for (int64_t i = 0; i < rows_of(j, b); i += LANES)
-            spread_vector(j, j->y + b * j->p.y_block + at * MR + i, b * j->p.rows + i,
-                          min_i64(rows_of(j, b) - i, LANES), f);
+            dy_vector(j, j->y + b * j->p.y_block + at * MR + i, b * j->p.rows + i,
+                      min_i64(rows_of(j, b) - i, LANES), f);
 }
 
 static void add_output(struct job *j, int64_t at)
 {
     const struct ew_conv_shape *s = &j->f->shape;
     const struct wino_view v = view_out(s, j->p.frame, j->p.images, s->cout);
-    if (v.step != v.part) /* hardware fetches what lies between, too late */
+    if (v.step != v.part) /* strided: hardware prefetchers fetch the gaps, and too late */
         grid_fetch(&j->p.grid, &v, j->f->dy, j->first + at + 1, j->p.form, j->p.form.out);
     find_pixels(j, j->f->dy, &v, j->first + at, j->p.form.out);
-    WINO_EACH(j->p.form, spread_tile, j, at);
+    WINO_EACH(j->p.form, dy_tile, j, at);
 }
 
 static void transform(struct job *j, int64_t group)
@@ -181,7 +181,7 @@ static bool makes_bias(const struct job *j)
     return j->f->db && j->p.tap == bias_tap(&j->f->shape);
 }
 
-/* At the second point of both axes, which is 1, Y is the sum of a tile's dy. */
+/* At the point (1, 1), Y is the sum of a tile's dy. */
 static void add_bias(const struct job *j, int64_t begin, int64_t end, bool first)
 {
     const float *y = j->y + (points_of(j->p.form) + 1) * j->p.step;
@@ -197,7 +197,7 @@ static void add_bias(const struct job *j, int64_t begin, int64_t end, bool first
         }
 }
 
-/* Meanwhile the next product's operands and the next sums are fetched. */
+/* One product; prefetches the next product's operands and the next part of U. */
 static void multiply(const struct job *j, int64_t index, bool first)
 {
     const struct wgrad_plan *p = &j->p;
@@ -233,8 +233,8 @@ static void multiply(const struct job *j, int64_t index, bool first)
         }
 }
 
-/* The floats from `at` on of the filter and of the optimiser's state, one range for each of `calls`
- * products: fetched while they are made. */
+/* The weights and optimiser state from `at` on, to be prefetched in `calls` equal shares during the
+ * products. */
 struct prefetch {
     const float *at[2];
     int64_t share;
@@ -244,7 +244,7 @@ static struct prefetch prefetch_of(const struct job *j, int64_t at, int64_t n, i
 {
     const struct ew_update *u = j->f->update;
     struct prefetch out = {.share = div_up(n, calls)};
-    if (!u || time_taps(&j->f->shape) > 1) /* a tap's floats lie apart */
+    if (!u || time_taps(&j->f->shape) > 1) /* a tap's weights are not contiguous */
         return out;
     const float *state = u->is_adam ? u->adam.m : u->sgd.m;
     out.at[0] = (u->is_adam ? u->adam.w : u->sgd.w) + at;
@@ -252,7 +252,7 @@ static struct prefetch prefetch_of(const struct job *j, int64_t at, int64_t n, i
     return out;
 }
 
-/* All products of block b. */
+/* All products of output block b. */
 static void multiply_block(const struct job *j, int64_t b)
 {
     const struct wgrad_plan *p = &j->p;
@@ -337,7 +337,7 @@ INLINE void taps_line(const vec *u, vec *g, const struct wino_form f)
     g[f.taps - 1] += u[5];
 }
 
-/* One output, n channels from c on, into dw [taps][C]. */
+/* Transforms n channels of one output into dw [taps][C]. */
 FORMED void taps_vector(const struct job *j, const float *u, float *dw, int64_t n,
                         const struct wino_form f)
 {
@@ -364,7 +364,7 @@ FORMED void taps_vector(const struct job *j, const float *u, float *dw, int64_t 
     }
 }
 
-/* The taps that cells are made of, without those that fill them up. */
+/* Unpacks the taps from cells, without their padding. */
 static void cells_to_taps(const struct job *j, const float *cells, float *dw)
 {
     const struct ew_conv_shape *s = &j->f->shape;
@@ -377,7 +377,7 @@ static void cells_to_taps(const struct job *j, const float *cells, float *dw)
                         min_i64(part, (wide - x * stride) * s->cin));
 }
 
-/* Output o, of which U begins with output `first`. */
+/* The gradient of output o; U begins with output `first`. */
 static void finish(const struct job *j, int64_t o, int64_t first, float *dw)
 {
     if (makes_bias(j))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradient for the filter by Winograd's way: whether it fits, what it costs, and its phases, tiles
- * and memory. */
+/* Wgrad by Winograd: conditions, cost, phases, tiles and memory. */
 #include "backend/cpu/kernel/winograd/winograd_wgrad.h"
 
 double EW_K(winograd_wgrad_cycles)(const struct ew_conv_shape *s)
@@ -18,7 +17,7 @@ bool EW_K(winograd_wgrad_fits)(const struct ew_conv_shape *s)
     return form_cost(s, form_of(s)) < 0.9 * rows * taps * s->cin * s->cout;
 }
 
-/* V, Y and U unless threads have their own. */
+/* Floats of V and Y, and of U unless threads have their own. */
 static int64_t shared_size(const struct wgrad_plan *p)
 {
     return p->products * (p->step + (p->whole ? 0 : p->u_step));
@@ -35,8 +34,8 @@ size_t EW_K(winograd_wgrad_shared)(const struct ew_conv_shape *s)
     return (size_t)(bias_size(s) + most);
 }
 
-/* Zeros or a filter (zeros_size), and the cells of one image tile or what they hold of that filter;
- * or U. */
+/* Scratch: zeros or one output's filter (zeros_size), then cells of one image tile or of that
+ * filter, or U. */
 size_t EW_K(winograd_wgrad_scratch)(const struct ew_conv_shape *s)
 {
     int64_t most = 0;

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transforms of Winograd's convolutions F(m, r), m outputs of a filter of r taps (Lavin and
- * Gray, "Fast algorithms for convolutional neural networks", 2015), along one line.  Two dimensions
- * are lines of lines.
+/* One-dimensional transforms of Winograd convolution F(m, r), m outputs of a filter of r taps
+ * (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2015).  Two dimensions are
+ * nested: F(m x m, r x r) applies them along columns, then rows.
  *
- * They interpolate polynomials at m + r - 1 points: 0, 1, -1 and infinity for F(2, 3); 2 and -2 too
- * for F(4, 3) and F(2, 5), which therefore share the input's transform; 1/2 too for F(4, 4), and
- * -1/2 for F(4, 5).  The factors of 5 and 8 in those cost some digits:
- * tests/backend/test_kernel_conv.c states and checks the bound. */
+ * Interpolation points (m + r - 1 of them): 0, 1, -1 and infinity for F(2, 3); also 2 and -2 for
+ * F(4, 3) and F(2, 5), which therefore share the input transform; also 1/2 for F(4, 4), and -1/2
+ * for F(4, 5).  Large coefficients cost some precision; tests/backend/test_kernel_conv.c states and
+ * checks the bound. */
 #ifndef EW_BACKEND_CPU_KERNEL_WINOGRAD_WINOGRAD_H
 #define EW_BACKEND_CPU_KERNEL_WINOGRAD_WINOGRAD_H
 
 #include "backend/cpu/kernel/gemm/micro.h"
 
-#define WINO_POINTS 8 /* of a line, at most */
+#define WINO_POINTS 8 /* most points of a line */
 #define WINO_TAPS   5
 #define WINO_OUT    4
 
-/* Estimates: vectors that are multiplied and added in a cycle, two of AVX2, one of 512 bits or of
- * NEON. */
+/* For estimates: FMAs a cycle, two vectors with AVX2, one with AVX-512 or NEON. */
 #if defined(EW_ISA_IS_avx2)
 #define A_CYCLE (2.0 * LANES)
 #else
@@ -33,22 +32,21 @@ INLINE int points_of(const struct wino_form f)
     return f.out + f.taps - 1;
 }
 
-/* ---- Where image tiles lie ----
+/* ---- Image tiles ----
  *
- * Images of 13x13 pixels fill 16 tiles of 4x4 outputs to two thirds.  So images are laid side by
- * side on a mosaic, `pitch` apart: far enough that what lies between them is padding to both
- * neighbours.  Tiles are cut from the mosaic, and a tile may belong to several images; outputs that
- * belong to none are thrown away. */
+ * An image of 13x13 pixels fills only two thirds of its 16 tiles of 4x4 outputs.  So images are
+ * placed side by side in a mosaic, `pitch` apart, so that the gap serves as padding for both
+ * neighbours.  A tile may cover several images; outputs in the gaps are discarded. */
 
 struct wino_grid {
-    int64_t across, down;     /* images of a mosaic */
-    int64_t pitch_y, pitch_x; /* pixels from image to image */
-    int64_t high, wide;       /* tiles of a mosaic */
-    int64_t tiles;            /* of all mosaics */
+    int64_t across, down;     /* images in a mosaic */
+    int64_t pitch_y, pitch_x; /* pixels between images */
+    int64_t high, wide;       /* tiles in a mosaic */
+    int64_t tiles;            /* tiles in all mosaics */
 };
 
-/* The distance at which outputs do not overlap and no filter reaches two images; 0: there is none,
- * for the image is cropped or read with a stride. */
+/* The distance at which outputs do not overlap and no filter reads two images; 0: none, because the
+ * image is cropped or read with a stride. */
 INLINE int64_t grid_pitch(const struct ew_conv_axis *a)
 {
     const int64_t behind = a->out + a->taps - 1 - a->pad - a->in;
@@ -57,7 +55,7 @@ INLINE int64_t grid_pitch(const struct ew_conv_axis *a)
     return max_i64(a->in + max_i64(a->pad, behind), a->out);
 }
 
-/* The grid of fewest tiles of `count` images, for tiles of `out` outputs a side. */
+/* The grid with the fewest tiles for `count` images, with tiles of out x out outputs. */
 INLINE void grid_init(struct wino_grid *g, const struct ew_conv_shape *s, int64_t count, int out)
 {
     static const int64_t sizes[][2] = {{1, 1}, {1, 2}, {2, 2}, {2, 4}, {4, 4}};
@@ -75,12 +73,12 @@ INLINE void grid_init(struct wino_grid *g, const struct ew_conv_shape *s, int64_
     }
 }
 
-/* ---- Time ----
+/* ---- 3-D filters: taps in time ----
  *
- * A filter of several taps in time is a sum of 2-D filters, one a tap, each of another frame: an
- * image here is a frame of outputs, and the frames that it sees are its channels, tap by tap,
- * filled up to whole vectors.  Images are counted time first ([T][N]), so that neighbours see
- * padding at the same taps, which is then neither transformed nor multiplied. */
+ * A filter with several taps in time is a sum of 2-D filters, one for each tap, on different
+ * frames.  An image here is a frame of outputs, and the frames that it reads are its channels, tap
+ * by tap, each padded to whole vectors.  Images are numbered time first ([T][N]), so that
+ * neighbours have padding at the same taps, which are then neither transformed nor multiplied. */
 
 INLINE int time_taps(const struct ew_conv_shape *s)
 {
@@ -92,13 +90,13 @@ INLINE int64_t images_of(const struct ew_conv_shape *s)
     return (int64_t)s->batch * s->axis[0].out;
 }
 
-/* Where images are: image i is frame (first + i / batch) * stride + shift of clip i % batch. */
+/* Image i is frame (first + i / batch) * stride + shift of clip i % batch. */
 struct wino_frames {
     int64_t batch, frames; /* clips, and frames of each */
     int64_t first, stride, shift;
 };
 
-/* The frames that tap `tap` sees, and those that are written, from output `first` on. */
+/* The input frames of tap `tap`, and the output frames, from output `first` on. */
 INLINE struct wino_frames frames_in(const struct ew_conv_shape *s, int tap, int64_t first)
 {
     const struct ew_conv_axis *t = &s->axis[0];
@@ -110,7 +108,7 @@ INLINE struct wino_frames frames_out(const struct ew_conv_shape *s, int64_t firs
     return (struct wino_frames){s->batch, s->axis[0].out, first, 1, 0};
 }
 
-/* Image i in memory; -1: it is padding. */
+/* Index of image i in memory; -1: padding. */
 INLINE int64_t frame_at(const struct wino_frames *f, int64_t i)
 {
     if (f->frames == 1 && f->first == 0 && f->shift == 0 && i < f->batch)
@@ -119,16 +117,16 @@ INLINE int64_t frame_at(const struct wino_frames *f, int64_t i)
     return t >= 0 && t < f->frames ? i % f->batch * f->frames + t : -1;
 }
 
-/* Pixels of images: where `side` x `side` of them, the first `pad` before a tile's first output,
- * lie behind the beginning of the first image; -1 outside of all images. */
+/* How grid_find reads images: it gives the offsets of side x side pixels, beginning pad_y, pad_x
+ * before a tile's first output; -1 outside of all images. */
 struct wino_view {
-    int64_t images, high, wide, step; /* step: floats between pixels */
+    int64_t images, high, wide, step; /* step: pixel stride in floats */
     int64_t pad_y, pad_x;
-    int64_t part; /* floats of a pixel that grid_fetch fetches; 0: all */
+    int64_t part; /* floats of a pixel that grid_fetch prefetches; 0: all */
     struct wino_frames frames;
 };
 
-/* Of the frames that a tap sees; of those that are written. */
+/* The view of a tap's input frames, and of the output frames. */
 INLINE struct wino_view view_in(const struct ew_conv_shape *s, int tap, int64_t first,
                                 int64_t images)
 {
@@ -153,7 +151,7 @@ INLINE struct wino_view view_out(const struct ew_conv_shape *s, int64_t first, i
                               .frames = frames_out(s, first)};
 }
 
-/* Along one axis: the image of the mosaic, and the pixel in it; -1: none. */
+/* Along one axis: the image in the mosaic, and the pixel in it; -1: none. */
 INLINE void grid_axis(int64_t at, int64_t images, int64_t pitch, int64_t size, int64_t to[2])
 {
     const int64_t image = images == 1 || at < 0 ? 0 : at / pitch, pixel = at - image * pitch;
@@ -183,10 +181,10 @@ INLINE void grid_find(const struct wino_grid *g, const struct wino_view *v, int6
     }
 }
 
-#define NEAR_FLOATS (1 << 20) /* of images that caches have at hand: 4 MiB */
+#define NEAR_FLOATS (1 << 20) /* smaller images are in the caches anyway: 4 MiB */
 
-/* Fetches what grid_find finds, to be read or written: rows of a tile are too short for processors
- * to see them coming. */
+/* Prefetches the pixels that grid_find returns: rows of a tile are too short for hardware
+ * prefetchers. */
 INLINE void grid_fetch(const struct wino_grid *g, const struct wino_view *v, const float *images,
                        int64_t tile, const struct wino_form f, int side)
 {
@@ -200,19 +198,19 @@ INLINE void grid_fetch(const struct wino_grid *g, const struct wino_view *v, con
             __builtin_prefetch(images + at[i] + c, 0, 2);
 }
 
-/* ---- Strides ----
+/* ---- Strides: cells ----
  *
- * A convolution with stride s is one with stride 1 over cells of s x s pixels, the first of which
- * begins with the padding: a cell's pixels, row by row, are its channels, and a filter of 11 taps
- * with stride 4 is one of 3 cells, filled up with zeros, one of 7 with stride 2 of 4.  With stride
- * 1 a pixel is a cell. */
+ * A convolution with stride s is one with stride 1 over cells of s x s pixels (space to depth), the
+ * first of which begins with the padding.  A cell's pixels, row by row, are its channels.  A filter
+ * of 11 taps with stride 4 has 3 cells, padded with zeros; one of 7 taps with stride 2 has 4.  With
+ * stride 1 a pixel is a cell. */
 
 INLINE bool has_cells(const struct ew_conv_shape *s)
 {
     return s->axis[1].stride > 1;
 }
 
-/* Of one frame, and of all taps in time. */
+/* Channels of a cell in one frame; padded, of one tap in time; of all taps in time. */
 INLINE int64_t frame_channels(const struct ew_conv_shape *s)
 {
     return (int64_t)s->cin * s->axis[1].stride * s->axis[2].stride;
@@ -240,7 +238,7 @@ INLINE void copy_floats(float *to, const float *from, int64_t n)
         store_n(to + i, load_n(from + i, n - i), n - i);
 }
 
-/* A row of a cell: the pixels from x on of a line of the image; NULL: it lies outside. */
+/* Copies a row of a cell, the pixels from x on of an image line (NULL: padding). */
 INLINE void cell_row(const struct ew_conv_shape *s, const float *line, int64_t x, float *to)
 {
     const int64_t stride = s->axis[2].stride, cin = s->cin;
@@ -250,7 +248,7 @@ INLINE void cell_row(const struct ew_conv_shape *s, const float *line, int64_t x
         copy_floats(to + (first - x) * cin, line + first * cin, (last - first) * cin);
 }
 
-/* A row of `count` cells, `step` floats apart, all of whose pixels there are. */
+/* Copies a row of `count` cells, `step` floats apart, all inside the image. */
 INLINE void cell_rows(const float *from, int64_t n, float *to, int64_t step, int count)
 {
     if (n <= LANES)
@@ -261,16 +259,16 @@ INLINE void cell_rows(const float *from, int64_t n, float *to, int64_t step, int
             copy_floats(to + i * step, from + i * n, n);
 }
 
-/* The images that cells are cut from. */
+/* The images that cells are taken from. */
 struct wino_cells {
     const float *x;
     struct wino_frames frames;
 };
 
-/* Where a tile of cells lies in its image. */
+/* Position of a tile of cells in its image. */
 struct cell_place {
     const float *image; /* NULL: padding */
-    int64_t y, x, side; /* pixels; may be outside */
+    int64_t y, x, side; /* in pixels, may be outside */
 };
 
 INLINE struct cell_place cell_find(const struct wino_grid *g, const struct ew_conv_shape *s,
@@ -285,7 +283,7 @@ INLINE struct cell_place cell_find(const struct wino_grid *g, const struct ew_co
                                points_of(f) * ay->stride};
 }
 
-/* Fetches what cell_tile reads. */
+/* Prefetches what cell_tile reads. */
 INLINE void cell_fetch(const struct wino_grid *g, const struct ew_conv_shape *s,
                        const struct wino_cells *c, int64_t tile, const struct wino_form f)
 {
@@ -299,8 +297,8 @@ INLINE void cell_fetch(const struct wino_grid *g, const struct ew_conv_shape *s,
             __builtin_prefetch(p.image + y * wide * s->cin + i, 0, 2);
 }
 
-/* The cells that a tile reads, [points][points][frame_channels]; the grid has one image a mosaic.
- */
+/* Gathers the cells that a tile reads, [points][points][frame_channels].  Mosaics have one
+ * image. */
 INLINE void cell_tile(const struct wino_grid *g, const struct ew_conv_shape *s,
                       const struct wino_cells *c, int64_t tile, const struct wino_form f, float *to)
 {
@@ -333,7 +331,7 @@ INLINE void filter_4(const vec g[3], vec out[4])
     out[3] = g[2];
 }
 
-/* And at 2 and -2: even and odd powers apart. */
+/* Also at 2 and -2; even and odd powers are shared. */
 INLINE void filter_6(const vec *g, vec out[6], const int taps)
 {
     vec even = g[0] + g[2], far = g[0] * (1.0f / 24.0f) + g[2] * (1.0f / 6.0f);
@@ -352,7 +350,7 @@ INLINE void filter_6(const vec *g, vec out[6], const int taps)
     out[5] = g[taps - 1];
 }
 
-/* And at 1/2; four taps. */
+/* Also at 1/2; four taps. */
 INLINE void filter_7(const vec g[4], vec out[7])
 {
     const vec even = g[0] + g[2], odd = g[1] + g[3];
@@ -366,7 +364,7 @@ INLINE void filter_7(const vec g[4], vec out[7])
     out[6] = g[3];
 }
 
-/* And at 1/2 and -1/2; five taps. */
+/* Also at 1/2 and -1/2; five taps. */
 INLINE void filter_8(const vec g[5], vec out[8])
 {
     const vec even = (g[0] + g[2] + g[4]) * (-2.0f / 9.0f), odd = (g[1] + g[3]) * (-2.0f / 9.0f);
@@ -418,7 +416,7 @@ INLINE void input_6(const vec d[6], vec out[6])
     out[5] = 4.0f * d[1] - 5.0f * d[3] + d[5];
 }
 
-/* A further point is a further factor of the polynomials, here t - 1/2. */
+/* One more point is one more factor of the polynomials, here t - 1/2. */
 INLINE void input_7(const vec d[7], vec out[7])
 {
     vec e[6];
@@ -459,8 +457,8 @@ INLINE void input_line(const vec *d, vec *out, const struct wino_form f)
         input_6(d, out);
 }
 
-/* The first half of the input's transform: B' of the columns of a tile, whose pixels `pixel` points
- * at; n channels from c on. */
+/* The first half of the input transform, along the columns of a tile: n channels from c on of the
+ * pixels at `pixel`. */
 INLINE void input_columns(const float *const *pixel, int64_t c, int64_t n, const struct wino_form f,
                           vec t[WINO_POINTS][WINO_POINTS])
 {
@@ -514,10 +512,9 @@ INLINE void output_line(const vec *m, vec *out, const struct wino_form f)
     out[3] = d + 8.0f * e + m[5];
 }
 
-/* ---- The forms there are ---- */
+/* ---- The forms ---- */
 
-/* Calls `each`, an INLINE function whose last argument is a constant form, with the one that `f`
- * is. */
+/* Calls `each`, an INLINE function, with the form f as a constant last argument. */
 #define WINO_EACH(f, each, ...)                                                                    \
     do {                                                                                           \
         if ((f).taps == 4)                                                                         \
@@ -532,7 +529,7 @@ INLINE void output_line(const vec *m, vec *out, const struct wino_form f)
             each(__VA_ARGS__, (struct wino_form){2, 3});                                           \
     } while (0)
 
-/* The cheaper of the two forms for a filter, by `cost`; of four taps there is one. */
+/* The cheaper of the two forms for a filter, by `cost`; for four taps there is only one. */
 INLINE struct wino_form wino_pick(const struct ew_conv_shape *s,
                                   double (*cost)(const struct ew_conv_shape *, struct wino_form))
 {
@@ -543,36 +540,36 @@ INLINE struct wino_form wino_pick(const struct ew_conv_shape *s,
 
 /* ---- Weights: G g G' ---- */
 
-/* The form of a convolution forward, or of the gradient for the data. */
+/* The form for a forward convolution or dgrad. */
 struct wino_form EW_K(winograd_form)(const struct ew_conv_shape *s);
 
-/* The share of taps in time that see a frame, over all outputs. */
+/* The share of taps in time that read a frame, not padding, over all outputs. */
 double EW_K(winograd_seen)(const struct ew_conv_shape *s);
 
-/* Distance between the packed weights of two products. */
+/* Floats between the packed weights of two products. */
 INLINE int64_t wino_product_size(const struct ew_conv_shape *s)
 {
     return cell_channels(s) * packed_width(s->cout);
 }
 
-/* Some weights to transform: channels [c, c_end) of cell_channels and at most NR outputs from o on,
- * laid out as [products][channels][width]; `flip` as with winograd_pack. */
+/* Filters to transform: channels [c, c_end) of cell_channels and `width` <= NR outputs from o on,
+ * into [products][channels][width]; `flip` as in winograd_pack. */
 struct wino_some {
     const float *w;
     bool flip;
     int64_t c, c_end, o, width;
     float *out;
-    int64_t size; /* floats from product to product */
+    int64_t size; /* floats between products */
 };
 
 void EW_K(winograd_transform)(const struct ew_conv_shape *s, const struct wino_some *a);
-/* The same of filters that shape.late_transform has packed. */
+/* The same for filters packed with shape.late_transform. */
 void EW_K(winograd_transform_packed)(const struct ew_conv_shape *s, const struct wino_some *a);
 
-/* Image tiles of work tiles that transform filters. */
+/* Image tiles of a work tile that transforms filters. */
 #define WINO_LATE_BLOCK (div_up(42, MR) * MR)
 
-/* Work tiles transform filters. */
+/* True if work tiles transform filters. */
 INLINE bool transforms_filters(const struct ew_conv_shape *s)
 {
     return s->unpacked || s->late_transform;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Winograd's F(5x5, 5x5) for few channels, in training: 81 products for 25 outputs where the direct
- * way takes 625.  What its two passes share.
+/* Winograd F(5x5, 5x5) for few channels, in training: 81 multiplications for 25 outputs instead of
+ * 625.  Common parts of forward and backward.
  *
  *   forward:  y = A' ((G w G') . (B' x B)) A
  *   backward: dx = B ((G w G') . (A dy A')) B',  dw = G' ((B' x B) . (A dy A')) G
  *
- * With 6 inputs and 16 outputs transforms take as long as products, so winograd.h's way (panels for
- * the micro-kernel, in phases) loses.  Here a unit is an image or a few, whose transforms stay in
- * L1 and L2: lines of 9 products go straight into the output's transform, and backward makes A dy
- * A' once for both gradients.
+ * With 6 inputs and 16 outputs transforms take as long as products, and winograd.h's method (panels
+ * for the micro-kernel, phases) is slower.  Here a unit is one or a few images, whose transforms
+ * stay in L1 and L2: lines of 9 products go from registers into the output transform, and backward
+ * computes A dy A' once for both gradients.
  *
- * The points of interpolation 0, +-1/2, +-7/8, +-5/4, 3 and infinity are the best of some 3700
- * symmetric sets of short fractions.  Error in float32 of y, dx and dw, as the largest error over
- * the largest value, LeNet-5's second layer, the worst of 72 runs: 1.6e-5, 2.1e-5, 1.7e-5, the mean
- * half of that.  With 0, +-1, +-2, +-1/2 and 4: 3.7e-5, 6.1e-5, 6.1e-5 in two runs; F(4x4, 5x5):
- * 0.3e-5, but 144 products for those 25 outputs, for 3 x 3 tiles are needed instead of 2 x 2. */
+ * The interpolation points 0, +-1/2, +-7/8, +-5/4, 3 and infinity are the best of some 3700
+ * symmetric sets of short fractions.  Largest float32 error over largest value of y, dx and dw, for
+ * LeNet-5's second layer, worst of 72 runs: 1.6e-5, 2.1e-5, 1.7e-5; the mean is half of that.  With
+ * 0, +-1, +-2, +-1/2 and 4: 3.7e-5, 6.1e-5, 6.1e-5 in two runs.  F(4x4, 5x5): 0.3e-5, but 144
+ * multiplications for those 25 outputs, since it needs 3 x 3 tiles instead of 2 x 2. */
 #ifndef EW_BACKEND_CPU_KERNEL_WINOGRAD_WINOGRAD_5X5_H
 #define EW_BACKEND_CPU_KERNEL_WINOGRAD_WINOGRAD_5X5_H
 
@@ -23,13 +23,13 @@
 #define F5X5_OUT    5 /* outputs of a line, and taps */
 #define F5X5_POINTS 9
 #define F5X5_UNIT   16 /* tiles of a unit: with fewer, filters are read too often */
-#define F5X5_UNITS  4  /* at least, where there are as many images */
+#define F5X5_UNITS  4  /* least number of units, if there are as many images */
 
 /* ---- Points ---- */
 
 #define F5X5_D 3.0f
 
-/* A, B and C. */
+/* The points A, B and C of winograd_5x5_lines.h. */
 INLINE float f5x5_at(int i)
 {
     return i == 0 ? 0.5f : i == 1 ? 0.875f : 1.25f;
@@ -40,7 +40,7 @@ INLINE float f5x5_square(int i)
     return f5x5_at(i) * f5x5_at(i);
 }
 
-/* Sum and product of the squares of the other two. */
+/* Sum s and product t of the squares of the other two points. */
 INLINE float f5x5_s(int i)
 {
     return f5x5_square((i + 1) % 3) + f5x5_square((i + 2) % 3);
@@ -55,7 +55,7 @@ INLINE float f5x5_t(int i)
 #define F5X5_Q (f5x5_t(0) + f5x5_t(1) + f5x5_t(2))
 #define F5X5_P (f5x5_square(0) * f5x5_t(0))
 
-/* 1 / the product of a finite point's distances from the others. */
+/* 1 / product of the differences between a finite point and the other finite points. */
 INLINE float f5x5_scale(int point)
 {
     const int pair = (point - 1) / 2;
@@ -69,7 +69,7 @@ INLINE float f5x5_scale(int point)
                 (a2 - f5x5_square((pair + 2) % 3)));
 }
 
-/* ---- Lines: of outputs (LANES of them) and of inputs, which are fewer ---- */
+/* ---- Lines: vectors of LANES outputs, and of CHANNELS inputs, of which there are fewer ---- */
 
 #if LANES > 8
 #define CHANNELS 8
@@ -80,7 +80,7 @@ typedef vec cvec;
 #endif
 typedef float cvec_u __attribute__((vector_size(CHANNELS * 4), may_alias, aligned(4)));
 
-/* n of them, zeros after. */
+/* Loads n inputs, then zeros. */
 INLINE cvec channel_load(const float *p, int64_t n)
 {
 #if LANES > 8
@@ -117,24 +117,25 @@ INLINE void channel_store(float *p, cvec v, int64_t n)
 
 struct f5x5 {
     int64_t high, wide, tiles; /* tiles of an image */
-    int64_t images, units;     /* of a unit, and how many */
+    int64_t images, units;     /* images of a unit; units */
     int64_t unit;              /* tiles of a unit */
-    int64_t cin, chunks;       /* and in vectors of CHANNELS */
-    int64_t cout, blocks;      /* and in vectors of LANES */
+    int64_t cin, chunks;       /* inputs, also in vectors of CHANNELS */
+    int64_t cout, blocks;      /* outputs, also in vectors of LANES */
     int64_t x_row, x_image;    /* floats */
-    int64_t line;              /* of a transformed line of an image: padding and slack, too */
+    int64_t line;              /* floats of a transformed line of an image, with padding and
+                                * slack */
 };
 
 void EW_K(f5x5_init)(struct f5x5 *p, const struct ew_conv_shape *s);
 
-/* B' x B of `images` images: v is [line of points][chunk][tile of the unit][point][CHANNELS], what
- * is after cin undefined.  lines: f5x5_lines floats of scratch, cleared once. */
+/* B' x B of `images` images: v is [line of points][chunk][tile of the unit][point][CHANNELS],
+ * undefined beyond cin.  `lines`: f5x5_lines floats of scratch, cleared once. */
 void EW_K(f5x5_input)(const struct f5x5 *p, const struct ew_conv_shape *s, const float *x,
                       int64_t images, float *lines, float *v);
 
 /* LANES outputs of an image, [out][out][LANES]. */
 struct f5x5_part {
-    int64_t image, output; /* the first */
+    int64_t image, output; /* first of LANES outputs */
     float *pixels;
 };
 
@@ -143,19 +144,19 @@ INLINE int64_t f5x5_pixels(const struct f5x5 *p)
     return p->tiles * F5X5_OUT * F5X5_OUT * LANES;
 }
 
-/* To the pool's y and argmax, and from its dy. */
+/* Forward: writes the pool's y and argmax.  Backward: reads its dy. */
 void EW_K(f5x5_pool)(const struct ew_conv_shape *s, const struct ew_winograd_5x5_pool *p,
                      const struct f5x5_part *at);
 void EW_K(f5x5_unpool)(const struct ew_conv_shape *s, const struct ew_winograd_5x5_pool *p,
                        const struct f5x5_part *at);
 
-/* Everything a tile needs in one line of points lies together, at distances that compilers know:
- * vectors of all points of a line, of CHANNELS inputs or LANES outputs. */
+/* All points of a line of a tile are contiguous, with strides known at compile time: vectors of
+ * CHANNELS inputs or LANES outputs. */
 #define F5X5_INPUTS  (F5X5_POINTS * CHANNELS)
 #define F5X5_OUTPUTS (F5X5_POINTS * LANES)
-#define F5X5_HALF    (F5X5_POINTS * F5X5_OUT * LANES) /* a tile transformed one way */
+#define F5X5_HALF    (F5X5_POINTS * F5X5_OUT * LANES) /* a tile transformed along one axis */
 
-/* Lines of points, and one of zeros. */
+/* Floats of all lines of points, and of one line of zeros. */
 INLINE int64_t f5x5_lines(const struct f5x5 *p)
 {
     return (F5X5_POINTS + 1) * p->line;

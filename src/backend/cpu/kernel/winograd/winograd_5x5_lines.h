@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transforms of winograd_5x5.h along one line, for vectors LINE_VEC; LINE(name) names them.
- * Included once for each type of vector, so it has no guard.
+/* One-dimensional transforms of winograd_5x5.h for vectors of type LINE_VEC; LINE(name) names them.
+ * No include guard: included once for each type of vector.
  *
- * The points are 0, +-A, +-B, +-C, D and infinity, in this order.  (x^2 - a^2)(x^2 - b^2) = x^4 - s
- * x^2 + t for two of the pairs, and x^6 - S x^4 + Q x^2 - P for all three, have the coefficients
- * that the rows of the matrices are made of; even and odd powers apart, a pair shares its terms. */
+ * The points are 0, +-A, +-B, +-C, D and infinity, in this order.  The matrices are built from the
+ * coefficients of (x^2 - a^2)(x^2 - b^2) = x^4 - s x^2 + t for two of the pairs, and of x^6 - S x^4
+ * + Q x^2 - P for all three.  The points of a pair share the sums of even and of odd powers. */
 
-/* B' d: row i is the polynomial with all other points as roots.  Multiplying it by x - D is taking
- * differences first, so the rest is that of the symmetric points alone. */
+/* B' d: row i is the polynomial whose roots are all other points.  The factor x - D is applied
+ * first, as differences; the rest involves only the symmetric points. */
 INLINE void LINE(input)(const LINE_VEC d[9], LINE_VEC out[9])
 {
     LINE_VEC e[8];
@@ -26,7 +26,7 @@ INLINE void LINE(input)(const LINE_VEC d[9], LINE_VEC out[9])
     out[8] = e[7] - F5X5_S * e[5] + F5X5_Q * e[3] - F5X5_P * e[1];
 }
 
-/* B v: the same, transposed. */
+/* B v: the transpose. */
 INLINE void LINE(input_back)(const LINE_VEC v[9], LINE_VEC d[9])
 {
     LINE_VEC e[8];
@@ -81,8 +81,8 @@ INLINE void LINE(output)(const LINE_VEC m[9], LINE_VEC out[5])
     }
 }
 
-/* A y: five numbers as a polynomial, at the points. */
-INLINE void LINE(spread)(const LINE_VEC y[5], LINE_VEC out[9])
+/* A y: evaluates the polynomial with five coefficients y at the points. */
+INLINE void LINE(output_back)(const LINE_VEC y[5], LINE_VEC out[9])
 {
     const float d = F5X5_D;
     out[0] = y[0];
@@ -98,10 +98,10 @@ INLINE void LINE(spread)(const LINE_VEC y[5], LINE_VEC out[9])
     out[8] = y[4];
 }
 
-/* G g, and G' u: the same five powers, divided by the derivatives of the product of all points. */
+/* G g and G' u: the same with each point scaled by f5x5_scale (Lagrange's denominators). */
 INLINE void LINE(filter)(const LINE_VEC g[5], LINE_VEC out[9])
 {
-    LINE(spread)(g, out);
+    LINE(output_back)(g, out);
     UNROLL
     for (int i = 0; i < 8; i++)
         out[i] *= f5x5_scale(i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the gradient for the filter by Winograd's way (k_winograd_wgrad.c) is cut: its form, blocks
- * of image tiles, phases, and where V, Y and U lie. */
+/* Partitioning of wgrad by Winograd (k_winograd_wgrad.c): form, blocks of image tiles, phases,
+ * layout of V, Y and U. */
 #ifndef EW_BACKEND_CPU_KERNEL_WINOGRAD_WINOGRAD_WGRAD_H
 #define EW_BACKEND_CPU_KERNEL_WINOGRAD_WINOGRAD_WGRAD_H
 
@@ -8,33 +8,35 @@
 #include "backend/cpu/kernel/winograd/winograd.h"
 
 #define PRODUCTS    (WINO_POINTS * WINO_POINTS)
-#define TILES       128        /* of a block, */
-#define TILES_FEW   256        /* where channels are so few that L2 holds more: */
-#define FEW         (384 * 36) /* of both sides, times products */
-#define TILES_WHOLE 32         /* of which U is made whole */
-#define GROUP       8          /* image tiles that are transformed together */
-#define O_SPLIT     16         /* blocks of MR outputs of one work tile */
-#define APART       (5 * LINE) /* between products, that their lines do not share cache sets */
+#define TILES       128        /* image tiles of a block */
+#define TILES_FEW   256        /* the same with few channels, where L2 holds more */
+#define FEW         (384 * 36) /* few: products * (cin + cout) */
+#define TILES_WHOLE 32         /* most image tiles for `whole` */
+#define GROUP       8          /* image tiles that one work tile transforms */
+#define O_SPLIT     16         /* blocks of MR outputs of a work tile */
+#define APART       (5 * LINE) /* padding between products, so that they do not share cache sets */
 
 struct wgrad_plan {
     struct wino_form form;
     int64_t products, taps;
-    int64_t cin;           /* of a cell */
-    int tap;               /* in time */
-    int64_t frame, images; /* the first output frame at which it sees one, and all images */
+    int64_t cin;           /* channels of a cell */
+    int tap;               /* tap in time */
+    int64_t frame, images; /* first output frame for which the tap reads a frame; all such images */
     struct wino_grid grid;
-    int64_t blocks, block;            /* of image tiles, and their size */
-    bool whole;                       /* work tiles are blocks of outputs, with all products */
-    int64_t o_blocks, rows, o_splits; /* of outputs; of them in a block; work tiles along them */
+    int64_t blocks, block;            /* blocks of image tiles; tiles of a block */
+    bool whole;                       /* a work tile is a block of outputs, with all products */
+    int64_t o_blocks, rows, o_splits; /* blocks of outputs; outputs of a block; work tiles along the
+                                       * outputs */
     int64_t u_row;                    /* channels in whole vectors */
-    int64_t v_row, v_size;            /* floats of an image tile in V, of a product */
-    int64_t y_block;                  /* of a block of outputs in Y, MR floats an image tile */
-    int64_t step;                     /* from product to product, of V and Y */
-    int64_t u_column;                 /* of NR channels of all outputs in U, or of a block's */
-    int64_t u_step;                   /* from product to product, of U */
+    int64_t v_row, v_size;            /* floats of an image tile in V; of a product's V */
+    int64_t y_block;                  /* floats of a block of outputs in Y, MR for each image
+                                       * tile */
+    int64_t step;                     /* floats between products of V and Y */
+    int64_t u_column;                 /* floats of NR channels in U, of all outputs or of a block */
+    int64_t u_step;                   /* floats between products of U */
 };
 
-/* The output frames [begin, end) at which a tap sees one. */
+/* The output frames [begin, end) for which a tap reads a frame. */
 struct span {
     int64_t begin, end;
 };
@@ -47,7 +49,7 @@ static inline struct span seen_by(const struct ew_conv_shape *s, int tap)
     return (struct span){before, last < 0 ? 0 : min_i64(t->out, last / t->stride + 1)};
 }
 
-/* Of all taps. */
+/* Estimated cost of all taps. */
 static inline double form_cost(const struct ew_conv_shape *s, struct wino_form f)
 {
     struct wino_grid g;
@@ -55,14 +57,15 @@ static inline double form_cost(const struct ew_conv_shape *s, struct wino_form f
     const double products = points_of(f) * points_of(f), cout = s->cout, taps = time_taps(s);
     const double cin = (double)frame_channels(s);
     const double tiles = (double)g.tiles * EW_K(winograd_seen)(s);
-    /* A transform takes about seven operations a point; U is read and written for each block. */
+    /* A transform takes about seven operations for each point; U is read and written once for each
+     * block. */
     return taps * products *
            (tiles * (cin * cout * (1 + 2.0 / TILES) + 7 * (cin + cout * LANES / MR)) +
             cin * cout * 6);
 }
 
-/* The tap that sees a frame at every output, from which the bias's gradient is made; -1: none, or
- * there is a tap that sees none at all. */
+/* A tap that reads a frame for every output, from whose Y the bias gradient is computed; -1: none,
+ * or some tap reads no frame at all. */
 static inline int bias_tap(const struct ew_conv_shape *s)
 {
     int found = -1;
@@ -81,8 +84,8 @@ static inline struct wino_form form_of(const struct ew_conv_shape *s)
     return wino_pick(s, form_cost);
 }
 
-/* Image tiles of a block, at most.  What takes so little time also finds V and Y outside of all
- * caches: they had better be small. */
+/* Most image tiles of a block.  Small problems get smaller blocks: they are so short that V and Y
+ * start outside of the caches. */
 static inline int64_t block_of(const struct wgrad_plan *p, const struct ew_conv_shape *s)
 {
     if (p->products * (p->cin + s->cout) > FEW)
@@ -116,25 +119,25 @@ static inline void wgrad_plan_init(struct wgrad_plan *p, const struct ew_conv_sh
     p->u_step = div_up(p->u_row, NR) * p->u_column + APART;
 }
 
-/* Sums of the bias, before V, Y and U and kept from tap to tap. */
+/* Floats of the bias gradient, which is stored before V, Y and U and kept from tap to tap. */
 static inline int64_t bias_size(const struct ew_conv_shape *s)
 {
     return div_up(s->cout, LINE) * LINE;
 }
 
-/* Zeros in place of pixels outside of the image, or the filter of one output. */
+/* Floats of zeros, for pixels outside of the image, or of one output's filter. */
 static inline int64_t zeros_size(const struct wgrad_plan *p, const struct ew_conv_shape *s)
 {
     return max_i64(max_i64(p->cin, s->cout), p->taps * p->cin) + LANES;
 }
 
-/* Each block is transformed and multiplied; then come the taps, unless they are made at once. */
+/* Two phases for each block, transforms and products; then the taps, unless `whole`. */
 static inline int64_t wgrad_phases(const struct wgrad_plan *p)
 {
     return 2 * p->blocks + !p->whole;
 }
 
-/* Plans the tap in time of a phase, and returns which of its phases that is. */
+/* Plans the tap in time that a phase belongs to; returns the phase within that tap. */
 static inline int64_t wgrad_phase_init(struct wgrad_plan *p, const struct ew_conv_shape *s,
                                        int64_t phase)
 {
