@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the depthwise kernels share: the table of pixels that one row of outputs reads.
+/* Common parts of the depthwise kernels: the table of input pixels that one row of outputs reads.
  *
- * Entry [plane][row][column] points at the channels of one input pixel, or at zeros where the taps
- * hang over the edge: the loops that follow know no edges.  Column o * stride + t * dilation is
- * output o's tap t. */
+ * Entry [plane][row][column] points at the channels of one input pixel, or at zeros outside the
+ * image, so that loops need no edge handling.  Column o * stride + t * dilation is output o's tap
+ * t. */
 #ifndef EW_BACKEND_CPU_KERNEL_DEPTHWISE_DEPTHWISE_H
 #define EW_BACKEND_CPU_KERNEL_DEPTHWISE_DEPTHWISE_H
 
@@ -14,29 +14,29 @@ INLINE int64_t taps_of(const struct ew_conv_shape *s)
     return (int64_t)s->axis[0].taps * s->axis[1].taps * s->axis[2].taps;
 }
 
-#define SAME_SET 512 /* floats: what lies a multiple of them apart shares two sets of L1 */
+#define SAME_SET 512 /* floats: addresses a multiple of this apart share two sets of L1 */
 
-/* Channels, rounded up to whole vectors: the distance between taps of a packed filter.  A cache
- * line more, where the taps of a channel would push each other out of the cache. */
+/* Floats between taps of a packed filter: the channels in whole vectors, plus a cache line if the
+ * taps of a channel would share cache sets. */
 INLINE int64_t wide_of(const struct ew_conv_shape *s)
 {
     const int64_t wide = div_up(s->cin, LANES) * LANES;
     return wide % SAME_SET ? wide : wide + 16;
 }
 
-/* Where the input is what a batch norm makes of x, forward or backward, each line of it is made
- * once, when it is first read, in a ring of as many lines as the taps of one row of outputs reach
- * over. */
+/* With a fused batch norm, forward or backward, each input line is computed once, when it is first
+ * read, into a ring buffer of as many lines as one row of outputs reads. */
 struct lines {
     int64_t channels, columns;
     const float **at; /* [planes][rows][columns] */
     float *zero;      /* [channels] */
     const struct ew_batch_norm *norm;
-    const struct ew_batch_norm *back; /* in its place: lines are the gradient of its input */
-    int64_t rings, *held;             /* lines of the ring; the line of x that each holds, or -1 */
+    const struct ew_batch_norm *back; /* instead of norm: lines are the gradient of this norm's
+                                       * input */
+    int64_t rings, *held;             /* lines of the ring; the line of x in each, or -1 */
     float *ring;
-    bool far; /* the next line is fetched while one is made: with a stride there are two for each
-               * row of outputs, and asking for them at once holds it up */
+    bool far; /* prefetch the next line while one is computed: with stride 2 there are two for each
+               * row of outputs, and prefetching both at once would stall */
 };
 
 INLINE int64_t lines_columns(const struct ew_conv_shape *s)
@@ -45,12 +45,12 @@ INLINE int64_t lines_columns(const struct ew_conv_shape *s)
     return max_i64((int64_t)(a->out - 1) * a->stride + (int64_t)(a->taps - 1) * a->dilation + 1, 1);
 }
 
-/* Bands of rows are for AVX-512, which has the registers. */
+/* Bands of rows need the registers of AVX-512. */
 #define BANDS (LANES == 16)
 
-/* Rows of outputs that are made together; 1: none.  Not where pixels lie a multiple of 4 KiB apart,
- * so that all of them share a set of L1: what the prefetchers bring would not stay for the rows
- * that need it; and of 5x5 filters not in images so small that half of the taps see padding. */
+/* Rows of outputs in a band; 1: no band.  None if pixels are a multiple of 4 KiB apart, because
+ * they share a set of L1 and prefetched lines would be evicted before they are used; none for 5x5
+ * filters on images so small that half of the taps read padding. */
 INLINE int64_t band_rows(const struct ew_conv_shape *s)
 {
     const struct ew_conv_axis *a = s->axis;
@@ -65,7 +65,7 @@ INLINE int64_t band_rows(const struct ew_conv_shape *s)
 
 INLINE int64_t lines_entries(const struct ew_conv_shape *s)
 {
-    const int64_t more = (band_rows(s) - 1) * s->axis[1].stride; /* lines of a band */
+    const int64_t more = (band_rows(s) - 1) * s->axis[1].stride; /* more lines for a band */
     return div_up(((int64_t)s->axis[0].taps * s->axis[1].taps + more) * lines_columns(s), 8) * 8;
 }
 
@@ -74,7 +74,7 @@ INLINE int64_t lines_rings(const struct ew_conv_shape *s)
     return s->input_norm ? (int64_t)(s->axis[1].taps - 1) * s->axis[1].dilation + 1 : 0;
 }
 
-/* Bytes of scratch behind it. */
+/* Bytes of scratch for struct lines. */
 INLINE size_t lines_bytes(const struct ew_conv_shape *s)
 {
     const int64_t rings = lines_rings(s);
@@ -83,7 +83,7 @@ INLINE size_t lines_bytes(const struct ew_conv_shape *s)
            (size_t)(rings * s->axis[2].in * s->cin) * sizeof(float);
 }
 
-/* True where tensors are beyond a core's own cache: then it pays to ask for them early. */
+/* True if tensors exceed a core's own cache, so that prefetching is worth it. */
 INLINE bool lines_far(const struct ew_conv_shape *s)
 {
     const struct ew_conv_axis *a = s->axis;
@@ -110,7 +110,7 @@ INLINE void lines_init(struct lines *l, const struct ew_conv_shape *s,
         l->held[i] = -1;
 }
 
-/* Line `line` of the input, counted over images, planes and rows; the width has `pixels`. */
+/* Line `line` of the input, counted over images, planes and rows; `pixels` is the width. */
 static inline const float *lines_at(struct lines *l, const float *x, int64_t line, int64_t pixels)
 {
     const int64_t floats = pixels * l->channels;
@@ -125,16 +125,15 @@ static inline const float *lines_at(struct lines *l, const float *x, int64_t lin
     return l->ring + i * floats;
 }
 
-/* Asks for n floats that are soon read or written: of pixels of which a vector of channels is taken
- * at a time processors do not see what comes next. */
+/* Prefetches n floats that will be read or written: hardware prefetchers miss accesses of one
+ * vector for each pixel. */
 INLINE void fetch(const float *p, int64_t n)
 {
     for (int64_t i = 0; i < n; i += 16)
         __builtin_prefetch(p + i, 0, 2);
 }
 
-/* Asks for what the row of outputs behind `row` reads beyond this one's, share `part` of `parts`.
- */
+/* Prefetches share `part` of `parts` of the input that row + 1 reads and `row` does not. */
 INLINE void lines_fetch(const struct ew_conv_shape *s, const float *x, int64_t row, int64_t part,
                         int64_t parts)
 {
@@ -148,8 +147,8 @@ INLINE void lines_fetch(const struct ew_conv_shape *s, const float *x, int64_t r
               n * (part + 1) / parts - n * part / parts);
 }
 
-/* Points the table at the inputs of output row `row` (counted over images, planes and rows): so
- * many `lines` of each plane, axis 1's taps or, for those of the next rows too, more. */
+/* Fills the table for output row `row` (counted over images, planes and rows): `lines` lines of
+ * each plane, the taps of axis 1, or more for a band. */
 static inline void lines_find(struct lines *l, const struct ew_conv_shape *s, const float *x,
                               int64_t row, int64_t lines)
 {
@@ -157,7 +156,7 @@ static inline void lines_find(struct lines *l, const struct ew_conv_shape *s, co
     const int64_t n = row / a[1].out / a[0].out;
     const int64_t z0 = (int64_t)(row / a[1].out % a[0].out) * a[0].stride - a[0].pad;
     const int64_t y0 = (int64_t)(row % a[1].out) * a[1].stride - a[1].pad;
-    /* Columns [first, last) lie in the image. */
+    /* Columns [first, last) are inside the image. */
     const int64_t first = min_i64(max_i64(a[2].pad, 0), l->columns);
     const int64_t last = max_i64(min_i64((int64_t)a[2].in + a[2].pad, l->columns), first);
     const float **out = l->at;
@@ -177,22 +176,22 @@ static inline void lines_find(struct lines *l, const struct ew_conv_shape *s, co
     }
 }
 
-/* Of k_depthwise_band.c: as many rows of outputs as band_rows says, or 2, of one image. */
+/* k_depthwise_band.c: computes `rows` rows of outputs of one image, band_rows or 2. */
 void EW_KF(depthwise_band)(const struct ew_conv *c, struct lines *l, int64_t row, int64_t rows);
 
-/* Of k_depthwise.c: one row of outputs, whose inputs come through `l`. */
+/* k_depthwise.c: computes one row of outputs with the table `l`. */
 void EW_KF(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row);
 
-/* Of k_depthwise_wgrad.c: adds what one row of outputs gives to sums [taps][channels, in whole
+/* k_depthwise_wgrad.c: accumulates one row of outputs into sums [taps][channels, in whole
  * vectors]. */
 struct filter_row {
     const struct ew_conv_shape *s;
     struct lines *l;
-    const float *x;  /* all of it */
-    int64_t row;     /* of outputs */
+    const float *x;  /* the whole tensor */
+    int64_t row;     /* row of outputs */
     const float *dy; /* of the row's first output */
     float *sum;
-    const float *prefetch[2]; /* rows of the size of dy that are read soon; NULL: none */
+    const float *prefetch[2]; /* rows of dy's size to prefetch; NULL: none */
 };
 
 void EW_KF(depthwise_wgrad_row)(const struct filter_row *r);

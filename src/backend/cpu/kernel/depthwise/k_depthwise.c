@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise convolution, forward.  Lanes are channels; PIXELS outputs of a row are made at once, so
- * that a loaded input pixel serves all taps that meet it.  3x3 and 5x5 with strides 1 and 2 are
- * unrolled, all else goes tap by tap. */
+/* Depthwise convolution, forward.  Lanes are channels; PIXELS outputs of a row are computed at
+ * once, so that a loaded input pixel serves all taps that use it.  3x3 and 5x5 with strides 1 and 2
+ * are unrolled; other shapes run tap by tap. */
 #include "backend/cpu/kernel/common/act.h"
 #include "backend/cpu/kernel/common/formed.h"
 #include "backend/cpu/kernel/depthwise/depthwise.h"
 #include "backend/cpu/kernel/norm/norm_stats.h"
 
-/* 7 divides the widths of all ImageNet networks; 7 sums, the weights of a row of taps, at most 5,
- * and an input are in registers, of which AVX2 has 16. */
+/* 7 divides the widths of all ImageNet networks, and 7 accumulators, up to 5 weights of a row of
+ * taps and an input fit into the 16 registers of AVX2. */
 #define PIXELS   7
 #define BY_LINES (LANES == 8) /* two vectors are a cache line */
 
@@ -17,13 +17,13 @@ bool EW_K(depthwise_fits)(const struct ew_conv_shape *s)
     return s->groups == s->cin && s->cin == s->cout;
 }
 
-/* One plane of taps: its lines follow each other in the ring. */
+/* One plane of taps only: its lines are consecutive in the ring buffer. */
 bool EW_K(depthwise_norms)(const struct ew_conv_shape *s)
 {
     return EW_K(depthwise_fits)(s) && s->axis[0].taps == 1 && s->axis[1].taps > 0;
 }
 
-/* [taps][channels, rounded up to whole vectors] */
+/* Packed filter: [taps][wide_of] */
 size_t EW_K(depthwise_pack_size)(const struct ew_conv_shape *s)
 {
     return (size_t)(taps_of(s) * wide_of(s));
@@ -42,7 +42,7 @@ int64_t EW_K(depthwise_tiles)(const struct ew_conv_shape *s)
     return s->axis[2].out ? (int64_t)s->batch * s->axis[0].out * s->axis[1].out : 0;
 }
 
-/* Lines of outputs of a split of statistics, for one thread. */
+/* Rows of outputs in a split of the statistics, which one thread computes. */
 static int64_t split_of(const struct ew_conv_shape *s)
 {
     const int64_t lines = EW_K(depthwise_tiles)(s);
@@ -65,34 +65,34 @@ size_t EW_K(depthwise_scratch)(const struct ew_conv_shape *s)
     return lines_bytes(s);
 }
 
-/* What is done to the sums. */
+/* The epilogue. */
 enum end { END_ANY, END_CLAMP, END_HARD_SWISH, END_STATS };
 
-/* A run of outputs of one row. */
+/* Consecutive outputs of one row. */
 struct span {
     const struct ew_conv *conv;
-    const float *const *at; /* column of the first output's first tap, first line */
-    int64_t columns;        /* between lines */
+    const float *const *at; /* table entry of the first output's first tap, in the first line */
+    int64_t columns;        /* table entries between lines */
     const float *w;
-    int64_t wide;       /* between taps of w */
+    int64_t wide;       /* floats between taps of w */
     int64_t y;          /* offset of the first output */
-    float *to;          /* where that is */
+    float *to;          /* y + that offset */
     const float *bias;  /* NULL: none */
-    int64_t channels;   /* between outputs */
-    struct stats stats; /* to: NULL: not wanted */
+    int64_t channels;   /* floats between outputs */
+    struct stats stats; /* stats.to NULL: not wanted */
     enum end end;
-    bool even; /* see form */
+    bool even; /* see struct form */
     float lo, hi;
 };
 
-/* A span's loops, as constants. */
+/* Constants of an instance. */
 struct form {
     int taps, stride, pixels;
     enum end end;
-    bool even; /* no edge of the image is in the span: pixels of a line lie one step apart */
+    bool even; /* the span touches no edge of the image: pixels of a line have a constant stride */
 };
 
-/* One of the ends, as a constant. */
+/* The epilogue `end`, a constant. */
 INLINE void put_end(const struct span *s, const vec *sum, const enum end end, int pixels, int64_t c,
                     int64_t n)
 {
@@ -118,7 +118,7 @@ INLINE void put_end(const struct span *s, const vec *sum, const enum end end, in
         stats_store(&s->stats, c, &all, n);
 }
 
-/* Any of them: a call, since in place the rarer ones would be most of this file's code. */
+/* Any epilogue, as a call: inlined, the rarer ones would be most of this file's code. */
 static __attribute__((noinline)) void put_any(const struct span *s, const vec *sum, int pixels,
                                               int64_t c, int64_t n)
 {
@@ -146,7 +146,7 @@ INLINE void put_sums(const struct span *s, const vec sum[PIXELS], const struct f
         put_end(s, sum, f.end, f.pixels, c, n);
 }
 
-/* n channels from c on, n = LANES but for the last. */
+/* n channels from c on; n = LANES except for the last. */
 INLINE void span_vector(const struct span *s, const struct form f, int64_t c, int64_t n)
 {
     const int taps = f.taps, stride = f.stride, pixels = f.pixels;
@@ -157,8 +157,7 @@ INLINE void span_vector(const struct span *s, const struct form f, int64_t c, in
         sum[p] = s->bias ? load_n(s->bias + c, n) : (vec){0};
     UNROLL
     for (int t = 0; t < taps; t++) {
-        vec w[5] = {
-            {0}}; /* all are set that are read: compilers see that of constant forms alone */
+        vec w[5] = {{0}}; /* initialised for compilers, which prove it only for constant forms */
         UNROLL
         for (int u = 0; u < taps; u++)
             w[u] = load(s->w + (t * taps + u) * s->wide + c);
@@ -171,10 +170,12 @@ INLINE void span_vector(const struct span *s, const struct form f, int64_t c, in
             const vec x = load_n(at, n);
             if (f.even) {
                 at += step;
-                __asm__ volatile("" : "+r"(at)); /* one addition, not a register for each pixel */
+                __asm__ volatile(""
+                                 : "+r"(at)); /* forces one addition instead of a register for
+                                               * each pixel */
             }
             UNROLL
-            for (int u = 0; u < taps; u++) /* output (i - u) / stride meets input i by tap u */
+            for (int u = 0; u < taps; u++) /* output (i - u) / stride reads input i through tap u */
                 if (i >= u && (i - u) % stride == 0 && (i - u) / stride < pixels)
                     sum[(i - u) / stride] += x * w[u];
         }
@@ -182,10 +183,10 @@ INLINE void span_vector(const struct span *s, const struct form f, int64_t c, in
     put_sums(s, sum, f, c, n);
 }
 
-/* Two vectors of channels, a cache line of each pixel, where vectors are half of one and a row has
- * 3 taps: 14 sums, a weight and an input take 16 registers.  A vector at a time, pixels that lie a
- * multiple of 2 KiB apart (512 channels, 256 with stride 2) have pushed each other out of L1 before
- * the second half of their lines is read. */
+/* Two vectors of channels at once, a whole cache line (AVX2, 3 taps in a row): 14 accumulators, a
+ * weight and an input take 16 registers.  With one vector at a time, pixels a multiple of 2 KiB
+ * apart (512 channels, 256 with stride 2) evict each other from L1 before the second half of their
+ * lines is read. */
 INLINE void span_line(const struct span *s, const struct form f, int64_t c)
 {
     vec sum[2][PIXELS];
@@ -205,7 +206,8 @@ INLINE void span_line(const struct span *s, const struct form f, int64_t c)
         for (int p = 0; p < f.pixels; p++) {
             const float *x = at[p * f.stride] + c;
             __asm__ volatile(""
-                             : "+r"(x)); /* or inputs are kept for the next tap, and sums are not */
+                             : "+r"(x)); /* keeps compilers from holding inputs in registers and
+                                          * spilling accumulators */
             sum[0][p] += load(x) * w0;
             sum[1][p] += load(x + LANES) * w1;
         }
@@ -214,10 +216,10 @@ INLINE void span_line(const struct span *s, const struct form f, int64_t c)
     put_sums(s, sum[1], f, c + LANES, LANES);
 }
 
-/* Whole vectors of channels; the first channel that is left. */
+/* Computes whole vectors of channels; returns the first remaining channel. */
 FORMED int64_t span_fixed(const struct span *span, const struct form f)
 {
-    const struct span own = *span, *s = &own; /* which the outputs that are stored cannot change */
+    const struct span own = *span, *s = &own; /* a copy, which stores to y cannot alias */
     const int64_t channels = s->channels;
     int64_t c = 0;
     for (; BY_LINES && f.taps == 3 && channels * f.stride % SAME_SET == 0 && c < channels;
@@ -228,16 +230,16 @@ FORMED int64_t span_fixed(const struct span *span, const struct form f)
     return c;
 }
 
-/* The last channels, from c on: less than a vector. */
+/* The last channels, fewer than a vector, from c on. */
 ENDING void span_rest(const struct span *span, const struct form f, int64_t c)
 {
     const struct span own = *span;
     const int64_t n = own.channels - c;
-    if (n > 0 && n < LANES) /* or compilers make code for whole vectors too */
+    if (n > 0 && n < LANES) /* tells compilers that n < LANES */
         span_vector(&own, f, c, n);
 }
 
-/* Instances are functions of their own: in one, they take compilers twice the time. */
+/* Each instance is a function of its own: in one function they take twice the compile time. */
 #define WHOLE(taps, stride, n, end, even)                                                          \
     static __attribute__((noinline))                                                               \
     int64_t whole_##taps##_##stride##_##n##_##end##_##even(const struct span *s)                   \
@@ -252,8 +254,8 @@ ENDING void span_rest(const struct span *span, const struct form f, int64_t c)
         span_rest(s, (struct form){taps, stride, n, END_##end}, c);                                \
     }
 
-/* Those ends that whole networks use are chosen here, all others vector by vector; the last
- * channels have the most common one. */
+/* Common epilogues have instances, others are selected for each vector; the last channels have one
+ * instance for the most common epilogue. */
 #define SPAN_FULL(taps, stride)                                                                    \
     WHOLE(taps, stride, 7, CLAMP, 0)                                                               \
     WHOLE(taps, stride, 7, CLAMP, 1)                                                               \
@@ -360,7 +362,7 @@ static span_fn *span_for(const struct ew_conv_shape *s)
     return span_any;
 }
 
-/* Where a row of outputs goes. */
+/* The statistics of a row of outputs. */
 static struct stats stats_of(const struct ew_conv *c, int64_t row)
 {
     if (!c->stats)
@@ -382,7 +384,7 @@ static enum end end_of(const struct ew_conv *c)
     return e->act == EW_ACT_HARD_SWISH ? END_HARD_SWISH : END_ANY;
 }
 
-/* No pixel of the span that begins with output o hangs over an edge. */
+/* True if the span that begins with output o touches no edge. */
 static bool is_even(const struct ew_conv_axis *a, int64_t o)
 {
     const int64_t first = o * a->stride - a->pad;
@@ -421,7 +423,8 @@ void EW_K(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row)
                 lines_fetch(s, c->x, row, o / PIXELS, parts);
             if (!l->far && l->back)
                 lines_fetch(s, l->back->x, row, o / PIXELS, parts);
-            fetch(c->y + span.y + PIXELS * s->cout, PIXELS * s->cout); /* the next span's */
+            fetch(c->y + span.y + PIXELS * s->cout, PIXELS * s->cout); /* prefetch the next span's
+                                                                        * outputs */
         }
         run(&span, min_i64(PIXELS, out - o));
         stats.begins = false;

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Depthwise convolution, forward: a band of two or three rows of outputs at once.
  *
- * Row by row each line of the input comes from the second-level cache once for each row of taps,
- * since a row of all channels is larger than the first level.  A band reads it rows + taps - 1
- * times for `rows` rows instead, and each weight once for all of them.  That takes 32 registers:
- * 3x3 filters with stride 1 have 21 sums, 9 weights and an input. */
+ * A row of all channels exceeds L1, so row by row each input line is read from L2 once for each row
+ * of taps.  A band of `rows` rows of outputs reads rows + taps - 1 lines instead of rows * taps,
+ * and each weight once.  That takes 32 registers: 3x3 filters with stride 1 have 21 accumulators, 9
+ * weights and an input. */
 #include "backend/cpu/kernel/common/act.h"
 #include "backend/cpu/kernel/common/formed.h"
 #include "backend/cpu/kernel/depthwise/depthwise.h"
 
 #if BANDS
 
-#define PIXELS 7 /* divides the widths of ImageNet networks; rows of less have FEWER */
+#define PIXELS 7 /* divides the widths of ImageNet networks; narrower rows use FEWER */
 #define FEWER  4
 #define ROWS   3
 
-/* Outputs of a few rows. */
+/* Consecutive outputs of a few rows. */
 struct span {
     const struct ew_conv *conv;
-    const float *const *at; /* column of the first output's first tap, first line */
-    int64_t columns;        /* between lines */
-    int64_t wide;           /* between taps of the filter */
-    int64_t y, down;        /* offset of the first output; from a row to the next */
-    bool clamp;             /* all that is done to the sums */
+    const float *const *at; /* table entry of the first output's first tap, in the first line */
+    int64_t columns;        /* table entries between lines */
+    int64_t wide;           /* floats between taps of the filter */
+    int64_t y, down;        /* offset of the first output; floats between rows */
+    bool clamp;             /* the epilogue is a clamp alone */
     float lo, hi;
 };
 
-/* Its loops, as constants. */
+/* Constants of an instance. */
 struct form {
     int taps, stride, rows, pixels;
     bool clamp;
 };
 
-/* What else is done to the sums; in place it would be most of this file's code. */
+/* Any other epilogue, as a call: inlined it would be most of this file's code. */
 static __attribute__((noinline)) void put_any(const struct span *s, const vec *sum,
                                               const struct form f, int64_t c, int64_t n)
 {
@@ -63,8 +63,8 @@ INLINE void put_sums(const struct span *s, vec sum[ROWS][PIXELS], const struct f
     }
 }
 
-/* n channels from c on.  Each sum takes its taps in the order of a row by itself: the results are
- * the same bit by bit. */
+/* n channels from c on.  Each sum adds its taps in the same order as row by row: results are
+ * bitwise equal. */
 INLINE void span_vector(const struct span *s, const struct form f, int64_t c, int64_t n)
 {
     const int taps = f.taps, stride = f.stride;
@@ -97,7 +97,8 @@ INLINE void span_vector(const struct span *s, const struct form f, int64_t c, in
                 if (l < q * stride || l - q * stride >= taps)
                     continue;
                 UNROLL
-                for (int u = 0; u < taps; u++) /* output (i - u) / stride meets input i by tap u */
+                for (int u = 0; u < taps; u++) /* output (i - u) / stride reads input i through tap
+                                                * u */
                     if (i >= u && (i - u) % stride == 0 && (i - u) / stride < f.pixels)
                         sum[q][(i - u) / stride] += x * w[q][u];
             }
@@ -108,7 +109,7 @@ INLINE void span_vector(const struct span *s, const struct form f, int64_t c, in
 
 FORMED void span_fixed(const struct span *span, const struct form f)
 {
-    const struct span own = *span, *s = &own; /* which the outputs that are stored cannot change */
+    const struct span own = *span, *s = &own; /* a copy, which stores to y cannot alias */
     const int64_t channels = s->conv->shape.cout;
     int64_t c = 0;
     for (; c + LANES <= channels; c += LANES)
@@ -119,7 +120,7 @@ FORMED void span_fixed(const struct span *span, const struct form f)
 
 typedef void span_fn(const struct span *s);
 
-/* Instances are functions of their own: in one, they take compilers twice the time. */
+/* Each instance is a function of its own: in one function they take twice the compile time. */
 #define FORM(taps, stride, rows, n)                                                                \
     static __attribute__((noinline)) void clamp_##taps##_##stride##_##rows##_##n(                  \
         const struct span *s)                                                                      \
@@ -180,7 +181,7 @@ void EW_KF(depthwise_band)(const struct ew_conv *c, struct lines *l, int64_t row
                         .hi = clip ? c->end.hi : INFINITY};
     lines_find(l, s, c->x, row, (rows - 1) * a[1].stride + a[1].taps);
     for (int64_t o = 0; o < out;) {
-        /* The last ones again rather than fewer at a time. */
+        /* Recompute some of the previous outputs rather than use a shorter span. */
         const int64_t pixels = out - o > FEWER && out >= PIXELS ? PIXELS : FEWER;
         const int64_t from = min_i64(o, out - pixels);
         span.at = l->at + from * a[2].stride;

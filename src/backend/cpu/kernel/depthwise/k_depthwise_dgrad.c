@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gradient of the depthwise convolution for the data.  With stride 1 it is the forward kernel
- * on the reversed filter.  With stride 2 pixels are made in pairs, for the same outputs meet both:
- * one through the filter's even taps, one through the odd ones.  Else, and at the edges, each pixel
- * collects the few taps that meet it. */
+/* Dgrad of depthwise convolution, and its fusion with wgrad.  With stride 1 it is the forward
+ * kernel on the rotated filter.  With stride 2 pixels are computed in pairs, which read the same
+ * outputs: one through the filter's even taps, one through the odd ones.  Otherwise, and at the
+ * edges, each pixel gathers the taps that contribute to it. */
 #include "backend/cpu/kernel/common/act.h"
 #include "backend/cpu/kernel/common/formed.h"
 #include "backend/cpu/kernel/depthwise/depthwise.h"
@@ -12,7 +12,7 @@ static bool unit_stride(const struct ew_conv_shape *s)
     return s->axis[0].stride == 1 && s->axis[1].stride == 1 && s->axis[2].stride == 1;
 }
 
-/* The convolution of dy with the reversed filter. */
+/* The convolution lines of dy with the rotated filter. */
 static struct ew_conv_shape reversed(const struct ew_conv_shape *s)
 {
     struct ew_conv_shape r = *s;
@@ -41,12 +41,12 @@ int64_t EW_K(depthwise_dgrad_tiles)(const struct ew_conv_shape *s)
     return s->axis[2].in ? (int64_t)s->batch * s->axis[0].in * s->axis[1].in : 0;
 }
 
-/* A tap that meets a pixel: its dy and its weights. */
+/* A tap that contributes to a pixel: its dy and its weights. */
 struct meet {
     const float *dy, *w;
 };
 
-/* The list of those, then for each column the output that each tap brings; -1: none. */
+/* Scratch: the list of such taps, then for each column and tap the output, or -1. */
 size_t EW_K(depthwise_dgrad_scratch)(const struct ew_conv_shape *s)
 {
     const struct ew_conv_shape r = reversed(s);
@@ -56,14 +56,14 @@ size_t EW_K(depthwise_dgrad_scratch)(const struct ew_conv_shape *s)
            (size_t)s->axis[2].in * (size_t)s->axis[2].taps * sizeof(int32_t);
 }
 
-/* The output that tap t brings to input `at`; -1: none. */
+/* The output that reads input `at` through tap t; -1: none. */
 INLINE int64_t meets(const struct ew_conv_axis *a, int64_t at, int64_t t)
 {
     const int64_t o = at + a->pad - t * a->dilation;
     return o >= 0 && o % a->stride == 0 && o / a->stride < a->out ? o / a->stride : -1;
 }
 
-/* Divisions are slow: once for all rows. */
+/* Once for all rows, since divisions are slow. */
 static void find_columns(const struct ew_conv_axis *a, int32_t *columns)
 {
     for (int64_t at = 0; at < a->in; at++)
@@ -71,7 +71,7 @@ static void find_columns(const struct ew_conv_axis *a, int32_t *columns)
             *columns++ = (int32_t)meets(a, at, t);
 }
 
-#define LINES 25 /* at once: more than any network has */
+#define LINES 25 /* lines at once: more than any network has */
 
 /* One row of dx. */
 struct data_row {
@@ -79,11 +79,11 @@ struct data_row {
     struct lines *l; /* of dy */
     struct meet *list;
     const int32_t *columns;
-    int64_t from, to; /* pairs of pixels that are made together */
+    int64_t from, to; /* pairs of pixels computed together */
     int64_t row;
     struct ew_epilogue end;
-    int64_t n;                         /* lines that meet it */
-    const float *dy[LINES], *w[LINES]; /* of each line */
+    int64_t n;                         /* lines of dy that contribute */
+    const float *dy[LINES], *w[LINES]; /* of each such line */
 };
 
 static void find_lines(struct data_row *r, int64_t row, int64_t first)
@@ -125,7 +125,7 @@ INLINE vec sum_meets(const struct meet *list, int64_t n, int64_t c, int64_t part
     return sum;
 }
 
-/* ---- Pairs of pixels: number q is at 2 q - pad, of taps 0, 2, ..., and the one after it ---- */
+/* ---- Pairs of pixels: pair q is pixels 2 q - pad (taps 0, 2, ...)  and 2 q - pad + 1 ---- */
 
 #if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
 #define PAIRS 7
@@ -133,7 +133,7 @@ INLINE vec sum_meets(const struct meet *list, int64_t n, int64_t c, int64_t part
 #define PAIRS 4
 #endif
 
-/* `count` pairs from q on, n channels from c on. */
+/* Computes `count` pairs from q on, n channels from c on. */
 INLINE void pair_vector(const struct data_row *r, int64_t q, int64_t c, int64_t n, const int taps,
                         const int count)
 {
@@ -183,7 +183,7 @@ FORMED void pair_span(const struct data_row *r, int64_t q, const int taps, const
     for (; c + LANES <= channels; c += LANES)
         pair_vector(r, q, c, LANES, taps, count);
     const int64_t rest = channels - c;
-    if (rest > 0 && rest < LANES) /* or compilers make code for whole vectors too */
+    if (rest > 0 && rest < LANES) /* tells compilers that it is less than a vector */
         pair_rest(r, q, c, rest, taps, count);
 }
 
@@ -214,7 +214,7 @@ INLINE void pair_row(const struct data_row *r, const int taps)
     }
 }
 
-/* Pairs [from, to) that lie in the image and meet no output outside of it; from = to: none. */
+/* Pairs [from, to) inside the image that read no output outside of it; from = to: none. */
 static void find_pairs(const struct ew_conv_axis *a, int64_t *from, int64_t *to)
 {
     *from = *to = 0;
@@ -226,7 +226,7 @@ static void find_pairs(const struct ew_conv_axis *a, int64_t *from, int64_t *to)
 
 /* ---- Rows ---- */
 
-/* Pixels [from, to), one by one. */
+/* Computes pixels [from, to) one by one. */
 static void some_pixels(const struct data_row *r, int64_t from, int64_t to)
 {
     const struct ew_conv_shape *s = &r->c->shape;
@@ -255,7 +255,7 @@ static void data_row(struct data_row *r, int64_t row)
         else if (pairs)
             pair_row(r, 5);
         some_pixels(r, pairs ? 2 * r->to - a[2].pad : 0, a[2].in);
-        r->end.add = r->c->y; /* further lines are added */
+        r->end.add = r->c->y; /* accumulate further lines */
     }
 }
 
@@ -282,7 +282,8 @@ void EW_K(depthwise_dgrad_run)(const struct ew_conv *c, int64_t begin, int64_t e
         data_row(&r, row);
 }
 
-/* ---- Both gradients in one pass over rows of outputs, with the batch norms around them ---- */
+/* ---- Fused dgrad + wgrad in one pass over rows of outputs, with the batch norms around them
+ * ---- */
 
 bool EW_K(depthwise_fused_grads_fits)(const struct ew_conv_shape *s)
 {
@@ -295,7 +296,7 @@ static size_t line_up(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* The lines of dy, with a ring in any case. */
+/* The lines of dy, always with a ring buffer. */
 static struct ew_conv_shape dgrad_shape(const struct ew_conv_shape *s)
 {
     struct ew_conv_shape reversed_shape = reversed(s);
@@ -303,7 +304,7 @@ static struct ew_conv_shape dgrad_shape(const struct ew_conv_shape *s)
     return reversed_shape;
 }
 
-/* Lines of x, lines of dy, and what data gradients with a stride need. */
+/* Scratch: lines of x, lines of dy, and that of strided dgrad. */
 size_t EW_K(depthwise_fused_grads_scratch)(const struct ew_conv_shape *s)
 {
     const struct ew_conv_shape reversed_shape = dgrad_shape(s);
@@ -317,8 +318,8 @@ struct fused_grads {
     struct lines x, dy;
     struct filter_row filter;
     struct data_row row;
-    struct ew_batch_norm norm; /* of x, to be summed up */
-    float *sums;               /* NULL: it is not */
+    struct ew_batch_norm norm; /* the norm of x, whose backward sums are accumulated */
+    float *sums;               /* NULL: not wanted */
 };
 
 static void fused_grads_init(struct fused_grads *k, const struct ew_fused_grads *j, char *scratch)
@@ -345,7 +346,7 @@ static void fused_grads_init(struct fused_grads *k, const struct ew_fused_grads 
     data_begin(&k->row);
 }
 
-/* Rows of dx that are made with a row of outputs: those that it mostly meets. */
+/* Computes the rows of dx that belong to a row of outputs: row * stride and following. */
 static void fused_grads_data(struct fused_grads *k, int64_t row)
 {
     const struct ew_conv_shape *s = &k->j->filter.shape;
@@ -364,7 +365,7 @@ static void fused_grads_data(struct fused_grads *k, int64_t row)
     (&k->norm, (image + first) * s->axis[2].in, (image + last) * s->axis[2].in, k->sums);
 }
 
-/* Where data gradients do not fetch what they read themselves. */
+/* Prefetches for dgrad kernels that do not prefetch by themselves. */
 static void fused_grads_soon(struct fused_grads *k, int64_t row, int64_t floats)
 {
     const bool fetch = !unit_stride(&k->j->filter.shape);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gradient of the depthwise convolution for the filter: sums over rows of outputs, split in a
- * fixed way.  Square filters have the sums of all taps in registers for a row. */
+/* Wgrad of depthwise convolution: sums over rows of outputs, in a fixed number of splits.  For
+ * square filters the accumulators of all taps stay in registers for a row. */
 #include "backend/cpu/kernel/depthwise/depthwise.h"
 
-#define SPLITS 16 /* of the rows of outputs, at most */
+#define SPLITS 16 /* most splits of the rows of outputs */
 
 static int64_t rows_of(const struct ew_conv_shape *s)
 {
@@ -15,7 +15,7 @@ int64_t EW_K(depthwise_wgrad_tiles)(const struct ew_conv_shape *s)
     return max_i64(min_i64(rows_of(s), SPLITS), 1);
 }
 
-/* [tile][taps][channels, in whole vectors] */
+/* Partial sums: [tile][taps][channels, in whole vectors] */
 size_t EW_K(depthwise_wgrad_partial)(const struct ew_conv_shape *s)
 {
     return (size_t)(EW_K(depthwise_wgrad_tiles)(s) * taps_of(s) * wide_of(s));
@@ -34,15 +34,16 @@ struct row {
     float *sum; /* [taps][wide] */
     int64_t wide;
     int64_t from, to;     /* outputs */
-    int64_t inner, outer; /* of which the windows of these lie in the image */
+    int64_t inner, outer; /* outputs whose windows are inside the image */
 };
 
-/* Some outputs of a row. */
+/* Outputs [begin, end) of a row. */
 struct piece {
     int64_t begin, end;
 };
 
-/* Sums of `count` taps of one line of the filter, n channels from c on, over outputs of a row. */
+/* Accumulates `count` taps of one line of the filter, n channels from c on, over a row of
+ * outputs. */
 INLINE void filter_taps(const struct row *r, int64_t line, int64_t tap, const int count, int64_t c,
                         int64_t n)
 {
@@ -68,13 +69,13 @@ INLINE void filter_taps(const struct row *r, int64_t line, int64_t tap, const in
 }
 
 #if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
-#define SQUARE 5 /* taps of the largest whose sums fit into registers */
+#define SQUARE 5 /* taps of the largest square filter whose accumulators fit into registers */
 #else
 #define SQUARE 3
 #endif
 
-/* All taps of a square filter, over outputs [from, to) of a row, through the table of pixels or,
- * where the windows lie in the image, along its lines. */
+/* Accumulates all taps of a square filter over outputs [from, to) of a row; addresses come from the
+ * table of pixels, or inside the image from strides. */
 INLINE void square_some(const struct row *r, vec sum[SQUARE * SQUARE], int64_t c, int64_t n,
                         const int taps)
 {
@@ -112,7 +113,7 @@ INLINE void square_inner(const struct row *r, vec sum[SQUARE * SQUARE], int64_t 
     }
 }
 
-/* Outputs [begin, end) of the row. */
+/* Accumulates the outputs of one piece. */
 INLINE void filter_square(struct row *r, struct piece p, int64_t c, int64_t n, const int taps)
 {
     vec sum[SQUARE * SQUARE];
@@ -133,7 +134,7 @@ INLINE void filter_square(struct row *r, struct piece p, int64_t c, int64_t n, c
         store(r->sum + t * r->wide + c, sum[t]);
 }
 
-/* Asks for a share of what the next rows read, while this one is summed up. */
+/* Prefetches a share of what the next rows read. */
 INLINE void fetch_share(const struct row *r, int64_t part, int64_t parts)
 {
     const int64_t n = (int64_t)r->s->axis[2].out * r->s->cout, from = n * part / parts;
@@ -143,8 +144,8 @@ INLINE void fetch_share(const struct row *r, int64_t part, int64_t parts)
             fetch(r->in->prefetch[i] + from, n * (part + 1) / parts - from);
 }
 
-/* Pixels a multiple of 256 bytes apart share a quarter of L1's sets, or fewer, and long rows push
- * themselves out of it. */
+/* Pixels a multiple of 256 bytes apart use at most a quarter of L1's sets, so long rows evict
+ * themselves and are divided into pieces. */
 #define STEP_SHARED  64
 #define PIECE_SHARED 14
 
@@ -196,7 +197,7 @@ static bool is_square(const struct ew_conv_shape *s)
            (a[2].taps == 3 || (a[2].taps == 5 && SQUARE == 5));
 }
 
-/* Outputs [inner, outer) of a row: their windows lie in the image. */
+/* Finds the outputs [inner, outer) of a row whose windows are inside the image. */
 static void find_inner(struct row *r)
 {
     const struct ew_conv_axis *h = &r->s->axis[1], *w = &r->s->axis[2];

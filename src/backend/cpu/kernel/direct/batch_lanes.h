@@ -1,39 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernels of convolutions with few channels share: images in lanes.
+/* Common parts of direct convolution with the batch in the lanes.
  *
- * A first layer with 6 outputs leaves most of a vector of outputs empty.  With a batch of images
- * the lanes are images instead: nothing is padded, weights are broadcast, and all loads are whole.
+ * A first layer with 6 output channels leaves most of a vector of outputs empty.  With the images
+ * of a batch in the lanes nothing is padded, weights are broadcast, and all loads are whole
+ * vectors.
  *
  *   line_buffer: [line][column, with the padding][channel][LANES images]
  *
- * A tile is some rows of outputs of LANES images; what it reads of x is transposed into a line
+ * A tile is some rows of outputs of LANES images; its part of x is transposed into a line
  * buffer. */
 #ifndef EW_BACKEND_CPU_KERNEL_DIRECT_BATCH_LANES_H
 #define EW_BACKEND_CPU_KERNEL_DIRECT_BATCH_LANES_H
 
 #include "backend/cpu/kernel/common/transpose_tile.h"
 
-#define BATCH_LANES_BUFFER (256 << 10) /* bytes: it has to leave room in L2 */
+#define BATCH_LANES_BUFFER (256 << 10) /* most bytes of a line buffer, which leaves room in L2 */
 
 struct batch_lanes {
     const struct ew_conv_shape *s;
-    int64_t columns, line;     /* of the line buffer; a line in floats */
-    int64_t rows, lines;       /* of outputs and of inputs in a tile */
-    int64_t row_tiles, groups; /* tiles along the rows, and of images */
+    int64_t columns, line;     /* columns of the line buffer; strides in floats of a line */
+    int64_t rows, lines;       /* rows of outputs and input lines in a tile */
+    int64_t row_tiles, groups; /* tiles along the rows; groups of LANES images */
     int64_t x_row, x_image;    /* floats */
     int64_t y_row, y_image;
 };
 
 struct batch_lanes_tile {
-    int64_t row, rows;     /* of outputs */
-    int64_t image, images; /* the first, and how many */
+    int64_t row, rows;     /* first row of outputs, number of rows */
+    int64_t image, images; /* first image, number of images */
 };
 
-/* Two axes, no groups and no dilation, over at least LANES images. */
+/* True for 2-D convolutions without groups and dilation over at least LANES images. */
 bool EW_K(batch_lanes_is_plain)(const struct ew_conv_shape *s);
 
 bool EW_K(batch_lanes_init)(struct batch_lanes *f,
-                            const struct ew_conv_shape *s); /* false: too large a line buffer */
+                            const struct ew_conv_shape *s); /* false: the line buffer is too
+                                                             * large */
 
 struct batch_lanes_tile EW_K(batch_lanes_tile)(const struct batch_lanes *f, int64_t index);
 
@@ -45,33 +47,33 @@ void EW_K(batch_lanes_transpose_line)(const struct batch_lanes *f, const struct 
 void EW_K(batch_lanes_fill_lines)(const struct batch_lanes *f, const struct batch_lanes_tile *t,
                                   const float *x, float *line_buffer);
 
-/* ---- Gradients of filters: one vector of sums for each weight, a lane for each image ---- */
+/* ---- Wgrad: a vector of accumulators for each weight, one lane for each image ---- */
 
 #if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
-#define BATCH_LANES_OUTPUTS 4 /* summed at once, times the taps of a line */
+#define BATCH_LANES_OUTPUTS 4 /* outputs at once, times the taps of a line */
 #else
 #define BATCH_LANES_OUTPUTS 2
 #endif
 
-/* All weights of some outputs and one line of taps, over rows of outputs. */
+/* Wgrad of some outputs and one line of taps, over rows of outputs. */
 struct batch_lanes_line {
     const struct ew_conv_shape *s;
-    const float *x, *dy; /* what meets tap 0 in the first row: [column][cin or cout][LANES] */
-    int64_t rows, x_row, dy_row; /* how many, and floats from one to the next */
-    float *sum;                  /* [output][column of taps][cin][LANES]; added to */
+    const float *x, *dy; /* operands of tap 0 in the first row: [column][cin or cout][LANES] */
+    int64_t rows, x_row, dy_row; /* rows, and floats between them */
+    float *sum;                  /* [output][column of taps][cin][LANES]; accumulated into */
     int64_t sum_step;            /* floats between outputs */
     int64_t outputs;             /* 1 to BATCH_LANES_OUTPUTS */
 };
 
 void EW_K(batch_lanes_line)(const struct batch_lanes_line *l);
 
-/* Adds up dy, [pixel][output][LANES], by output: sum is [output][LANES]. */
+/* sum [output][LANES] = sums of dy [pixel][output][LANES] over pixels. */
 void EW_K(batch_lanes_bias)(const float *dy, int64_t pixels, int64_t outputs, float *sum);
 
 /* out[i] (+)= the sum of the lanes of vector i. */
 void EW_K(batch_lanes_add_lanes)(const float *sum, int64_t n, float *out, bool add);
 
-/* Rows of outputs among [*first, *last) whose tap line `tap` lies in the image. */
+/* Restricts rows of outputs [*first, *last) to those whose tap line `tap` is inside the image. */
 INLINE void batch_lanes_rows(const struct ew_conv_axis *h, int64_t tap, int64_t *first,
                              int64_t *last)
 {
@@ -80,7 +82,7 @@ INLINE void batch_lanes_rows(const struct ew_conv_axis *h, int64_t tap, int64_t 
     *last = min_i64(*last, lines > 0 ? div_up(lines, h->stride) : 0);
 }
 
-/* A row of n floats of each image to [n][LANES]; `step` floats from image to image. */
+/* Transposes a row of n floats of each image to [n][LANES]; images are `step` floats apart. */
 INLINE void batch_lanes_transpose_in(const float *from, int64_t step, int64_t images, int64_t n,
                                      float *to)
 {

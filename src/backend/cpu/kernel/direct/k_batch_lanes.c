@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions with few outputs over many images, and their gradient for the data where the stride
- * is 1: a convolution of dy with the filter rotated by 180 degrees. */
+/* Direct convolution with the batch in the lanes: few output channels, many images.  Also dgrad
+ * with stride 1, a convolution of dy with the rotated filter. */
 #include "backend/cpu/kernel/direct/batch_lanes.h"
 
 #include "backend/cpu/kernel/common/act.h"
 
-#define OUTPUTS 6 /* made at once, times PIXELS: what registers hold beside PIXELS inputs */
+#define OUTPUTS 6 /* outputs at once, times PIXELS: accumulators that fit beside PIXELS inputs */
 #if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
 #define PIXELS 4
 #else
@@ -25,7 +25,7 @@ bool EW_K(batch_lanes_init)(struct batch_lanes *f, const struct ew_conv_shape *s
     f->y_row = (int64_t)w->out * s->cout;
     f->y_image = f->y_row * h->out;
     f->groups = div_up(s->batch, LANES);
-    /* A few tiles even for one group of images. */
+    /* At least 4 tiles for each group of images, if there are as many rows. */
     for (f->row_tiles = min_i64(h->out, 4);; f->row_tiles = min_i64(h->out, f->row_tiles * 2)) {
         f->rows = div_up(h->out, f->row_tiles);
         f->lines = (f->rows - 1) * h->stride + h->taps;
@@ -63,7 +63,8 @@ void EW_K(batch_lanes_fill_lines)(const struct batch_lanes *f, const struct batc
     const struct ew_conv_axis *h = &f->s->axis[1];
     const int64_t first = t->row * h->stride - h->pad;
     const int64_t last = first + (t->rows - 1) * h->stride + h->taps;
-    for (int64_t y = max_i64(first, 0); y < min_i64(last, h->in); y++) /* the others are not read */
+    for (int64_t y = max_i64(first, 0); y < min_i64(last, h->in); y++) /* lines outside are not
+                                                                        * read */
         EW_K(batch_lanes_transpose_line)(f, t, x, y, line_buffer + (y - first) * f->line);
 }
 
@@ -96,7 +97,7 @@ size_t EW_K(batch_lanes_pack_size)(const struct ew_conv_shape *s)
     return (size_t)s->cout * (size_t)s->cin * (size_t)s->axis[1].taps * (size_t)s->axis[2].taps;
 }
 
-/* Tap t, input c and output o of the filter lie at t * step[0] + c * step[1] + o * step[2]. */
+/* The weight of tap t, input c and output o is at t * step[0] + c * step[1] + o * step[2]. */
 static void pack(const struct ew_conv_shape *s, const float *w, const int64_t step[3],
                  float *packed)
 {
@@ -114,7 +115,7 @@ void EW_K(batch_lanes_pack)(const struct ew_conv_shape *s, const float *w, float
     pack(s, w, (int64_t[]){s->cin, 1, taps * s->cin}, packed);
 }
 
-/* s is the dgrad shape: its inputs are the filter's outputs, and taps run backwards. */
+/* s is the shape of dgrad: its inputs are the filter's outputs, and taps are reversed. */
 void EW_K(batch_lanes_dgrad_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
 {
     const int64_t taps = (int64_t)s->axis[1].taps * s->axis[2].taps;
@@ -123,11 +124,11 @@ void EW_K(batch_lanes_dgrad_pack)(const struct ew_conv_shape *s, const float *w,
 
 /* ---- Rows ---- */
 
-/* Some pixels of one row of outputs. */
+/* Consecutive pixels of one row of outputs. */
 struct run {
     const struct batch_lanes *f;
-    const float *line_buffer; /* the line of tap 0; lines outside of the image are not there */
-    int64_t tap_y, last_y;    /* taps that meet lines of the image */
+    const float *line_buffer; /* line of tap 0; lines outside the image are undefined */
+    int64_t tap_y, last_y;    /* rows of taps inside the image, [tap_y, last_y) */
     const float *w;           /* of the chunk */
     const float *bias;        /* of the chunk; NULL: none */
     int64_t x;
@@ -139,7 +140,7 @@ INLINE void run_fixed(const struct run *r, const int pixels, const int outputs)
     const struct batch_lanes *f = r->f;
     const struct ew_conv_axis *a = &f->s->axis[2];
     const int64_t cin = f->s->cin, first = r->x * a->stride - a->pad;
-    /* Taps that meet the image for one of the pixels. */
+    /* Taps inside the image for any of the pixels. */
     const int64_t lo = max_i64(-first - (int64_t)(pixels - 1) * a->stride, 0);
     const int64_t hi = min_i64(a->taps, a->in - first);
     const int64_t step = a->stride * cin * LANES;
@@ -200,7 +201,7 @@ RUN(4)
 #define run_4 run_2
 #endif
 
-/* Pixels near the border, of which taps lie outside, go one by one: none of those is computed. */
+/* Pixels near the border are computed one by one, without the taps that are outside. */
 static void run_row(struct run *r, int64_t outputs)
 {
     const struct ew_conv_axis *a = &r->f->s->axis[2];
@@ -216,7 +217,7 @@ static void run_row(struct run *r, int64_t outputs)
         run_1(r, outputs);
 }
 
-/* [n][LANES] back to a row of each image, through the epilogue. */
+/* Transposes [n][LANES] to a row of each image, and applies the epilogue. */
 static void transpose_out(const struct ew_conv *c, const struct batch_lanes_tile *t,
                           const float *from, int64_t at, int64_t image)
 {
@@ -238,7 +239,7 @@ int64_t EW_K(batch_lanes_tiles)(const struct ew_conv_shape *s)
     return f.row_tiles * f.groups;
 }
 
-/* A line buffer, then a row of outputs. */
+/* Scratch: a line buffer, then a row of outputs. */
 size_t EW_K(batch_lanes_scratch)(const struct ew_conv_shape *s)
 {
     struct batch_lanes f;

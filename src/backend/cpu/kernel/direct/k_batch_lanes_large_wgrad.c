@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradient for a filter of more weights than k_batch_lanes_wgrad.c's, images in lanes: x and dy are
- * transposed as a whole first, then a tile is some weights, whose sums over all pixels stay in
- * registers.
+/* Wgrad with the batch in the lanes, for filters with more weights than k_batch_lanes_wgrad.c
+ * takes: x and dy are transposed as a whole first; then a tile is some weights, whose sums over all
+ * pixels stay in registers.
  *
- * The matrix product of k_conv_wgrad.c gathers every input once for each tap and leaves lanes and
- * rows empty where there are few channels.  Here both sides have to fit a core's cache. */
+ * Implicit GEMM (k_conv_wgrad.c) gathers every input once for each tap, and pads lanes and rows if
+ * there are few channels.  Here both operands must fit into a core's cache. */
 #include "backend/cpu/kernel/direct/batch_lanes.h"
 
-#define OUTPUTS_MAX 16          /* with more the matrix product is as fast */
-#define PIXELS_MIN  64          /* of an output: adding up lanes costs as much as about 6 */
-#define FLOATS_MAX  (256 << 10) /* floats of x, dy and the sums: 1 MiB */
+#define OUTPUTS_MAX 16 /* with more, implicit GEMM is as fast */
+/* Fewest pixels of an output: reducing the lanes costs as much as about 6. */
+#define PIXELS_MIN 64
+#define FLOATS_MAX (256 << 10) /* floats of x, dy and the sums: 1 MiB */
 
-/* Where things are in `partial`, in floats. */
+/* Layout of `partial`, in floats. */
 struct lanes {
     struct batch_lanes f;
-    int64_t x, dy; /* of a group of LANES images */
+    int64_t x, dy; /* floats of a group of LANES images */
     int64_t dy_at, sum_at, bias_at, size;
-    int64_t blocks; /* of BATCH_LANES_OUTPUTS outputs */
+    int64_t blocks; /* blocks of BATCH_LANES_OUTPUTS outputs */
     int64_t run;    /* floats of the sums of an output and a line of taps */
 };
 
@@ -56,7 +57,7 @@ size_t EW_K(batch_lanes_large_wgrad_scratch)(const struct ew_conv_shape *s)
     return 0;
 }
 
-/* A tile of the first pass is a line of x or a row of dy. */
+/* A tile of `run` is a line of x or a row of dy, to be transposed. */
 int64_t EW_K(batch_lanes_large_wgrad_tiles)(const struct ew_conv_shape *s)
 {
     return div_up(s->batch, LANES) * (s->axis[1].in + s->axis[1].out);
@@ -83,7 +84,7 @@ void EW_K(batch_lanes_large_wgrad_run)(const struct ew_conv_wgrad *c, int64_t be
     }
 }
 
-/* One of the second pass is a block of outputs and a line of taps; the last one is the bias. */
+/* A tile of `sum` is a block of outputs and a line of taps; the last one is the bias gradient. */
 int64_t EW_K(batch_lanes_large_wgrad_sum_tiles)(const struct ew_conv_shape *s)
 {
     return div_up(s->cout, BATCH_LANES_OUTPUTS) * s->axis[1].taps + 1;

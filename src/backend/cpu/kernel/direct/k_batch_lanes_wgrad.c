@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradient for the filter of a convolution with few channels: images in lanes, one vector of sums
- * for each weight; lanes are added up when a tile is done. */
+/* Wgrad with the batch in the lanes, for few channels: one vector of sums for each weight, whose
+ * lanes are reduced at the end of a tile. */
 #include "backend/cpu/kernel/direct/batch_lanes.h"
 
-#define SUMS_MAX (32 << 10) /* bytes of sums: they stay in L1 */
-#define TAPS     5          /* of a line, summed at once */
+#define SUMS_MAX (32 << 10) /* most bytes of sums, which stay in L1 */
+#define TAPS     5          /* taps of a line at once */
 
 static int64_t weights_of(const struct ew_conv_shape *s)
 {
@@ -26,7 +26,7 @@ static int64_t whole_vectors(int64_t n)
     return div_up(n, LANES) * LANES;
 }
 
-/* [tile][weights, biases], each in whole vectors */
+/* Partial sums: [tile][weights, then bias], each in whole vectors */
 static int64_t partial_step(const struct ew_conv_shape *s)
 {
     return whole_vectors(weights_of(s)) + whole_vectors(s->cout);
@@ -37,7 +37,7 @@ size_t EW_K(batch_lanes_wgrad_partial)(const struct ew_conv_shape *s)
     return (size_t)(EW_K(batch_lanes_tiles)(s) * partial_step(s));
 }
 
-/* A line buffer, its rows of dy, the sums. */
+/* Scratch: a line buffer, the tile's rows of dy, the sums. */
 size_t EW_K(batch_lanes_wgrad_scratch)(const struct ew_conv_shape *s)
 {
     struct batch_lanes f;
@@ -48,7 +48,7 @@ size_t EW_K(batch_lanes_wgrad_scratch)(const struct ew_conv_shape *s)
 
 /* ---- Sums in registers ---- */
 
-/* `taps` columns of taps of one input. */
+/* Some columns of taps of one input. */
 struct sums {
     const struct batch_lanes_line *l;
     const float *x;
@@ -200,7 +200,7 @@ int64_t EW_K(batch_lanes_wgrad_sum_tiles)(const struct ew_conv_shape *s)
     return 1;
 }
 
-/* out (+)= the sums of all tiles, n of them from `at` on. */
+/* out[0, n) (+)= partial sums [at, at + n) of all tiles. */
 static void add_tiles(const struct ew_conv_wgrad *f, int64_t at, int64_t n, float *out, bool add)
 {
     const int64_t tiles = EW_K(batch_lanes_tiles)(&f->shape), step = partial_step(&f->shape);

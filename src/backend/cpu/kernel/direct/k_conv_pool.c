@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A convolution of few input channels with a max pool of 2x2 and a ReLU after it, in training.
+/* Convolution of few input channels fused with max pool 2x2 and ReLU, in training.
  *
- * Lanes are windows of the pool along a line.  Even and odd columns of the input lie apart, so that
- * each of a window's four outputs is a vector of its own and reads whole vectors; the maximum of
- * the four is taken in registers, and only that and its index in the window are stored.
+ * Lanes are pool windows along a line.  Even and odd input columns are stored apart, so that each
+ * of a window's four outputs is a vector of its own and reads whole vectors.  The maximum of the
+ * four is taken in registers; only it and its index in the window are stored.
  *
- * Filters of 5x5 go down the two lines of a window by Winograd's F(2, 5), with the points 0, 1, -1,
- * 2, -2 and infinity: 6 products instead of 10.  Along the lines too, transforms of the few inputs
- * would cost what they save. */
+ * 5x5 filters use one-dimensional Winograd F(2, 5) over the two lines of a window, with the points
+ * 0, 1, -1, 2, -2 and infinity: 6 products instead of 10.  Along the lines as well, the transforms
+ * would cost as much as they save. */
 #include "backend/cpu/kernel/common/transpose_tile.h"
 #include "backend/cpu/kernel/pool/argmax.h"
 
 #if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
-#define OUTPUTS 6 /* summed at once, times the four of a window */
-#define FEWER   3 /* the same by Winograd, with two sums of a point each */
+#define OUTPUTS 6 /* output channels at once, times the four outputs of a window */
+#define FEWER   3 /* the same with Winograd, which has two more accumulators for each */
 #else
 #define OUTPUTS 2
 #define FEWER   2
@@ -26,20 +26,21 @@ static int64_t round_up(int64_t n, int64_t to)
     return div_up(n, to) * to;
 }
 
-#define TAPS   5 /* that Winograd takes */
+#define TAPS   5 /* taps of the Winograd form */
 #define POINTS 6
 
-/* A padded image in scratch: [cin][lines][even columns, odd columns]; its points, where there are
- * some, [cin][rows of windows][points][even, odd]; and a line of pooled outputs, [cout][windows].
- */
+/* Layout of scratch: a padded image, [cin][lines][even columns, odd columns]; with Winograd its
+ * points, [cin][rows of windows][points][even, odd]; and a line of pooled outputs,
+ * [cout][windows]. */
 struct split {
     int64_t high, wide;        /* windows */
-    int64_t lines;             /* of a channel */
+    int64_t lines;             /* lines of a channel */
     int64_t half, line, all;   /* floats of half a line, a line, a channel */
-    int64_t lead;              /* floats before the padding, so that an image begins a cache line */
+    int64_t lead;              /* floats before the padding, so that the image is aligned to a cache
+                                * line */
     int64_t point, row, image; /* floats of a point, of a row of windows, of a channel of points */
     int64_t width;             /* floats of a channel's pooled outputs */
-    int64_t outputs;           /* summed at once */
+    int64_t outputs;           /* output channels at once */
     bool winograd;
 };
 
@@ -49,7 +50,7 @@ static struct split split_of(const struct ew_conv_shape *s)
     struct split p = {.high = h->out / 2, .wide = w->out / 2};
     p.lines = 2 * p.high + h->taps - 1;
     p.width = round_up(p.wide, LANES);
-    /* Whole vectors are read and written, from and to anywhere. */
+    /* Room for whole, unaligned vectors. */
     const int64_t pad = max_i64(w->pad, 0), read = p.width + w->taps / 2;
     const int64_t written = div_up(w->in + pad, 2) + LANES;
     p.lead = round_up(pad / 2, LINE) - pad / 2;
@@ -74,7 +75,7 @@ bool EW_K(conv_pool_fits)(const struct ew_conv_shape *s)
 
 /* ---- Filters: [block of outputs][ky or points][cin][kx][outputs], then the bias ---- */
 
-/* Floats of one. */
+/* Floats of a filter. */
 static int64_t filter_of(const struct ew_conv_shape *s)
 {
     const int64_t lines = split_of(s).winograd ? POINTS : s->axis[1].taps;
@@ -86,7 +87,7 @@ size_t EW_K(conv_pool_pack_size)(const struct ew_conv_shape *s)
     return (size_t)(s->cout * (filter_of(s) + 1));
 }
 
-/* The points of a column of taps that lie `step` floats apart, to `out` floats apart. */
+/* Transforms a column of taps, `step` floats apart, to points `out` floats apart. */
 static void pack_points(const float *w, int64_t step, float *to, int64_t out)
 {
     const float w0 = w[0], w1 = w[step], w2 = w[2 * step], w3 = w[3 * step], w4 = w[4 * step];
@@ -126,7 +127,7 @@ void EW_K(conv_pool_pack)(const struct ew_conv_shape *s, const float *w, const f
 #define EVEN(s, l) (2 * (l))
 #define ODD(s, l)  (2 * (l) + 1)
 
-/* Columns of one channel, n of them and `step` floats apart, to two halves of a line. */
+/* Splits n pixels of one channel, `step` floats apart, into even and odd columns. */
 static void split_line(const float *x, int64_t n, int64_t step, float *even, float *odd)
 {
     if (step == 1)
@@ -141,7 +142,7 @@ static void split_line(const float *x, int64_t n, int64_t step, float *even, flo
             (i & 1 ? odd : even)[i / 2] = x[i * step];
 }
 
-/* One image; the padding is there and stays. */
+/* Splits one image; the padding is already zero. */
 static void split_image(const struct ew_conv_shape *s, const struct split *p, const float *x,
                         float *to)
 {
@@ -161,7 +162,7 @@ static void split_image(const struct ew_conv_shape *s, const struct split *p, co
 
 /* ---- Winograd's points ---- */
 
-/* A vector of each of six lines to one of each point. */
+/* Transforms a vector from each of six lines to one of each point. */
 INLINE void transform(const float *x, int64_t line, float *to, int64_t point)
 {
     const vec x0 = load(x), x1 = load(x + line), x2 = load(x + 2 * line);
@@ -175,7 +176,7 @@ INLINE void transform(const float *x, int64_t line, float *to, int64_t point)
     store(to + 5 * point, 4 * (x1 - x3) + (x5 - x3));
 }
 
-/* All rows of windows of an image. */
+/* Transforms all rows of windows of an image. */
 static void transform_image(const struct ew_conv_shape *s, const struct split *p, const float *from,
                             float *to)
 {
@@ -190,7 +191,7 @@ static void transform_image(const struct ew_conv_shape *s, const struct split *p
 
 /* ---- Sums ---- */
 
-/* LANES windows and up to OUTPUTS outputs. */
+/* LANES windows and up to OUTPUTS output channels. */
 struct part {
     const struct ew_conv_pool *c;
     const struct split *p;
@@ -229,7 +230,7 @@ INLINE void sum_part(const struct part *b, vec sum[4][OUTPUTS], const int n)
         }
 }
 
-/* Adds the sums of a point to those of the four outputs. */
+/* Adds the sums of point k to the four outputs (the output transform). */
 INLINE void add_point(vec sum[4][OUTPUTS], const vec at[2], const int k, const int o)
 {
     UNROLL
@@ -247,7 +248,7 @@ INLINE void add_point(vec sum[4][OUTPUTS], const vec at[2], const int k, const i
     }
 }
 
-/* The same by Winograd. */
+/* The same with Winograd. */
 INLINE void sum_points(const struct part *b, vec sum[4][OUTPUTS], const int n)
 {
     const struct ew_conv_shape *s = &b->c->shape;
@@ -349,7 +350,7 @@ size_t EW_K(conv_pool_scratch)(const struct ew_conv_shape *s)
     return (size_t)(s->cin * (p.all + p.image) + line_rows(s) * p.width) * sizeof(float);
 }
 
-/* A line of pooled outputs, [cout][windows], to [windows][cout]. */
+/* Transposes a line of pooled outputs, [cout][windows], to [windows][cout]. */
 static void put_line(const struct ew_conv_shape *s, const struct split *p, const float *from,
                      float *y)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of the filter and the bias of a convolution with a max pool of 2x2 after it.
+/* Wgrad and bias gradient of a convolution fused with max pool 2x2.
  *
- * One output of a window has a gradient, and where a ReLU follows, perhaps none.  So the windows of
- * an output are listed first, by gradient and place in the image; then each adds its patch of the
- * image, times its gradient, to the filter's.  Lanes are a line of taps. */
+ * One output of a window has a gradient, or with a ReLU perhaps none.  So the windows of an output
+ * channel are listed first, as gradient and offset in the image; then dw += gradient * patch of the
+ * image for each.  Lanes are a line of taps. */
 #include "backend/cpu/kernel/common/transpose_tile.h"
 #include "backend/cpu/kernel/pool/argmax.h"
 
 #define LINE  16 /* floats of a cache line */
-#define TILES 32 /* of two images and more, with partial sums of their own */
+#define TILES 32 /* most tiles, of at least two images each, with their own partial sums */
 
-/* Half a vector where LANES would be mostly empty. */
+/* A vector for a line of taps: half of one if LANES would be mostly empty. */
 #define RUN (LANES < 8 ? LANES : 8)
 typedef float run_t __attribute__((vector_size(RUN * 4)));
 typedef float run_u __attribute__((vector_size(RUN * 4), may_alias, aligned(4)));
@@ -20,7 +20,7 @@ INLINE run_t run_load(const float *p)
     return *(const run_u *)p;
 }
 
-/* The first n < RUN. */
+/* Loads the first n < RUN floats. */
 INLINE run_t run_load_part(const float *p, int64_t n)
 {
 #if HALF
@@ -30,25 +30,27 @@ INLINE run_t run_load_part(const float *p, int64_t n)
 #endif
 }
 
-#define ROWS 5 /* of taps, summed at once */
-#define WIDE 2 /* and vectors of each */
+#define ROWS 5 /* rows of taps at once */
+#define WIDE 2 /* vectors of each */
 
 static int64_t round_up(int64_t n, int64_t to)
 {
     return div_up(n, to) * to;
 }
 
-/* A padded image in scratch, each line twice: half a cache line apart, so that a load that would
- * cross the end of a line in one of them does not in the other. */
+/* A padded image in scratch.  Each line is stored twice, half a cache line apart, so that one of
+ * the two copies can be loaded without crossing a cache line. */
 struct layout {
     int64_t high, wide, windows;
-    int64_t run, vectors; /* floats of a line of taps, vectors that hold them */
-    int64_t lines, line;  /* lines of an image, floats of one with its copy */
-    int64_t lead;         /* floats before the padding, so that the image begins a cache line */
-    int64_t twin;         /* floats to the other copy; 0: there is none */
-    int64_t output, tile; /* floats of partial sums: of an output, of a tile */
-    int64_t bias;         /* where in a tile those of the biases begin, a vector each */
-    int64_t transposed;   /* floats of an output's gradients */
+    int64_t run, vectors; /* floats of a line of taps; vectors for it */
+    int64_t lines, line;  /* lines of an image; floats of a line with its copy */
+    int64_t lead;         /* floats before the padding, so that the image is aligned to a cache
+                           * line */
+    int64_t twin;         /* floats to the other copy; 0: none */
+    int64_t output, tile; /* floats of partial sums of an output; output channels of a tile of
+                           * `sum` */
+    int64_t bias;         /* offset of the bias gradients in a tile, a vector each */
+    int64_t transposed;   /* floats of the gradients of an output channel */
 };
 
 static struct layout layout_of(const struct ew_conv_shape *s)
@@ -85,7 +87,7 @@ size_t EW_K(conv_pool_partial)(const struct ew_conv_shape *s)
     return (size_t)(EW_K(conv_pool_grad_tiles)(s) * layout_of(s).tile);
 }
 
-/* The image, all gradients by output, and a list: gradients and offsets. */
+/* Scratch: the image, all gradients by output channel, and a list of gradients and offsets. */
 size_t EW_K(conv_pool_grad_scratch)(const struct ew_conv_shape *s)
 {
     const struct layout l = layout_of(s);
@@ -94,7 +96,7 @@ size_t EW_K(conv_pool_grad_scratch)(const struct ew_conv_shape *s)
            sizeof(float);
 }
 
-/* ---- Offsets: where the patch of a window's outputs 0 and 1 begins, of all windows each ---- */
+/* ---- Offsets of the patches of all windows' outputs 0, then of their outputs 1 ---- */
 
 size_t EW_K(conv_pool_offsets_size)(const struct ew_conv_shape *s)
 {
@@ -122,7 +124,7 @@ struct list {
     int32_t *at;
 };
 
-/* Of n <= LANES windows, whose output has the gradients g, those that have one; how many. */
+/* Appends those of n <= LANES windows that have a gradient; returns how many. */
 #if defined(EW_ISA_IS_avx512)
 INLINE int64_t append(const struct list *to, const struct layout *by, const uint8_t *argmax, vec g,
                       const int32_t *offsets, int64_t n)
@@ -154,11 +156,11 @@ INLINE int64_t append(const struct list *to, const struct layout *by, const uint
 }
 #endif
 
-/* The windows of one output that have a gradient; then zeros, up to whole vectors. */
+/* Lists the windows of one output channel that have a gradient, then zeros up to whole vectors. */
 static void list_windows(const struct layout *l, const uint8_t *argmax, const float *g,
                          const int32_t *offsets, struct list *to)
 {
-    const struct layout by = *l; /* in registers, whatever the list may overlap */
+    const struct layout by = *l; /* a copy, which stores to the list cannot alias */
     struct list end = {.g = to->g, .at = to->at};
     for (int64_t i = 0; i < by.windows; i += LANES) {
         const int64_t n =
@@ -172,7 +174,7 @@ static void list_windows(const struct layout *l, const uint8_t *argmax, const fl
         end.at[i] = 0;
 }
 
-/* Adds the gradients to a vector of sums. */
+/* Adds the listed gradients to a vector of sums. */
 static void sum_list(const struct list *from, float *sum)
 {
     vec v = load(sum);
@@ -185,13 +187,13 @@ static void sum_list(const struct list *from, float *sum)
 
 struct sums {
     const struct list *list;
-    const float *x; /* of the first of the rows and vectors that are summed */
+    const float *x; /* at the first row of taps and vector */
     int64_t line, step;
-    float *sum; /* rows are `step` apart */
+    float *sum; /* rows of taps are `step` apart */
 };
 
-/* A few chains, so that a sum need not wait for the one before: two windows in turns where rows of
- * taps are too few. */
+/* Several independent accumulators hide the latency of FMAs: two sets, for alternate windows, if
+ * there are too few rows of taps. */
 INLINE void sum_fixed(const struct sums *s, const int rows, const int wide)
 {
     const int turns = rows * wide < 8 ? 2 : 1;
@@ -232,7 +234,7 @@ static void sum_rows(const struct sums *s, int64_t rows, int64_t wide)
         sum_fixed(s, 1, 2);
 }
 
-/* All taps of one output. */
+/* All taps of one output channel. */
 static void sum_output(const struct layout *l, const struct list *list, const float *x,
                        int64_t taps, float *sum)
 {
@@ -252,7 +254,7 @@ static void sum_output(const struct layout *l, const struct list *list, const fl
 
 /* ---- Images ---- */
 
-/* Zeros after a line are as good as its padding; that before it is there and stays. */
+/* Copies a line and clears up to a whole vector after it; the padding before it is already zero. */
 static void copy_line(const float *from, int64_t n, float *to)
 {
     int64_t i = 0;
@@ -279,7 +281,7 @@ static void copy_image(const struct ew_conv_shape *s, const struct layout *l, co
     }
 }
 
-/* [windows][cout] to [cout][windows] */
+/* Transposes [windows][cout] to [cout][windows]. */
 static void transpose_gradients(const struct ew_conv_shape *s, const struct layout *l,
                                 const float *dy, float *to)
 {
@@ -334,7 +336,7 @@ int64_t EW_K(conv_pool_sum_tiles)(const struct ew_conv_shape *s)
     return div_up(s->cout, SUM_OUTPUTS);
 }
 
-/* to[0, n) (+)= the sums at `from` of all tiles */
+/* to[0, n) (+)= partial sums [from, from + n) of all tiles. */
 static void add_tiles(const struct ew_conv_pool *c, const struct layout *l, int64_t from, int64_t n,
                       float *to, bool add)
 {

@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of images of few channels to few outputs, with stride 1: pixels in lanes.
+/* Direct convolution with pixels in the lanes: few input and output channels, stride 1.
  *
- * Where a vector of outputs would be partly empty (6 of 8), the lanes are neighbouring pixels of a
- * row instead, and weights are broadcast.  A tile is some rows of outputs of one image; what it
- * reads lies in scratch as planes with their padding:
+ * If a vector of output channels would be partly empty (6 of 8), lanes are neighbouring pixels of a
+ * row instead, and weights are broadcast.  A tile is some rows of outputs of one image; its inputs
+ * are copied to scratch as padded planes:
  *
  *   planes: [cin][lines][line]; then sums of a row, [cout][width]; then the row, [out][cout] */
 #include "backend/cpu/kernel/common/act.h"
 #include "backend/cpu/kernel/common/transpose_tile.h"
 #include "backend/cpu/kernel/gemm/micro.h"
 
-#define OUTPUTS 6 /* made at once, times VECTORS: what registers hold beside VECTORS inputs */
+#define OUTPUTS                                                                                    \
+    6 /* outputs at once, times VECTORS: accumulators that fit beside VECTORS inputs               \
+       */
 #if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
 #define VECTORS 4
 #else
 #define VECTORS 2
 #endif
 
-#define FEW_INPUTS  4          /* more would be a transpose of the whole input */
-#define FULL        9          /* tenths of a vector's lanes that GEMM fills at least as well */
-#define PLANE_BYTES (16 << 10) /* of all planes of a tile, about: half of L1 */
-#define MIN_TILES   4          /* of an image, for threads */
+/* Most input channels; with more, this is a transpose of the whole input. */
+#define FEW_INPUTS  4
+#define FULL        9          /* tenths: bound for the lane utilisation of GEMM relative to this */
+#define PLANE_BYTES (16 << 10) /* bytes of all planes of a tile, about: half of L1 */
+#define MIN_TILES   4          /* fewest tiles row tiles of an image */
 
 struct pixel_lanes {
     int64_t line, plane; /* floats */
-    int64_t rows, lines; /* of outputs and of inputs in a tile */
+    int64_t rows, lines; /* rows of outputs and input lines in a tile */
     int64_t row_tiles;   /* of an image */
     int64_t width;       /* floats of a row of sums */
     int64_t cout, cin;   /* as in the shape */
@@ -41,7 +44,7 @@ static struct pixel_lanes pixel_lanes_of(const struct ew_conv_shape *s)
     const struct ew_conv_axis *h = &s->axis[1], *w = &s->axis[2];
     struct pixel_lanes p = {.cin = s->cin, .cout = s->cout, .taps_y = h->taps, .taps_x = w->taps};
     p.width = whole_vectors(w->out);
-    /* Whole vectors are read from any tap on, and written behind the padding. */
+    /* Whole vectors are read from any tap on, and written beyond the padding. */
     p.line = whole_vectors(max_i64(p.width + w->taps - 1, w->pad + whole_vectors(w->in)));
     const int64_t fit = PLANE_BYTES / (int64_t)sizeof(float) / (p.line * s->cin) - h->taps + 1;
     p.row_tiles = max_i64(div_up(h->out, max_i64(fit, 1)), min_i64(h->out, MIN_TILES));
@@ -83,7 +86,7 @@ void EW_K(pixel_lanes_pack)(const struct ew_conv_shape *s, const float *w, float
 
 /* ---- Planes ---- */
 
-/* Pixels of one line, n of them, to one line of every plane. */
+/* Splits n pixels of one line into one line of every plane. */
 static void split_line(const struct pixel_lanes *p, const float *x, int64_t n, float *to)
 {
     if (p->cin == 1) {
@@ -100,7 +103,7 @@ static void split_line(const struct pixel_lanes *p, const float *x, int64_t n, f
     }
 }
 
-/* The lines that outputs from row `first` on read. */
+/* Copies the input lines of the tile whose first output row is `first`. */
 static void fill_planes(const struct ew_conv_shape *s, const struct pixel_lanes *p, const float *x,
                         int64_t first, float *to)
 {
@@ -123,7 +126,7 @@ static void fill_planes(const struct ew_conv_shape *s, const struct pixel_lanes 
 /* Some vectors of one row of outputs. */
 struct part {
     const struct pixel_lanes *p;
-    const float *x, *w; /* tap 0; of the chunk */
+    const float *x, *w; /* x: at tap 0; w: of the chunk */
     const float *bias;  /* of the chunk; NULL: none */
     float *sums;        /* of the chunk's first output */
     float lo, hi;
@@ -204,7 +207,7 @@ static void sum_row(struct part *b, int64_t outputs)
 
 /* ---- Rows ---- */
 
-/* LANES pixels of n outputs from `sums` on; `whole`: what is behind a pixel is written later. */
+/* Transposes LANES pixels of n outputs; `whole`: may write a whole vector for each pixel. */
 INLINE void turn_block(const struct pixel_lanes *p, const float *sums, int64_t n, int64_t pixels,
                        bool whole, float *to)
 {
@@ -222,8 +225,9 @@ INLINE void turn_block(const struct pixel_lanes *p, const float *sums, int64_t n
         store(to + i * p->cout, r[i]);
 }
 
-/* Sums of a row, [cout][width], to [out][cout].  A pixel of at most a vector is stored whole, but
- * for the row's last ones: what is too much of it, the next one overwrites. */
+/* Transposes the sums of a row, [cout][width], to [out][cout].  Pixels of at most a vector are
+ * stored as whole vectors, whose excess the next pixel overwrites, except for the last ones of the
+ * row. */
 static void turn_row(const struct pixel_lanes *p, int64_t out, const float *sums, float *row)
 {
     const bool few = p->cout <= TRANSPOSE_NARROW;
@@ -248,7 +252,7 @@ size_t EW_K(pixel_lanes_scratch)(const struct ew_conv_shape *s)
            sizeof(float);
 }
 
-/* A row of outputs: its sums, then the rest of the epilogue, which may be done in them. */
+/* Computes a row of outputs: its sums, then the rest of the epilogue, in place if possible. */
 static void run_row(const struct ew_conv *c, const struct pixel_lanes *p, const float *x, int64_t y,
                     float *sums)
 {

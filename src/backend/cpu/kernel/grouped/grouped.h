@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernels of grouped convolutions share: blocks of outputs, tiles, and the line buffer of
- * inputs that a tile reads.
+/* Common parts of grouped convolution: blocks of outputs, tiles, and the line buffer of a tile's
+ * inputs.
  *
- * Lanes are outputs.  With few channels a group one vector spans several groups, and lane l needs
- * the i-th input of its own group: a permutation of one vector of inputs.
+ * Lanes are output channels.  With few channels a group, one vector spans several groups, and lane
+ * l needs the i-th input of its own group, which is a permutation of one vector of inputs.
  *
  *   og = cg = 4, 16 lanes:   x   a b c d  e f g h  i j k l  m n o p
  *                     i = 1      b b b b  f f f f  j j j j  n n n n    times w[tap][1]
  *
- * With as many channels as lanes a block is of one group, and inputs are broadcast.
+ * With as many channels as lanes, a block is one group, and inputs are broadcast.
  *
  * The pixels that a tile reads are copied into a line buffer, [chunk][plane][line][column][LANES],
- * with zeros for padding: pixels there lie at a fixed distance, and no loop knows an edge. */
+ * with zeros for padding: pixels have a constant stride, and loops need no edge handling. */
 #ifndef EW_BACKEND_CPU_KERNEL_GROUPED_GROUPED_H
 #define EW_BACKEND_CPU_KERNEL_GROUPED_GROUPED_H
 
@@ -21,19 +21,18 @@
 #endif
 
 #define PX_MAX          8
-#define GROUP_MAX       32   /* inputs of a group; the implicit GEMM is as good from there on */
+#define GROUP_MAX       32   /* most inputs of a group; beyond, implicit GEMM is as fast */
 #define LINE_BUFFER_MAX 6144 /* floats of a line buffer: 24 KiB, so that it stays in L1 */
 
-/* Vectors of outputs in a block of one group: what 3 taps of weights and 8 pixels leave room for.
- */
+/* Vectors of outputs in a block of one group: the registers left by 3 weights and 8 pixels. */
 #if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
 #define VECTORS 2
 #else
 #define VECTORS 1
 #endif
 
-/* Two rows of outputs at once, where there are registers for their 16 sums and 6 weights.  NEON has
- * them too, but was not measured. */
+/* Two rows of outputs at once, which needs registers for 16 accumulators and 6 weights.  NEON has
+ * enough too, but was not measured. */
 #if defined(EW_ISA_IS_avx512)
 #define ROW_PAIRS 1
 #else
@@ -67,12 +66,12 @@ INLINE vec permute(vec x, vint index)
 struct grouped {
     const struct ew_conv_shape *s;
     int64_t cg, og;  /* channels of a group */
-    int64_t span;    /* groups of a block; 1: inputs are broadcast */
-    int64_t vectors; /* of outputs in a block */
-    int64_t parts;   /* blocks of one group, where span is 1 */
+    int64_t span;    /* groups in a block; 1: inputs are broadcast */
+    int64_t vectors; /* vectors of outputs in a block */
+    int64_t parts;   /* blocks of one group, if span is 1 */
     int64_t blocks;
-    int64_t chunks;                             /* vectors of inputs of a block */
-    int64_t px;                                 /* pixels made at once */
+    int64_t chunks;                             /* vectors of inputs in a block */
+    int64_t px;                                 /* pixels computed at once */
     int64_t columns, lines, line, plane, chunk; /* of the line buffer; the last three in floats */
     int64_t rows, row_tiles;                    /* rows of outputs in a tile */
     int64_t pixels, pixel_tiles;                /* outputs of a row in a tile */
@@ -118,7 +117,7 @@ INLINE size_t grouped_line_buffer_bytes(const struct grouped *g)
     return (size_t)(g->chunks * g->chunk) * sizeof(float);
 }
 
-/* Which input of a vector the lanes take as the first of their group. */
+/* For each lane, the index of its group's first input in a vector of inputs. */
 INLINE vint grouped_index(const struct grouped *g)
 {
     vint index = {0};
@@ -127,7 +126,7 @@ INLINE vint grouped_index(const struct grouped *g)
     return index;
 }
 
-/* A tile: its block, and the first of its outputs. */
+/* A tile: its block and first output. */
 struct tile {
     struct block block;
     int64_t image, at[3];
@@ -136,11 +135,11 @@ struct tile {
 
 void EW_K(grouped_tile)(const struct grouped *g, int64_t index, struct tile *t);
 
-/* With `rotate`, w is the filter of the convolution whose data gradient `s` describes. */
+/* With `rotate`, `s` is the dgrad of the convolution that w belongs to. */
 void EW_K(grouped_pack_any)(const struct ew_conv_shape *s, const float *w, bool rotate,
                             float *packed);
 
-/* Copies what the tile reads of x. */
+/* Copies the inputs of the tile from x. */
 void EW_K(grouped_fill_lines)(const struct grouped *g, const struct tile *t, const float *x,
                               float *line_buffer);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grouped convolution with few channels a group (ResNeXt), forward: `px` outputs of a row and one
- * block of channels stay in registers while the taps pass.  3 taps with strides 1 and 2 are
- * unrolled, so that an input, once permuted or broadcast, serves all taps that meet it. */
+/* Grouped convolution with few channels a group (ResNeXt), forward: the accumulators of `px`
+ * outputs of a row and one block of channels stay in registers over all taps.  3 taps with strides
+ * 1 and 2 are unrolled, so that an input, once permuted or broadcast, serves all taps that use
+ * it. */
 #include "backend/cpu/kernel/common/act.h"
 #include "backend/cpu/kernel/grouped/grouped.h"
 
@@ -20,11 +21,11 @@ static int64_t lines_for(const struct grouped *g, int64_t rows)
     return (rows - 1) * a->stride + (int64_t)(a->taps - 1) * a->dilation + 1;
 }
 
-/* Tiles as large as their line buffer may be; a few rows save copying lines again and again. */
+/* Tiles as large as the line buffer allows: several rows of outputs share input lines. */
 static void plan_tiles(struct grouped *g)
 {
     const struct ew_conv_axis *a = g->s->axis;
-    const int64_t column = g->chunks * a[0].taps * LANES; /* floats of one, in one line */
+    const int64_t column = g->chunks * a[0].taps * LANES; /* floats of a column, in one line */
     g->pixels = max_i64(a[2].out, 1);
     while (g->pixels > g->px &&
            columns_for(g, g->pixels) * column * lines_for(g, 1) > LINE_BUFFER_MAX)
@@ -52,7 +53,7 @@ void EW_K(grouped_init)(struct grouped *g, const struct ew_conv_shape *s)
     g->parts = div_up(g->og, g->vectors * LANES);
     g->blocks = g->span > 1 ? div_up(s->groups, g->span) : s->groups * g->parts;
     g->chunks = div_up(g->cg * g->span, LANES);
-    const int64_t out = s->axis[2].out; /* the one of 7 and 8 that wastes less */
+    const int64_t out = s->axis[2].out; /* 7 or 8, whichever wastes fewer */
     g->px = div_up(out, 7) * 7 < div_up(out, 8) * 8 ? 7 : 8;
     plan_tiles(g);
 }
@@ -72,7 +73,7 @@ void EW_K(grouped_tile)(const struct grouped *g, int64_t index, struct tile *t)
     t->pixels = min_i64(g->pixels, a[2].out - t->at[2]);
 }
 
-/* One line of one chunk: columns from input `first` on, some of which may be outside. */
+/* Copies one line of one chunk: columns from input `first` on, which may be outside. */
 static void line_floats(const struct grouped *g, const float *x, int64_t first, int64_t left,
                         float *to)
 {
@@ -108,7 +109,7 @@ void EW_K(grouped_fill_lines)(const struct grouped *g, const struct tile *t, con
 
 /* ---- Weights ---- */
 
-/* Depthwise has its own kernels; beyond 32 channels a group the implicit GEMM is as good. */
+/* Depthwise has its own kernels; beyond 32 channels a group implicit GEMM is as fast. */
 bool EW_K(grouped_fits)(const struct ew_conv_shape *s)
 {
     return s->groups > 1 && s->cin / s->groups <= GROUP_MAX &&
@@ -122,8 +123,8 @@ size_t EW_K(grouped_pack_size)(const struct ew_conv_shape *s)
     return (size_t)(g.blocks * grouped_weights(&g));
 }
 
-/* Where the weight of one output, tap and input lies.  Rotated, outputs and inputs of a group
- * have changed places, and the taps go backwards. */
+/* Offset of the weight of one output, tap and input.  Rotated: outputs and inputs of a group are
+ * swapped, and taps are reversed. */
 INLINE int64_t weight_at(const struct grouped *g, int64_t out, int64_t tap, int64_t in, bool rotate)
 {
     const struct ew_conv_axis *a = g->s->axis;
@@ -133,7 +134,7 @@ INLINE int64_t weight_at(const struct grouped *g, int64_t out, int64_t tap, int6
     return ((out / g->og * g->cg + in) * taps + taps - 1 - tap) * g->og + out % g->og;
 }
 
-/* Lanes behind the last output are zero. */
+/* Lanes beyond the last output are zero. */
 void EW_K(grouped_pack_any)(const struct ew_conv_shape *s, const float *w, bool rotate,
                             float *packed)
 {
@@ -172,31 +173,32 @@ size_t EW_K(grouped_scratch)(const struct ew_conv_shape *s)
 
 /* ---- The run ---- */
 
-/* px outputs of one row. */
+/* Up to px outputs of one row. */
 struct strip {
     const struct grouped *g;
     const struct ew_conv *conv;
-    const float *line_buffer; /* column and line of the first output's first tap */
+    const float *line_buffer; /* at the first output's first tap */
     const float *w;           /* of the block */
     struct block block;
     vint first;        /* grouped_index */
-    int64_t y, pixels; /* offset of the first output; how many there are */
-    bool plain;        /* whole strips and vectors, a clamp and nothing else behind the sums */
+    int64_t y, pixels; /* offset of the first output; number of outputs */
+    bool plain;        /* whole strips and vectors, and the epilogue is a clamp alone */
     float lo, hi;
 };
 
-/* How a strip is made: all constants, so that one loop below becomes many unrolled ones. */
+/* Constants of an instance, so that loops are unrolled. */
 struct way {
     int px, vectors;
-    int mix;    /* 0: inputs are broadcast; 1: permuted; 2: so, groups being quarters of 16 bytes */
-    int stride; /* of 3 taps without dilation; 0: anything */
-    int rows;   /* 2: of outputs, of filters of 3x3 taps */
+    int mix;    /* 0: inputs are broadcast; 1: permuted; 2: permuted within 128-bit parts (groups of
+                 * 4) */
+    int stride; /* for 3 taps without dilation; 0: general */
+    int rows;   /* rows of outputs; 2: only for 3x3 filters */
 };
 
-/* One input of each pixel, the i-th of its group, for all lanes. */
+/* The i-th input of each lane's group, for one pixel. */
 INLINE vec input(const struct way way, const float *from, vint index, const int i)
 {
-#if defined(EW_ISA_IS_avx2) /* one operation of one cycle in place of two of six */
+#if defined(EW_ISA_IS_avx2) /* one instruction of one cycle instead of two of six */
     if (way.mix == 2)
         return i == 0   ? (vec)_mm256_permute_ps((__m256)load(from), 0x00)
                : i == 1 ? (vec)_mm256_permute_ps((__m256)load(from), 0x55)
@@ -208,7 +210,7 @@ INLINE vec input(const struct way way, const float *from, vint index, const int 
     return splat(*from);
 }
 
-/* 3 taps of one line: input q meets output p at tap q - p * stride. */
+/* 3 taps of one line: output p reads input q through tap q - p * stride. */
 INLINE void three_taps(const struct way way, vec sum[PX_MAX][VECTORS], const float *from,
                        const float *w, vint index, const int i)
 {
@@ -233,8 +235,8 @@ INLINE void three_taps(const struct way way, vec sum[PX_MAX][VECTORS], const flo
 }
 
 #if ROW_PAIRS
-/* The taps of both rows that meet one line of the input, `lines` being those of the first row's
- * filter and the second's, NULL: none. */
+/* The taps of two rows of outputs that read one input line; lines[r] are the weights for row r,
+ * NULL: none. */
 INLINE void pair_taps(const struct way way, vec sum[2][PX_MAX][VECTORS], const float *from,
                       const float *const lines[2], vint index)
 {
@@ -257,7 +259,7 @@ INLINE void pair_taps(const struct way way, vec sum[2][PX_MAX][VECTORS], const f
 }
 #endif
 
-/* Any taps of one line, one by one. */
+/* All taps of one line, one by one. */
 INLINE void any_taps(const struct way way, vec sum[PX_MAX][VECTORS], const struct ew_conv_axis *a,
                      const float *from, const float *w, vint index)
 {
@@ -278,7 +280,7 @@ INLINE void any_taps(const struct way way, vec sum[PX_MAX][VECTORS], const struc
     }
 }
 
-/* Stores the sums of the pixels that there are. */
+/* Applies the epilogue and stores the valid pixels. */
 static void finish(const struct strip *s, const float *sum, int64_t vectors)
 {
     const struct ew_epilogue *e = &s->conv->end;
@@ -292,7 +294,7 @@ static void finish(const struct strip *s, const float *sum, int64_t vectors)
     }
 }
 
-/* The same of a plain strip, from registers. */
+/* The same for a plain strip, from registers. */
 INLINE void finish_plain(const struct way way, const struct strip *s, vec sum[PX_MAX][VECTORS])
 {
     const struct ew_conv *c = s->conv;
@@ -310,7 +312,7 @@ INLINE void finish_plain(const struct way way, const struct strip *s, vec sum[PX
         store(y + v * LANES, vmin(vmax(sum[p][v] + bias[v], lo), hi));
 }
 
-/* Stores sums of one row. */
+/* Stores the sums of one row. */
 INLINE void finish_row(const struct way way, const struct strip *s, vec sum[PX_MAX][VECTORS])
 {
     if (s->plain && s->pixels == way.px) {
@@ -327,8 +329,8 @@ INLINE void finish_row(const struct way way, const struct strip *s, vec sum[PX_M
 }
 
 #if ROW_PAIRS
-/* Two rows of outputs: an input, once permuted or broadcast, serves both, and twice the sums keep
- * the multipliers busy while each waits for its last addition. */
+/* Two rows of outputs: an input, once permuted or broadcast, serves both, and twice the
+ * accumulators hide the latency of FMAs. */
 INLINE void pair_run(const struct way way, const struct strip *s)
 {
     const struct grouped *g = s->g;
@@ -359,7 +361,7 @@ INLINE void pair_run(const struct way way, const struct strip *s)
 }
 #endif
 
-/* The taps of one line, groups being quarters of 16 bytes. */
+/* The taps of one line, for groups of 4 channels. */
 INLINE void four_inputs(const struct way way, vec sum[PX_MAX][VECTORS], const float *from,
                         const float *w, int64_t step)
 {
@@ -446,12 +448,12 @@ PAIR(8, 0, 1)
 PAIR(7, 0, 2)
 PAIR(8, 0, 2)
 
-/* [whether inputs are permuted][whether of 8 pixels][whether strided] */
+/* [inputs are permuted][8 pixels][stride 2] */
 static strip_fn *const pairs[2][2][2] = {{{pair_7_0_1, pair_7_0_2}, {pair_8_0_1, pair_8_0_2}},
                                          {{pair_7_1_1, pair_7_1_2}, {pair_8_1_1, pair_8_1_2}}};
 #endif
 
-/* Of two rows; NULL: none. */
+/* The instance for two rows; NULL: none. */
 static strip_fn *pair_for(const struct grouped *g)
 {
 #if ROW_PAIRS
@@ -481,7 +483,7 @@ static strip_fn *strip_for(const struct grouped *g)
     return (g->px == 7 ? strips_7_1_0 : strips_8_1_0)[stride];
 }
 
-/* Whether all that is behind the sums of the block is a clamp. */
+/* Sets `plain` if the epilogue of the block is a clamp alone. */
 static void find_clamp(struct strip *s)
 {
     const struct ew_epilogue *e = &s->conv->end;

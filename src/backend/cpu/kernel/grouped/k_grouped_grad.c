@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of the grouped convolution.  For data with stride 1 it is the forward kernel on
- * dy with the filter rotated by 180 degrees; the implicit GEMM does better with strides.  For the
- * filter, lanes are outputs again, and sums of 3 taps and 4 inputs stay in registers while the
- * pixels of a tile pass. */
+/* Gradients of grouped convolution.  Dgrad with stride 1 is the forward kernel on dy with the
+ * rotated filter; with larger strides implicit GEMM is faster.  In wgrad lanes are output channels
+ * again, and the accumulators of 3 taps and 4 inputs stay in registers over the pixels of a
+ * tile. */
 #include "backend/cpu/kernel/grouped/grouped.h"
 
-/* ---- Data ---- */
+/* ---- Dgrad ---- */
 
-/* The convolution of dy that gives dx. */
+/* The convolution of dy that computes dx. */
 static struct ew_conv_shape dgrad_shape(const struct ew_conv_shape *s)
 {
     struct ew_conv_shape r = *s;
@@ -60,12 +60,12 @@ void EW_K(grouped_dgrad_run)(const struct ew_conv *c, int64_t begin, int64_t end
     EW_K(grouped_run)(&r, begin, end, scratch);
 }
 
-/* ---- Filter ---- */
+/* ---- Wgrad ---- */
 
-#define WORK   16 /* tiles to aim at: few blocks have their pixels split */
-#define INPUTS 4  /* summed at once */
+#define WORK   16 /* wanted tiles: with fewer blocks, pixels are split too */
+#define INPUTS 4  /* inputs at once */
 
-/* Spatial tiles, and in how many parts each block's are summed. */
+/* Spatial tiles, and the splits of a block's sums over them. */
 static int64_t places(const struct grouped *g)
 {
     return g->tiles / g->blocks;
@@ -95,13 +95,13 @@ size_t EW_K(grouped_wgrad_scratch)(const struct ew_conv_shape *s)
     return EW_K(grouped_scratch)(s);
 }
 
-/* Sums of a few taps and inputs over the pixels of a tile. */
+/* The sums of a few taps and inputs over the pixels of a tile. */
 struct sums {
     const struct grouped *g;
     const struct tile *tile;
-    const float *line_buffer; /* line, first tap and first input of the first output */
-    const float *dy;          /* channels of the first output */
-    int64_t n;                /* how many of them there are, up to a vector */
+    const float *line_buffer; /* at the first output's line, first tap and first input */
+    const float *dy;          /* at the first output's channels */
+    int64_t n;                /* channels, at most LANES */
     float *to;                /* [input][tap][vectors][LANES] */
     vint index;
 };
@@ -152,7 +152,8 @@ SUMS(3, 1)
 SUMS(1, 4)
 SUMS(1, 1)
 
-/* All inputs and taps of one line of the filter, for one vector of outputs; s has neither yet. */
+/* All inputs and taps of one line of the filter, for one vector of outputs; sets s's line_buffer
+ * and to. */
 static void sum_line(const struct sums *s, const float *line_buffer, float *to)
 {
     const struct grouped *g = s->g;
