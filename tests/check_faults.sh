@@ -2,6 +2,7 @@
 # Every allocation, and every write, sync, rename and new folder of the main commands fails once (strided where
 # there are many: EW_FAULT_POINTS of each, 0 for all).  Then the program must end by itself, with a line that
 # says why or with a whole result, and leave nothing half-written.
+# Settings of a board that a command was to have are put back where Ctrl-C comes at any of these calls.
 # usage: check_faults.sh SOURCE_DIR BUILD_DIR [CASE...]
 set -uo pipefail
 fixtures=$(cd "$1" && pwd)/tests/fixtures
@@ -111,5 +112,21 @@ while IFS='|' read -r name command makes; do
         echo "$name: $total of $kind, each $stride. failed once"
     done
 done <<<"$cases"
+
+interrupted() {
+    rm -rf now && mkdir now && cp -a "$fixtures/boards/jetson-nano-jp4" now/board
+    env FAULT_KIND=int FAULT_AT="$1" FAULT_COUNT="$work/count" LD_PRELOAD="$library" \
+        edgewise power set 5W --dvfs off --root now/board -- true >out 2>err
+    (cd now/board && grep -ra . sys | sort)
+}
+if [ $# -eq 0 ] || [[ " $* " == *" power "* ]]; then
+    interrupted 0 >board.txt
+    total=$(cat count)
+    for ((n = 1; n <= total; n++)); do
+        interrupted "$n" | cmp -s - board.txt || say power int "$n" "settings left changed"
+        runs=$((runs + 1))
+    done
+    echo "power: Ctrl-C at each of $total calls"
+fi
 echo "$runs runs with a fault, $failures failures"
 [ "$failures" -eq 0 ]

@@ -268,6 +268,16 @@ bool ew_spawn_tend(const struct ew_spawned *p, int64_t pause_ns)
     return !has_ended(p->pid);
 }
 
+bool ew_signals_came(void)
+{
+    sigset_t pending;
+    sigpending(&pending);
+    for (size_t i = 0; i < EW_COUNT(held); i++)
+        if (held[i] != SIGCHLD && sigismember(&pending, held[i]) == 1)
+            return true;
+    return false;
+}
+
 void ew_signals_release(const sigset_t *before)
 {
     const int meant[] = {SIGINT, SIGQUIT};

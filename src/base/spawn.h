@@ -71,6 +71,8 @@ void ew_signals_hold(sigset_t *before);
 /* Waits until it has ended, a signal came or pause_ns are over (< 0: none of that); passes requests
  * to end on to it, while Ctrl-C has reached it from the terminal.  True: it still runs. */
 bool ew_spawn_tend(const struct ew_spawned *p, int64_t pause_ns);
+/* While they are blocked: whether one has come. */
+bool ew_signals_came(void);
 /* Forgets Ctrl-C that came meanwhile, and unblocks. */
 void ew_signals_release(const sigset_t *before);
 

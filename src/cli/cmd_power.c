@@ -146,25 +146,27 @@ static void print_changes(const struct ew_root *root, const struct ew_power_list
     }
 }
 
-/* Runs a command under the mode; signals that would end us wait until all is put back. */
-static ew_err run_under(const char *const *argv, int *status)
+/* Runs a command under the mode. */
+static ew_err run_under(const char *const *argv, const sigset_t *mask, int *status)
 {
-    sigset_t before;
     struct ew_spawned p;
-    ew_signals_hold(&before);
-    EW_TRY(ew_spawn(argv, &(struct ew_spawn_opts){.mask = &before}, &p));
+    EW_CHECK(!ew_signals_came(), EW_ERR_IO, "%s: not started: told to end before", argv[0]);
+    EW_TRY(ew_spawn(argv, &(struct ew_spawn_opts){.mask = mask}, &p));
     while (ew_spawn_tend(&p, -1))
         continue;
     return ew_spawn_wait(&p, status, NULL);
 }
 
+/* Signals that would end us wait from the first change until all is put back. */
 static ew_err set_for_command(struct context *x, const struct ew_power_list *changes,
                               const char *const *argv)
 {
+    sigset_t before;
     const struct ew_root *root = &x->view.board->root;
     int skipped, n, status = 0;
+    ew_signals_hold(&before);
     EW_TRY(ew_power_apply(root, changes, &(struct ew_power_opts){.keep = false}, &skipped));
-    const ew_err err = run_under(argv, &status);
+    const ew_err err = run_under(argv, &before, &status);
     EW_TRY(ew_power_restore(root, NULL, &n));
     EW_TRY(err);
     char text[EW_STATUS_CHARS];
@@ -192,11 +194,13 @@ static ew_err set_lasting(struct context *x, const struct ew_power_list *changes
 {
     const struct ew_root *root = &x->view.board->root;
     int skipped;
+    sigset_t unused;
     struct ew_power_state state;
     EW_CLEANUP(ew_free_ptr) struct before *before = calloc((size_t)changes->n + 1, sizeof(*before));
     EW_CHECK(before, EW_ERR_MEMORY, "no memory for %d settings", changes->n);
     for (int i = 0; i < changes->n; i++)
         read_now(root, changes->items[i].path, before[i].value);
+    ew_signals_hold(&unused); /* all of the mode, or nothing of it */
     EW_TRY(ew_power_apply(root, changes, &(struct ew_power_opts){.keep = true}, &skipped));
     EW_TRY(ew_power_state(root, &state));
     if (!x->call->json)
@@ -232,7 +236,9 @@ static ew_err set_mode(struct context *x)
 static ew_err restore(struct context *x)
 {
     int n;
+    sigset_t unused;
     char text[64] = "nothing to put back";
+    ew_signals_hold(&unused);
     EW_TRY(ew_power_restore(&x->view.board->root, NULL, &n));
     if (n)
         snprintf(text, sizeof(text), "%d file%s put back", n, n == 1 ? "" : "s");

@@ -88,6 +88,9 @@ struct writer {
     const struct ew_root *root;
     const struct ew_power_opts *opts;
     int writes;
+    bool go_on;   /* after a setting that fails, with the others */
+    ew_err first; /* what failed first */
+    char first_text[512];
 };
 
 static void about_to_write(struct writer *w)
@@ -146,6 +149,17 @@ static ew_err read_value(const struct ew_root *root, const char *path, char out[
 {
     const int card = card_of(path);
     return card < 0 ? ew_root_read(root, path, out, EW_POWER_TEXT) : read_card(root, card, out);
+}
+
+/* A failure that is to be told at the end only. */
+static ew_err passed_over(struct writer *w, ew_err err)
+{
+    if (err == EW_OK || !w->go_on)
+        return err;
+    if (w->first == EW_OK)
+        snprintf(w->first_text, sizeof(w->first_text), "%s", ew_error_message());
+    w->first = w->first == EW_OK ? err : w->first;
+    return EW_OK;
 }
 
 static ew_err write_file(const struct ew_root *root, const struct ew_power_change *c)
@@ -225,18 +239,22 @@ static bool core_is_off(const struct ew_root *root, const struct ew_power_list *
     return read_value(root, online, now) == EW_OK && strcmp(now, "0") == 0;
 }
 
+/* phase N_PHASES: whatever it is. */
+static ew_err change(struct writer *w, const struct ew_power_change *c, enum phase phase)
+{
+    char now[EW_POWER_TEXT];
+    EW_TRY(read_value(w->root, c->path, now));
+    if ((phase != N_PHASES && phase_of(c, now) != phase) || same_value(now, c->value))
+        return EW_OK;
+    return write_value(w, c);
+}
+
 /* All changes of one phase, in the order of the list. */
 static ew_err run_phase(struct writer *w, const struct ew_power_list *changes, enum phase phase)
 {
-    for (int i = 0; i < changes->n; i++) {
-        const struct ew_power_change *c = &changes->items[i];
-        char now[EW_POWER_TEXT];
-        if (core_is_off(w->root, changes, c->path))
-            continue;
-        EW_TRY(read_value(w->root, c->path, now));
-        if (phase_of(c, now) == phase && !same_value(now, c->value))
-            EW_TRY(write_value(w, c));
-    }
+    for (int i = 0; i < changes->n; i++)
+        if (!core_is_off(w->root, changes, changes->items[i].path))
+            EW_TRY(passed_over(w, change(w, &changes->items[i], phase)));
     return EW_OK;
 }
 
@@ -253,12 +271,8 @@ static ew_err cores_on(struct writer *w, const struct ew_power_list *changes)
 {
     for (int i = 0; i < changes->n; i++) {
         const struct ew_power_change *c = &changes->items[i];
-        char now[EW_POWER_TEXT];
-        if (!is_online_file(c->path) || strcmp(c->value, "0") == 0)
-            continue;
-        EW_TRY(read_value(w->root, c->path, now));
-        if (!same_value(now, c->value))
-            EW_TRY(write_value(w, c));
+        if (is_online_file(c->path) && strcmp(c->value, "0") != 0)
+            EW_TRY(passed_over(w, change(w, c, N_PHASES)));
     }
     return EW_OK;
 }
@@ -309,9 +323,14 @@ static ew_err save(struct writer *w, const struct ew_journal *j)
     return ew_journal_write(w->root, j);
 }
 
+/* One setting that cannot be put back, as of a device that is gone, keeps none of the others; the
+ * journal then stays, for another attempt. */
 static ew_err put_back(struct writer *w, const struct ew_journal *j)
 {
+    w->go_on = true;
     EW_TRY(make_changes(w, &j->old));
+    if (w->first != EW_OK)
+        return ew_fail(w->first, "%s", w->first_text);
     about_to_write(w);
     return ew_journal_remove(w->root);
 }

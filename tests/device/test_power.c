@@ -418,6 +418,41 @@ static void value_not_taken(void)
     ew_board_close(c.board);
 }
 
+/* What a device took with it cannot be put back, and all the rest is; when it is there again, it is
+ * too. */
+static void one_setting_is_gone(void)
+{
+    static const char *const gone[] = {"sys/devices/57000000.gpu/devfreq/57000000.gpu/max_freq",
+                                       "sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq",
+                                       "sys/kernel/nvpmodel_emc_cap/emc_iso_cap"};
+    for (size_t i = 0; i < EW_COUNT(gone); i++) {
+        struct copy c;
+        struct ew_power_list l;
+        int n;
+        if (!copy_board("jetson-nano-jp4", &c) || !changes_of(&c, "5W", &l))
+            return;
+        const uint64_t before = tree(&c);
+        char file[512], away[512], now[64], was[64];
+        snprintf(file, sizeof(file), "%s/%s", c.path, gone[i]);
+        snprintf(away, sizeof(away), "%s/away", c.path);
+        EW_EXPECT_OK(ew_root_read(&c.board->root, gone[i], was, sizeof(was)));
+        EW_EXPECT_OK(ew_power_apply(&c.board->root, &l, NULL, &n));
+        EW_EXPECT_OK(ew_root_read(&c.board->root, gone[i], now, sizeof(now)));
+        EW_EXPECT(strcmp(now, was) != 0);
+        EW_EXPECT(rename(file, away) == 0);
+        EW_EXPECT_ERR(ew_power_restore(&c.board->root, NULL, &n), EW_ERR_NOT_FOUND,
+                      strrchr(gone[i], '/') + 1);
+        EW_EXPECT(rename(away, file) == 0);
+        write_text(&c, gone[i], was);
+        EW_EXPECT(tree(&c) == before);
+        write_text(&c, gone[i], now);
+        EW_EXPECT_OK(ew_power_restore(&c.board->root, NULL, &n));
+        EW_EXPECT(tree(&c) == before);
+        ew_power_list_free(&l);
+        ew_board_close(c.board);
+    }
+}
+
 static void no_permission(void)
 {
     struct copy c;
@@ -448,4 +483,5 @@ static void no_permission(void)
 EW_TEST_MAIN(EW_TEST(reads_modes), EW_TEST(refuses_bad_conf), EW_TEST(sets_and_restores),
              EW_TEST(ranges_stay_whole), EW_TEST(custom_modes), EW_TEST(named_and_held),
              EW_TEST(gating_is_refused), EW_TEST(survives_kill_at_every_write),
-             EW_TEST(owner_is_respected), EW_TEST(value_not_taken), EW_TEST(no_permission))
+             EW_TEST(owner_is_respected), EW_TEST(value_not_taken), EW_TEST(no_permission),
+             EW_TEST(one_setting_is_gone))

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A library to be preloaded that lets the n-th allocation, or the n-th call that changes a disk,
- * fail once: FAULT_KIND=alloc or io, FAULT_AT=n.  FAULT_COUNT=FILE gets how many there were.
- * Processes that the program starts are left alone. */
+ * fail once: FAULT_KIND=alloc or io, FAULT_AT=n; int: that Ctrl-C comes at this call.
+ * FAULT_COUNT=FILE gets how many there were. Processes that the program starts are left alone. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t n);
 void *__libc_memalign(size_t align, size_t n);
 
-static enum { OFF, ALLOC, IO } kind;
+static enum { OFF, ALLOC, IO, INTERRUPT } kind;
 static atomic_long at;
 static long fail_at;
 static int (*plain_fflush)(FILE *f);
@@ -36,7 +37,10 @@ __attribute__((constructor)) static void begin(void)
     memcpy(&plain_fflush, &next, sizeof(next));
     unsetenv("LD_PRELOAD");
     unsetenv("FAULT_KIND");
-    kind = !k ? OFF : strcmp(k, "alloc") == 0 ? ALLOC : IO; /* last: counting begins here */
+    kind = !k                        ? OFF /* last: counting begins here */
+           : strcmp(k, "alloc") == 0 ? ALLOC
+           : strcmp(k, "int") == 0   ? INTERRUPT
+                                     : IO;
 }
 
 __attribute__((destructor)) static void end(void)
@@ -52,6 +56,8 @@ __attribute__((destructor)) static void end(void)
 
 static int fails(int of)
 {
+    if ((int)kind == INTERRUPT && of == IO && atomic_fetch_add(&at, 1) + 1 == fail_at)
+        raise(SIGINT);
     return (int)kind == of && atomic_fetch_add(&at, 1) + 1 == fail_at;
 }
 
