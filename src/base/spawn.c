@@ -198,13 +198,29 @@ ew_err ew_spawn_wait(struct ew_spawned *p, int *status, struct rusage *use)
     return EW_OK;
 }
 
-void ew_spawn_end(struct ew_spawned *p)
+/* Also where nothing is left to wait for: somebody else has, or SIGCHLD is ignored. */
+static bool has_ended(pid_t pid)
 {
+    siginfo_t info = {.si_pid = 0};
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+        return errno == ECHILD;
+    return info.si_pid == pid;
+}
+
+void ew_spawn_end(struct ew_spawned *p, int patience_ms)
+{
+    const int64_t until = ew_clock_ns() + patience_ms * (EW_NS_PER_S / 1000);
     int status;
+    if (p->pid <= 0) {
+        close_all(p->fd, STREAMS);
+        return;
+    }
     ew_spawn_signal(p, SIGTERM);
-    if (p->pid > 0)
-        ew_spawn_wait(p, &status, NULL);
-    close_all(p->fd, STREAMS);
+    while (!has_ended(p->pid) && ew_clock_ns() < until)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    if (!has_ended(p->pid))
+        ew_spawn_signal(p, SIGKILL);
+    ew_spawn_wait(p, &status, NULL);
 }
 
 ew_err ew_spawn_run(const char *const *argv, const struct ew_spawn_opts *o, int *status)
@@ -243,15 +259,6 @@ void ew_signals_hold(sigset_t *before)
 {
     const sigset_t set = set_of(held, EW_COUNT(held));
     sigprocmask(SIG_BLOCK, &set, before);
-}
-
-/* Also where nothing is left to wait for: somebody else has, or SIGCHLD is ignored. */
-static bool has_ended(pid_t pid)
-{
-    siginfo_t info = {.si_pid = 0};
-    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
-        return errno == ECHILD;
-    return info.si_pid == pid;
 }
 
 bool ew_spawn_tend(const struct ew_spawned *p, int64_t pause_ns)

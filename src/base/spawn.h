@@ -52,8 +52,9 @@ void ew_spawn_signal(const struct ew_spawned *p, int signal);
 /* Closes what is open and waits for its end.  `status` is waitpid's, `use` (may be NULL) counts its
  * own finished children too. */
 ew_err ew_spawn_wait(struct ew_spawned *p, int *status, struct rusage *use);
-/* Asks it (SIGTERM) to end, and waits. */
-void ew_spawn_end(struct ew_spawned *p);
+/* Asks it (SIGTERM) to end, kills it where it has not within so many milliseconds, and closes what
+ * is open. */
+void ew_spawn_end(struct ew_spawned *p, int patience_ms);
 /* Starts it and waits. */
 ew_err ew_spawn_run(const char *const *argv, const struct ew_spawn_opts *o, int *status);
 

@@ -145,21 +145,6 @@ static ew_err finish(struct agent *g)
     return ew_frames_put_text(&g->io, "end", text);
 }
 
-static void stop(struct agent *g)
-{
-    int status;
-    if (!g->process.pid)
-        return;
-    ew_spawn_signal(&g->process, SIGTERM);
-    for (int waited = 0; waited < END_WAIT_MS; waited += 20) {
-        if (waitpid(g->process.pid, &status, WNOHANG) != 0)
-            return;
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-    }
-    ew_spawn_signal(&g->process, SIGKILL);
-    ew_spawn_wait(&g->process, &status, NULL);
-}
-
 /* ---- Messages -------------------------------------------------------------------------------- */
 
 /* Only files of our own folder. */
@@ -224,10 +209,11 @@ static ew_err take_messages(struct agent *g, bool *end)
 /* One look at everything; *end: nobody is at the other end any more. */
 static ew_err turn(struct agent *g, bool *end)
 {
+    const bool waiting = ew_frames_waiting(&g->io); /* then its output waits in its pipes */
     struct pollfd p[4] = {{.fd = g->io.in, .events = POLLIN},
-                          {.fd = g->process.fd[1], .events = POLLIN},
-                          {.fd = g->process.fd[2], .events = POLLIN},
-                          {.fd = ew_frames_waiting(&g->io) ? g->io.out : -1, .events = POLLOUT}};
+                          {.fd = waiting ? -1 : g->process.fd[1], .events = POLLIN},
+                          {.fd = waiting ? -1 : g->process.fd[2], .events = POLLIN},
+                          {.fd = waiting ? g->io.out : -1, .events = POLLOUT}};
     if (poll(p, 4, POLL_MS) < 0)
         EW_CHECK(errno == EINTR, EW_ERR_IO, "poll: %s", strerror(errno));
     for (int i = 1; i < 3; i++)
@@ -272,9 +258,7 @@ static ew_err run(struct ew_cmd_call *c)
     signal(SIGPIPE, SIG_IGN);
     EW_TRY(ew_frames_open(&g.io, dup(STDIN_FILENO), dup(STDOUT_FILENO), "the other end"));
     const ew_err err = serve(&g, o->unit);
-    stop(&g);
-    for (int i = 0; i < 3; i++)
-        ew_spawn_close(&g.process, i);
+    ew_spawn_end(&g.process, END_WAIT_MS);
     ew_frames_close(&g.io);
     return err;
 }

@@ -18,6 +18,7 @@
 #include "base/spawn.h"
 
 #define COMMAND      2048
+#define END_WAIT_MS  2000               /* for a connection that was told to end */
 #define NOT_THE_FILE 9                  /* our shell lines end with it where a sum differs, */
 #define NOT_ALL      10                 /* and with this where the connection ended before */
 #define FETCH_BYTES  ((int64_t)4 << 30) /* of a file that a board sends */
@@ -229,7 +230,7 @@ ew_err ew_remote_fetch(const struct ew_remote *r, const char *name, const char *
     if (e == EW_OK) {
         e = take(c.fd[1], path, out.f);
         if (e != EW_OK) /* ends it, if its end of the pipe does not */
-            ew_spawn_end(&c);
+            ew_spawn_end(&c, END_WAIT_MS);
         else
             e = finish(r, &c, "reading the file");
     }

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define END_WAIT_MS 2000 /* for a command that was asked to end */
+
 /* Whether the command's first word is a program that can be found.  What begins like anything else
  * (an assignment, a list, a word of the shell) is left to the shell. */
 static bool can_start(const char *command)
@@ -67,6 +69,7 @@ static bool is_program(const char *path, const struct stat *st)
 ew_err ew_feed_open(const char *from, bool whole, struct ew_feed *f)
 {
     *f = (struct ew_feed){.fd = -1};
+    ew_feed_begin(f);
     struct stat st;
     if (strcmp(from, "-") == 0) {
         f->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -94,16 +97,23 @@ static bool fill(struct ew_feed *f)
     if (f->used == sizeof(f->buf))
         f->used = 0; /* no newline in all of it: not a line of ours */
     struct pollfd p = {.fd = f->fd, .events = POLLIN};
-    if (f->ended || poll(&p, 1, 0) <= 0)
+    if (f->ended || f->left == 0 || poll(&p, 1, 0) <= 0)
         return false;
-    const ssize_t n = read(f->fd, f->buf + f->used, sizeof(f->buf) - f->used);
+    const size_t room = sizeof(f->buf) - f->used;
+    const ssize_t n = read(f->fd, f->buf + f->used, room < f->left ? room : f->left);
     struct stat st;
     if (n == 0 && fstat(f->fd, &st) == 0 && S_ISFIFO(st.st_mode) && f->command.pid)
         f->ended = true; /* the command is over; a named pipe may get another writer */
     if (n <= 0)
         return false;
     f->used += (size_t)n;
+    f->left -= (size_t)n;
     return true;
+}
+
+void ew_feed_begin(struct ew_feed *f)
+{
+    f->left = EW_FEED_AT_ONCE;
 }
 
 bool ew_feed_line(struct ew_feed *f, char *line, size_t size)
@@ -125,5 +135,5 @@ void ew_feed_close(struct ew_feed *f)
         close(f->fd);
     f->fd = -1;
     if (f->command.pid > 0)
-        ew_spawn_end(&f->command);
+        ew_spawn_end(&f->command, END_WAIT_MS);
 }

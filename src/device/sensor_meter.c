@@ -57,6 +57,7 @@ static void read_meter(void *state, int64_t now_ns, struct ew_sample_value *valu
     struct state *s = state;
     char line[256];
     struct ew_sample_value v = ew_sample_value_absent(EW_ABSENT_STALE);
+    ew_feed_begin(&s->feed);
     while (ew_feed_line(&s->feed, line, sizeof(line))) {
         double watts;
         v = ew_meter_parse(line, &watts) ? ew_sample_value_of(watts)

@@ -138,6 +138,7 @@ static void read_lines(void *state, int64_t now_ns, struct ew_sample_value *valu
     struct state *s = state;
     char line[EW_FEED_BYTES], newer[EW_FEED_BYTES];
     bool got = s->pending;
+    ew_feed_begin(&s->feed);
     if (got)
         snprintf(line, sizeof(line), "%s", s->first_line);
     else

@@ -16,6 +16,7 @@
 #include "base/num.h"
 
 #define END_WAIT_MS 3000 /* for a launcher whose input was closed */
+#define TEXT_BLOCKS 16   /* of its standard error at a time: it may never pause */
 
 /* ---- The launcher's process ------------------------------------------------------------------ */
 
@@ -98,13 +99,8 @@ static void hear_launcher(struct ew_link *l)
     char block[4096];
     ssize_t n;
     const int fd = l->process.fd[2];
-    while (fd >= 0 && (n = read(fd, block, sizeof(block))) != 0) {
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return;
+    for (int i = 0; i < TEXT_BLOCKS && fd >= 0 && (n = read(fd, block, sizeof(block))) > 0; i++)
         take_text(l, l->launcher_line, &l->n_launcher_line, block, (size_t)n);
-    }
 }
 
 /* ---- Who it is ------------------------------------------------------------------------------- */

@@ -140,7 +140,21 @@ static void groups(void)
         return;
     const int pid = grandchild(&p);
     EW_EXPECT(pid > 0);
-    ew_spawn_end(&p);
+    ew_spawn_end(&p, 10000);
+    EW_EXPECT(is_gone(pid));
+}
+
+/* What pays no heed to being told does not hold us up for ever. */
+static void stubborn(void)
+{
+    struct ew_spawned p;
+    const struct ew_spawn_opts o = {.stream = {[1] = EW_STREAM_PIPE}, .group = true};
+    const char *const argv[] = {"sh", "-c", "trap '' TERM; echo $$; exec sleep 600", NULL};
+    if (!EW_EXPECT_OK(ew_spawn(argv, &o, &p)))
+        return;
+    const int pid = grandchild(&p);
+    EW_EXPECT(pid > 0);
+    ew_spawn_end(&p, 20);
     EW_EXPECT(is_gone(pid));
 }
 
@@ -240,5 +254,5 @@ static void no_status(void)
 }
 
 EW_TEST_MAIN(EW_TEST(words), EW_TEST(environment), EW_TEST(streams), EW_TEST(failures),
-             EW_TEST(groups), EW_TEST(ends_with_us), EW_TEST(functions), EW_TEST(signals),
-             EW_TEST(no_status), EW_TEST(nobody))
+             EW_TEST(groups), EW_TEST(stubborn), EW_TEST(ends_with_us), EW_TEST(functions),
+             EW_TEST(signals), EW_TEST(no_status), EW_TEST(nobody))

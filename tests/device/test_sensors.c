@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "device/board.h"
 #include "device/cpulist.h"
+#include "device/feed.h"
 #include "device/meter.h"
 #include "device/sensor.h"
 #include "device/wrap.h"
@@ -246,6 +247,35 @@ static void meter_gives_each_line_once(void)
     close_board(&o);
 }
 
+/* A source that never pauses, with lines or without, ends no reading and no probe by itself. */
+static void meters_without_pause(void)
+{
+    struct opened o;
+    mkdir(ew_test_path("empty"), 0777);
+    if (open_board(&(struct ew_board_opts){.root = ew_test_path("empty"),
+                                           .power_from = "/dev/zero",
+                                           .tegrastats = "/dev/zero"},
+                   &o)) {
+        EW_EXPECT_INT(value_of(&o, "power.meter").absent, EW_ABSENT_STALE);
+        close_board(&o);
+    }
+    struct ew_feed f;
+    char line[16];
+    size_t lines = 0;
+    if (!EW_EXPECT_OK(ew_feed_open("yes 5", false, &f)))
+        return;
+    while (!ew_feed_line(&f, line, sizeof(line)))
+        ew_feed_wait(&f, -1);
+    while (lines < EW_FEED_AT_ONCE) {
+        ew_feed_wait(&f, -1);
+        if (!ew_feed_line(&f, line, sizeof(line)))
+            break;
+        lines++;
+    }
+    EW_EXPECT(lines < EW_FEED_AT_ONCE);
+    ew_feed_close(&f);
+}
+
 static void meter_lines(void)
 {
     static const struct {
@@ -306,5 +336,6 @@ static void lives_here(void)
 
 EW_TEST_MAIN(EW_TEST(boards_read_as_written), EW_TEST(total_is_the_right_rails),
              EW_TEST(missing_has_reasons), EW_TEST(rates_and_wraps),
-             EW_TEST(meter_gives_each_line_once), EW_TEST(meter_lines),
-             EW_TEST(wraps_without_range), EW_TEST(cpu_lists), EW_TEST(lives_here))
+             EW_TEST(meter_gives_each_line_once), EW_TEST(meters_without_pause),
+             EW_TEST(meter_lines), EW_TEST(wraps_without_range), EW_TEST(cpu_lists),
+             EW_TEST(lives_here))
