@@ -76,15 +76,12 @@ bool ew_if_plain_filters(const struct ew_kernel_case *c)
     return !c->c->train && c->shape.axis[1].stride == 1;
 }
 
-#define WORTH_BYTES                                                                                \
-    ((size_t)3 << 20) /* saved by untransformed filters, below which transformed                   \
-                       * ones are used */
-#define WORTH_TILES                                                                                \
-    64 /* tiles that amortise a filter's transform to a few per                                    \
-        * cent */
-#define FAR_BYTES                                                                                  \
-    ((size_t)16 << 20) /* filters beyond the last-level cache: reading fewer bytes                 \
-                        * is faster */
+/* Transformed filters are used if they take less than WORTH_BYTES more than plain ones, or if fewer
+ * than WORTH_TILES image tiles share a filter's transform and plain filters take less than
+ * FAR_BYTES. Beyond that, filters come from memory, and reading fewer bytes is faster. */
+#define WORTH_BYTES ((size_t)3 << 20)
+#define WORTH_TILES 64
+#define FAR_BYTES   ((size_t)16 << 20)
 
 /* Transformed Winograd filters take up to four times the bytes of plain ones.  Transforming plain
  * filters at each run costs 10 to 25 % of a layer's time if many image tiles share each filter,

@@ -208,9 +208,8 @@ void ew_conv_pack(const struct ew_backend *be, struct ew_conv_pass *p, const flo
 }
 
 #define PIECE_BYTES (1 << 20)
-#define TILE_ROWS                                                                                  \
-    64 /* upper bound of the output channels of a packing tile on all instruction                  \
-        * sets */
+/* Upper bound of the output channels of a packing tile on all instruction sets. */
+#define TILE_ROWS 64
 
 /* Packing tiles are blocks of output channels, which are contiguous in the filter. */
 bool ew_conv_packs_pieces(enum ew_conv_method m, const struct ew_conv_shape *s)

@@ -12,9 +12,9 @@
 #include "op/optimizer.h"
 
 #define TRANSPOSE_ALONE (16 << 10) /* floats to transpose below which one thread is faster */
-#define DENSE_ALONE                                                                                \
-    (128 << 10) /* MACs below which one thread is faster, also as cache lines that two threads     \
-                 * write move between cores */
+/* MACs below which one thread is faster: with two, cache lines that both write move between cores.
+ */
+#define DENSE_ALONE (128 << 10)
 
 struct state {
     struct ew_conv_shape shape;

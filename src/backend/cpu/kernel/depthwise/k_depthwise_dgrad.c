@@ -12,7 +12,7 @@ static bool unit_stride(const struct ew_conv_shape *s)
     return s->axis[0].stride == 1 && s->axis[1].stride == 1 && s->axis[2].stride == 1;
 }
 
-/* The convolution lines of dy with the rotated filter. */
+/* The convolution of dy with the rotated filter. */
 static struct ew_conv_shape reversed(const struct ew_conv_shape *s)
 {
     struct ew_conv_shape r = *s;
@@ -76,7 +76,7 @@ static void find_columns(const struct ew_conv_axis *a, int32_t *columns)
 /* One row of dx. */
 struct data_row {
     const struct ew_conv *c;
-    struct lines *l; /* of dy */
+    struct lines *l; /* lines of dy */
     struct meet *list;
     const int32_t *columns;
     int64_t from, to; /* pairs of pixels computed together */

@@ -18,10 +18,10 @@
 
 struct batch_lanes {
     const struct ew_conv_shape *s;
-    int64_t columns, line;     /* columns of the line buffer; strides in floats of a line */
+    int64_t columns, line;     /* columns of the line buffer; floats of a line */
     int64_t rows, lines;       /* rows of outputs and input lines in a tile */
     int64_t row_tiles, groups; /* tiles along the rows; groups of LANES images */
-    int64_t x_row, x_image;    /* floats */
+    int64_t x_row, x_image;    /* strides in floats */
     int64_t y_row, y_image;
 };
 

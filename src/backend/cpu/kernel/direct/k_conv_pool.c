@@ -13,7 +13,7 @@
 
 #if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
 #define OUTPUTS 6 /* output channels at once, times the four outputs of a window */
-#define FEWER   3 /* the same with Winograd, which has two more accumulators for each */
+#define FEWER   3 /* the same with Winograd, which also needs two sums of a point for each */
 #else
 #define OUTPUTS 2
 #define FEWER   2

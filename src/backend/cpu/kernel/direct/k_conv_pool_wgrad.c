@@ -47,8 +47,7 @@ struct layout {
     int64_t lead;         /* floats before the padding, so that the image is aligned to a cache
                            * line */
     int64_t twin;         /* floats to the other copy; 0: none */
-    int64_t output, tile; /* floats of partial sums of an output; output channels of a tile of
-                           * `sum` */
+    int64_t output, tile; /* floats of partial sums of an output; of a tile */
     int64_t bias;         /* offset of the bias gradients in a tile, a vector each */
     int64_t transposed;   /* floats of the gradients of an output channel */
 };
@@ -329,7 +328,7 @@ void EW_K(conv_pool_grad_run)(const struct ew_conv_pool *c, int64_t begin, int64
 
 /* ---- Partial sums ---- */
 
-#define SUM_OUTPUTS 16 /* of a tile */
+#define SUM_OUTPUTS 16 /* output channels of a tile of `sum` */
 
 int64_t EW_K(conv_pool_sum_tiles)(const struct ew_conv_shape *s)
 {

@@ -10,9 +10,8 @@
 #include "backend/cpu/kernel/common/transpose_tile.h"
 #include "backend/cpu/kernel/gemm/micro.h"
 
-#define OUTPUTS                                                                                    \
-    6 /* outputs at once, times VECTORS: accumulators that fit beside VECTORS inputs               \
-       */
+/* Outputs at once, times VECTORS: accumulators that fit beside VECTORS inputs. */
+#define OUTPUTS 6
 #if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
 #define VECTORS 4
 #else
@@ -23,12 +22,12 @@
 #define FEW_INPUTS  4
 #define FULL        9          /* tenths: bound for the lane utilisation of GEMM relative to this */
 #define PLANE_BYTES (16 << 10) /* bytes of all planes of a tile, about: half of L1 */
-#define MIN_TILES   4          /* fewest tiles row tiles of an image */
+#define MIN_TILES   4          /* fewest tiles of an image */
 
 struct pixel_lanes {
     int64_t line, plane; /* floats */
     int64_t rows, lines; /* rows of outputs and input lines in a tile */
-    int64_t row_tiles;   /* of an image */
+    int64_t row_tiles;   /* row tiles of an image */
     int64_t width;       /* floats of a row of sums */
     int64_t cout, cin;   /* as in the shape */
     int64_t taps_y, taps_x;

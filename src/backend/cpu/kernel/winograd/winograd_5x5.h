@@ -121,7 +121,7 @@ struct f5x5 {
     int64_t unit;              /* tiles of a unit */
     int64_t cin, chunks;       /* inputs, also in vectors of CHANNELS */
     int64_t cout, blocks;      /* outputs, also in vectors of LANES */
-    int64_t x_row, x_image;    /* floats */
+    int64_t x_row, x_image;    /* strides in floats */
     int64_t line;              /* floats of a transformed line of an image, with padding and
                                 * slack */
 };
