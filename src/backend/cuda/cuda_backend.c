@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A CUDA device as a backend: finding and opening it, its queues, and its table.  Its memory is
- * cuda_memory.c's, its programs are cuda_program.c's, which kernels there are is cuda_offer.c's. */
+/* The CUDA backend: discovery, opening, queues, and the table of functions.  Memory is in
+ * cuda_memory.c, programs are in cuda_program.c, kernel choice is in cuda_offer.c. */
 #include "backend/cuda/cuda_backend.h"
 
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "base/num.h"
 #include "cuda_id.h"
 
-#define WORKSPACE ((size_t)256 << 20) /* of cuDNN and cuBLASLt, at most */
-#define PLANNED   ((size_t)2 << 30)   /* of one convolution within a plan, at most */
+#define WORKSPACE ((size_t)256 << 20) /* limit for cuDNN and cuBLASLt */
+#define PLANNED   ((size_t)2 << 30)   /* limit for one convolution's workspace in a plan */
 
 /* ---- The device ---- */
 
@@ -67,7 +67,8 @@ static void close_cuda(struct ew_backend *be)
     free(o);
 }
 
-/* What --precision names, and what it means: the type of activations, and how float32 multiply. */
+/* Values of --precision: the storage type of activations, and the arithmetic of float32
+ * products. */
 static const struct precision {
     const char *name;
     enum ew_dtype storage;
@@ -85,7 +86,7 @@ static const struct precision *find_precision(const char *name)
     return NULL;
 }
 
-/* "0", "0,fp16", "tf32", "" */
+/* Parses "0", "0,fp16", "tf32", "". */
 static ew_err read_arguments(const char *text, int *device, const struct precision **precision,
                              bool *fast)
 {
@@ -108,7 +109,7 @@ static ew_err read_arguments(const char *text, int *device, const struct precisi
     return EW_OK;
 }
 
-/* Queue, pinned memory, and what kernels read from run to run. */
+/* Opens the queue, and allocates staging slots, rates and loss scale. */
 static ew_err take_resources(struct ew_cuda_own *o, size_t memory, bool scaled)
 {
     const size_t room = memory / 64 < WORKSPACE ? memory / 64 : WORKSPACE;
@@ -136,8 +137,9 @@ static ew_err take_resources(struct ew_cuda_own *o, size_t memory, bool scaled)
     return EW_OK;
 }
 
-/* What repays fewer launches, and outputs that are not copied: on an H200 with tensor cores even
- * SqueezeNet's 1.6 billion at batch 64 do, in full float32 25 million at batch 1. */
+/* ew_device_info.launch_macs: joined parallel convolutions do more arithmetic, but save launches
+ * and copies of outputs.  On an H200 with tensor cores even SqueezeNet's 1.6 billion at batch 64
+ * pay off, in full float32 25 million at batch 1. */
 static int64_t launch_macs(const struct ew_cuda_device *d, const struct precision *precision)
 {
     const bool full = precision->type == EW_CUDA_F32 && precision->math == EW_CUDA_MATH_FP32;
@@ -207,7 +209,7 @@ static ew_err open_cuda(const char *arguments, const struct ew_backend_opts *opt
     return EW_OK;
 }
 
-/* ---- Work beside the queue ---- */
+/* ---- Side queue ---- */
 
 ew_err ew_cuda_open_side(const struct ew_call *c)
 {
@@ -251,7 +253,7 @@ static ew_err sync(struct ew_backend *be)
     return ew_cuda_check(ew_cuda(be)->cu, ew_cuda(be)->cu->queue_wait(ew_cuda(be)->q), "run");
 }
 
-/* ---- Moments ---- */
+/* ---- Moments (struct ew_backend_type) ---- */
 
 static ew_err mark(struct ew_backend *be, int moment)
 {

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions on CUDA devices: which launcher, with what. */
+/* Convolutions on CUDA devices: choice of the launcher and its arguments. */
 #include "backend/cuda/cuda_backend.h"
 #include "graph/ops.h"
 #include "op/conv.h"
 
 enum { X, W, B, ADD };
 
-#define SMALL_MACS  (4 << 20) /* convolutions below it, of few filters, are not the library's */
+#define SMALL_MACS  (4 << 20) /* smaller convolutions with few filters use our kernels */
 #define SMALL_BYTES (48 * 1024)
-/* From here on channels-first kernels repay the copies, as an H200 has it; --tune measures both. */
+/* Multiply-accumulates from which NCHW kernels make up for the layout copies (H200); --tune
+ * measures both. */
 #define PLANAR_MACS       ((int64_t)1 << 28)
-#define UNROLLED_CHANNELS 16  /* a first layer's windows are more bytes than arithmetic */
-#define UNROLLED_IMAGES   8   /* from here on Winograd is faster */
-#define PLANAR_SHARE      256 /* multiplications for each element, forward */
+#define UNROLLED_CHANNELS 16  /* im2col of fewer channels (a first layer) is memory-bound */
+#define UNROLLED_IMAGES   8   /* from this batch size on Winograd is faster */
+#define PLANAR_SHARE      256 /* least multiply-accumulates per copied element, forward */
 
-/* The operator's sizes; its own check wants weights and activations of one type. */
+/* The operator's sizes.  ew_conv_resolve wants weights and activations of one type, so x is passed
+ * as float32. */
 static bool sizes_of(const struct ew_call *c, struct ew_conv_sizes *s)
 {
     struct ew_tensor x = *c->in[X], *in[] = {&x, c->in[W], ew_call_in(c, B)};
@@ -67,7 +69,7 @@ static bool is_depthwise(const struct ew_cuda_window *g)
            (size_t)g->kh * (size_t)g->kw * 128 * sizeof(float) <= SMALL_BYTES;
 }
 
-/* cuDNN pads both ends alike. */
+/* Symmetric padding, the only one that cuDNN supports. */
 static bool is_even(const struct ew_cuda_window *g)
 {
     const int kh = (g->kh - 1) * g->dh + 1, kw = (g->kw - 1) * g->dw + 1;
@@ -77,8 +79,8 @@ static bool is_even(const struct ew_cuda_window *g)
            (g->w + 2 * g->pw - kw) / g->sw + 1 == g->ow;
 }
 
-/* In full float32 cuDNN's best kernels are channels-first (Winograd's, and all gradients'): where
- * there is enough arithmetic for every element that is copied. */
+/* In full float32 cuDNN's fastest kernels are NCHW (Winograd, and all gradients): used if there are
+ * enough operations per element of the layout copies. */
 static bool is_planar(const struct ew_kernel_query *query, const struct ew_cuda_window *g)
 {
     const struct ew_cuda *be = ew_cuda(query->be);
@@ -169,7 +171,7 @@ static ew_err run_depthwise(const struct ew_call *c)
     return EW_OK;
 }
 
-/* [pixels, c] times [k, c] transposed. */
+/* y [pixels, k] = x [pixels, c] * w [k, c]', one GEMM. */
 static ew_err run_pointwise(const struct ew_call *c)
 {
     const struct ew_cuda_conv p = forward_of(c);
@@ -200,7 +202,7 @@ static ew_err run_pointwise(const struct ew_call *c)
 
 /* ---- Backward ---- */
 
-/* Bytes: the gradient before the activation, then scratch of the launchers. */
+/* Scratch begins with the gradient before the activation, of this size; launchers get the rest. */
 static size_t mask_bytes(const struct ew_call *c)
 {
     const struct ew_conv_attr *a = c->attr;
@@ -213,19 +215,20 @@ static size_t back_scratch(const struct ew_call *c, const struct ew_cuda_window 
     const size_t bias = ew_cuda_reduce_scratch(1, pixels, g->k, 1);
     const size_t taps =
         is_depthwise(g) ? ew_cuda_reduce_scratch(1, pixels, g->c, g->kh * g->kw) : 0;
-    const size_t filters = /* in a half type, before they are float32 */
+    const size_t filters = /* dw in a half type, before its conversion to float32 */
         ew_cuda_storage(c->in[X]) == EW_CUDA_F32 ? 0 : (size_t)ew_tensor_count(c->in[W]) * 2;
     const size_t sums = bias > taps ? bias : taps;
     return mask_bytes(c) + (sums > filters ? sums : filters);
 }
 
-/* Of one gradient by unrolled windows. */
+/* Of one gradient by im2col. */
 static size_t im2col_scratch(const struct ew_cuda_window *g)
 {
     return ew_align_up(ew_cuda_im2col_scratch(g));
 }
 
-/* dy before the activation, which only relu can be: its output tells its derivative. */
+/* *dy = gradient before the activation: dy * act'(z).  The activation is a relu, whose derivative
+ * follows from its output. */
 static ew_err unmask(const struct ew_call *c, const void **dy)
 {
     const struct ew_conv_attr *a = c->attr;
@@ -264,15 +267,15 @@ static ew_err back_bias(const struct ew_call *c, const struct ew_cuda_window *g,
 
 typedef int launcher(struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p);
 
-/* How gradients are computed, and where each has its scratch behind the mask. */
+/* Launchers of the gradients, and their scratch offsets behind the masked dy. */
 struct way {
     launcher *dgrad, *wgrad;
     int planar;
     size_t dgrad_at, wgrad_at;
 };
 
-/* Gradients of weights and bias run beside that of the input, which needs none of their scratch
- * unless it is planar. */
+/* The gradients of weights and bias run on the side queue, concurrently with dgrad, which uses no
+ * scratch of theirs unless it is planar. */
 static ew_err run_back(const struct ew_call *c, const struct way *by)
 {
     const struct ew_cuda *be = ew_cuda(c->be);
@@ -395,7 +398,7 @@ static bool can_train(const struct ew_call *c)
     return (a->end.act == EW_ACT_NONE || a->end.act == EW_ACT_RELU) && !ew_call_in(c, ADD);
 }
 
-/* Workspace that the library's channels-first kernels take; false: it has none for a pass. */
+/* Workspace of cuDNN's NCHW kernels; false: none for a pass. */
 static bool planar_workspace(const struct ew_kernel_query *query, const struct ew_cuda_window *g,
                              size_t *bytes)
 {
@@ -418,7 +421,7 @@ static bool planar_workspace(const struct ew_kernel_query *query, const struct e
     return true;
 }
 
-/* Through copies that are channels-first; copies and workspace are the plan's. */
+/* Convolution through NCHW copies; copies and workspace are in the call's scratch. */
 static int offer_planar(const struct ew_kernel_query *query, const struct ew_cuda_window *g,
                         size_t scratch, struct ew_kernel *out)
 {
@@ -432,7 +435,7 @@ static int offer_planar(const struct ew_kernel_query *query, const struct ew_cud
                        scratch > need ? scratch : need);
 }
 
-/* Of fewer channels than tensor cores take, in a half type: a first layer, whose input needs no
+/* Too few channels for tensor cores, in a half type: a first layer, whose input needs no
  * gradient. */
 static bool is_narrow(const struct ew_kernel_query *query, const struct ew_cuda_window *g)
 {
@@ -441,8 +444,8 @@ static bool is_narrow(const struct ew_kernel_query *query, const struct ew_cuda_
            !(query->phase == EW_PHASE_BACKWARD && c->din && c->din[X]);
 }
 
-/* Tensor cores by our own kernel: those of cards before 7.5 have other instructions, and bfloat16
- * is in those from 8.0 on. */
+/* Our first-layer kernel (stem.cu) uses mma instructions for float16 from compute capability 7.5
+ * on, for bfloat16 from 8.0 on. */
 static bool has_stem(const struct ew_kernel_query *query, const struct ew_cuda_window *g)
 {
     const struct ew_cuda *be = ew_cuda(query->be);
@@ -451,14 +454,14 @@ static bool has_stem(const struct ew_kernel_query *query, const struct ew_cuda_w
            !ew_call_in(query->c, ADD);
 }
 
-/* Outputs from which on it is faster than the library: its blocks load the filters once, and one
- * image is too few tiles for that (on an H200, resnet18: 0.19 instead of 0.17 ms). */
+/* Output pixels from which stem.cu is faster than cuDNN.  Its blocks load the filters once, and a
+ * single image has too few tiles to amortise that (H200, resnet18: 0.19 instead of 0.17 ms). */
 static int64_t stem_pixels(const struct ew_kernel_query *query)
 {
     return (int64_t)512 * ew_cuda(query->be)->q->processors;
 }
 
-/* Through copies with more channels. */
+/* Convolution with channels zero-padded to EW_CUDA_WIDE. */
 static int offer_wide(const struct ew_kernel_query *query, const struct ew_cuda_window *g,
                       size_t scratch, struct ew_kernel *out)
 {
@@ -469,8 +472,8 @@ static int offer_wide(const struct ew_kernel_query *query, const struct ew_cuda_
                        scratch > need ? scratch : need);
 }
 
-/* Windows can be unrolled: those of an image within the limit, and for the input's gradient without
- * padding. */
+/* True if im2col applies: an image's rows are within the limit, and dgrad's need no padded
+ * pitch. */
 static bool unrolls(const struct ew_kernel_query *query, const struct ew_cuda_window *g)
 {
     const struct ew_call *c = query->c;
@@ -481,8 +484,8 @@ static bool unrolls(const struct ew_kernel_query *query, const struct ew_cuda_wi
            (size_t)g->oh * (size_t)g->ow * (size_t)pitch * sizeof(float) <= EW_CUDA_IM2COL_BYTES;
 }
 
-/* Where that is faster than cuDNN, as an H200 has it: in full float32 small maps, strides, and few
- * images; with tensor cores gradients of small maps. */
+/* Where im2col + GEMM is faster than cuDNN on an H200: in full float32 small feature maps, strided
+ * convolutions and small batches; with tensor cores gradients of small feature maps. */
 static bool unrolls_first(const struct ew_kernel_query *query, const struct ew_cuda_window *g)
 {
     const bool back = query->phase == EW_PHASE_BACKWARD;

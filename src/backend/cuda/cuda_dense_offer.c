@@ -5,7 +5,7 @@
 #include "op/math_attr.h"
 #include "op/product.h"
 
-/* The first may be a stack of rows. */
+/* A may have more than two dimensions: all but the last are flattened into m. */
 bool ew_cuda_dense_of(const struct ew_call *c, struct ew_cuda_dense *d)
 {
     const struct ew_shape *a = &c->in[0]->shape, *b = &c->in[1]->shape;
@@ -58,7 +58,7 @@ static ew_err run_dense(const struct ew_call *c)
     return EW_OK;
 }
 
-/* dA = dY B' (transposed: B dY'), dB = A' dY (transposed: dY' A). */
+/* dA = dY B' (B stored transposed: dY B), dB = A' dY (stored transposed: dY' A). */
 static ew_err back_dense(const struct ew_call *c)
 {
     struct ew_cuda_dense d;
@@ -115,7 +115,7 @@ int ew_cuda_offer_dense(const struct ew_kernel_query *query, struct ew_kernel *o
 {
     const struct ew_call *c = query->c;
     struct ew_cuda_dense d;
-    /* The second factor may be a weight or an activation; the first is never a weight. */
+    /* B may be a weight (float32) or an activation; A is never a weight. */
     const bool weight = c->in[1]->dtype == EW_F32;
     const struct ew_tensor *bias = ew_call_in(c, 2);
     if (ew_cuda_query_type(query, (weight ? 1 << 1 : 0) | 1 << 2, 0) < 0 ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 8-bit operators on CUDA devices: the same bits as everywhere (op/quant.h).  Scales and zero
- * points are read on the device. */
+/* 8-bit operators on CUDA devices, bit-identical to all other backends (op/quant.h).  Kernels read
+ * scales and zero points from device memory. */
 #include "backend/cuda/cuda_backend.h"
 #include "graph/ops.h"
 #include "op/qlinear.h"
@@ -10,7 +10,7 @@ static bool is_byte(const struct ew_tensor *t)
     return t && (t->dtype == EW_U8 || t->dtype == EW_S8);
 }
 
-/* One float32 scale, and one zero point or none. */
+/* True if scale is a float32 scalar, and the zero point a scalar or absent. */
 static bool is_plain(const struct ew_call *c, int scale, int zero)
 {
     const struct ew_tensor *s = ew_call_in(c, scale), *z = ew_call_in(c, zero);
@@ -18,7 +18,8 @@ static bool is_plain(const struct ew_call *c, int scale, int zero)
            (!z || (is_byte(z) && ew_tensor_count(z) == 1));
 }
 
-/* A tensor's quantisation; `type`: of its elements, where no zero point tells it. */
+/* A tensor's quantisation; `type`: a tensor with its element type, if there is no zero point to
+ * tell it. */
 static struct ew_cuda_quant quant_of(const struct ew_call *c, int scale, int zero,
                                      const struct ew_tensor *type)
 {
@@ -29,7 +30,8 @@ static struct ew_cuda_quant quant_of(const struct ew_call *c, int scale, int zer
                                   .is_signed = t && t->dtype == EW_S8};
 }
 
-/* Weights are int8 around 0; their zero points are the host's at an offer. */
+/* Weights must be int8 with zero point 0.  Offers know their zero points, which are constants in
+ * host memory. */
 static bool weights_fit(const struct ew_call *c, int w, int w_scale, int w_zero, int64_t filters)
 {
     const struct ew_tensor *t = ew_call_in(c, w), *s = ew_call_in(c, w_scale);
@@ -140,7 +142,7 @@ int ew_cuda_offer_qconv(const struct ew_kernel_query *query, struct ew_kernel *o
                         pack_conv, &g);
 }
 
-/* ---- Dense layers: pixels of 1x1 convolutions ---- */
+/* ---- Dense layers: 1x1 convolutions ---- */
 
 static struct ew_cuda_window dense_of(const struct ew_call *c)
 {
@@ -211,7 +213,7 @@ int ew_cuda_offer_qgemm(const struct ew_kernel_query *query, struct ew_kernel *o
     return offer_packed(out, "int8 gemm", run_gemm, pack_gemm, &g);
 }
 
-/* ---- Sums and products ---- */
+/* ---- Element-wise sums and products ---- */
 
 static ew_err run_binary(const struct ew_call *c)
 {
@@ -318,7 +320,7 @@ int ew_cuda_offer_qpool(const struct ew_kernel_query *query, struct ew_kernel *o
     return ew_cuda_one(out, "int8 pool", run_pool, 0);
 }
 
-/* ---- To bytes and back ---- */
+/* ---- Quantise and dequantise ---- */
 
 enum { X, SCALE, ZERO };
 
@@ -336,7 +338,7 @@ static ew_err run_quantize(const struct ew_call *c)
     return EW_OK;
 }
 
-/* With one scale for all. */
+/* Per-tensor scale only. */
 int ew_cuda_offer_quantize(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     const struct ew_call *c = query->c;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of a CUDA device, and copies to and from it: from memory of the host that is pinned by the
- * card itself, from any other through slots that are; and while a run is under way, of the next
- * one's inputs into stages on a queue of their own. */
+/* Memory of a CUDA device, and transfers.  Pinned host memory is copied directly by DMA, other
+ * memory through pinned staging slots.  While a run is in flight, the next run's inputs are copied
+ * into device stages on a stream of their own. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend/cuda/cuda_own.h"
 #include "base/mem.h"
 
-#define AHEAD_BYTES ((size_t)128 << 10) /* from here on copies run ahead of the queue */
+#define AHEAD_BYTES ((size_t)128 << 10) /* smallest prefetched copy */
 
 struct block {
     struct ew_memory base;
@@ -48,8 +48,8 @@ void ew_cuda_release(struct ew_memory *m)
     free(m);
 }
 
-/* A queue for copies that run ahead, and where they go: for whoever starts a run before the last
- * one is over. */
+/* Opens the stream and the stages for prefetched copies; called when a run is started before the
+ * last one has finished. */
 static ew_err open_ahead(struct ew_cuda_own *o)
 {
     struct ew_cuda *be = &o->cuda;
@@ -93,7 +93,7 @@ static bool is_pinned(const struct ew_cuda_own *o, const void *p)
     return false;
 }
 
-/* The next slot, when what it was used for last is over. */
+/* The next slot, once its last transfer is complete. */
 static ew_err take_slot(struct ew_cuda_own *o, struct ew_cuda_slot **out)
 {
     *out = &o->slots[o->next];
@@ -101,8 +101,9 @@ static ew_err take_slot(struct ew_cuda_own *o, struct ew_cuda_slot **out)
     return ew_cuda_check(o->cuda.cu, o->cuda.cu->event_wait((*out)->event), "event_wait");
 }
 
-/* Behind a run that is under way: copies to the device on a queue of their own, and from there to
- * their place when the run is over.  `bytes` are the host's; `floats`: they are to be converted. */
+/* Prefetches `bytes` of pinned host memory while a run is in flight: to a stage on the copy stream,
+ * then, ordered after the run on the main stream, to its destination.  `floats`: converted from
+ * float32 to the storage type. */
 static ew_err put_ahead(struct ew_cuda_own *o, char *to, const char *from, size_t bytes,
                         bool floats)
 {
@@ -115,8 +116,8 @@ static ew_err put_ahead(struct ew_cuda_own *o, char *to, const char *from, size_
         char *place = to + at / unit * size;
         const struct ew_cuda_stage *s = &o->stages[o->next_stage];
         o->next_stage = (o->next_stage + 1) % EW_CUDA_STAGES;
-        EW_CUDA_TRY(be->cu,
-                    event_hold(o->ahead, s->event)); /* until what was there has been taken */
+        EW_CUDA_TRY(be->cu, event_hold(o->ahead, s->event)); /* until the stage's last contents have
+                                                              * been consumed */
         EW_CUDA_TRY(be->cu, copy(o->ahead, s->device, from + at, n, EW_CUDA_TO_DEVICE));
         EW_CUDA_TRY(be->cu, event_record(o->ahead, s->event));
         EW_CUDA_TRY(be->cu, event_hold(be->q, s->event));

@@ -9,7 +9,7 @@
 
 #define FILE_NAME "libedgewise-cuda.so"
 
-/* Opened once a process, under `lock`. */
+/* Opened once per process, under `lock`. */
 static struct {
     pthread_mutex_t lock;
     const struct ew_cuda_api *api;

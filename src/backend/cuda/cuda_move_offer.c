@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators on CUDA devices that move data, and those over rows: loss and softmax. */
+/* Data movement, loss and softmax on CUDA devices. */
 #include <string.h>
 
 #include "backend/cuda/cuda_backend.h"
@@ -23,7 +23,7 @@ static ew_err run_view(const struct ew_call *c)
                          "copy");
 }
 
-/* A copy of n elements, or an addition of them. */
+/* A contiguous copy of n elements, or an accumulation of them. */
 static struct ew_cuda_copy row_copy(const struct ew_tensor *x, const struct ew_tensor *y, int add)
 {
     return (struct ew_cuda_copy){.bytes = (int)ew_dtype_size(y->dtype),
@@ -57,7 +57,8 @@ int ew_cuda_offer_view(const struct ew_kernel_query *query, struct ew_kernel *ou
 
 /* ---- Moves ---- */
 
-/* The part of a whole along an axis that begins at `at`: [outer, axis, inner] both. */
+/* A slice of a tensor along an axis: the whole is [outer, whole, inner], the slice [outer, n,
+ * inner] and begins at `at`. */
 struct part {
     int64_t outer, inner, whole, n, at;
 };
@@ -72,7 +73,7 @@ static struct part part_of(const struct ew_shape *whole, const struct ew_shape *
                          .at = at};
 }
 
-/* Into the whole, or out of it. */
+/* Copies a slice into the whole, or out of it. */
 static ew_err move_part(const struct ew_call *c, const struct part *p, const struct ew_tensor *x,
                         const struct ew_tensor *y, int into, int add)
 {
@@ -119,7 +120,7 @@ static ew_err back_concat(const struct ew_call *c)
     return EW_OK;
 }
 
-/* All outputs are there, so their shapes say where each begins. */
+/* Offsets follow from the shapes of the outputs, all of which exist. */
 static ew_err run_split(const struct ew_call *c)
 {
     const struct ew_split_attr *a = c->attr;
@@ -157,7 +158,7 @@ static ew_err back_split(const struct ew_call *c)
     return EW_OK;
 }
 
-/* A permutation as a walk over the output. */
+/* A permutation as strides over the output. */
 static bool walk_of(const struct ew_call *c, struct ew_cuda_copy *p)
 {
     const struct ew_shape *in = &c->in[0]->shape;
@@ -201,7 +202,7 @@ static ew_err run_walk(const struct ew_call *c)
     return EW_OK;
 }
 
-/* The same walk the other way. */
+/* The inverse permutation, for gradients. */
 static ew_err back_walk(const struct ew_call *c)
 {
     struct ew_cuda_copy p = {0};
@@ -224,7 +225,7 @@ int ew_cuda_offer_move(const struct ew_kernel_query *query, struct ew_kernel *ou
     const struct ew_call *c = query->c;
     const bool back = query->phase == EW_PHASE_BACKWARD;
     struct ew_cuda_copy p = {0};
-    for (int i = 1; i < c->n_in; i++) /* a constant may be wider than what it is joined to */
+    for (int i = 1; i < c->n_in; i++) /* a constant may have a wider type than the other inputs */
         if (query->op == &ew_op_concat && c->in[i] && c->in[i]->dtype != c->in[0]->dtype)
             return 0;
     if (ew_tensor_count(c->in[0]) == 0 || c->out[0]->dtype != c->in[0]->dtype ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole small networks: programs that are a chain of small layers, with or without a loss and the
- * way back, become two launches (module/net.cu).  A program that is anything else stays a launch or
- * more for every command. */
+/* Small networks in two launches: recognises programs that are a chain of small layers, optionally
+ * with loss and backward, and runs them by module/net.cu and net_weights.cu.  Any other program
+ * launches its commands one by one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,29 +13,29 @@
 #include "op/conv.h"
 #include "op/window.h"
 
-#define MOST_MACS     ((int64_t)2 << 20) /* of an image: more than that fills the device by itself */
-#define MOST_TRAINED  128                /* images: a sum over them is one block's */
+#define MOST_MACS     ((int64_t)2 << 20) /* per image; more fill the device in separate launches */
+#define MOST_TRAINED  128                /* images; one block sums a weight gradient over all */
 #define MOST_RUN      1024
 #define MOST_SCRATCH  ((size_t)64 << 20)
 #define MOST_COMMANDS 64
 
 struct ew_cuda_whole {
     struct ew_cuda_net net;
-    int end;      /* the first command that is not its own */
-    void *memory; /* of the device: values, gradients, losses, the output */
-    void *late;   /* where the output belongs, if it must not be written too soon; else NULL */
+    int end;      /* first command that is not covered */
+    void *memory; /* device memory: values, gradients, losses, staged output */
+    void *late;   /* final address of a staged output (is_too_soon); else NULL */
     size_t late_bytes;
 };
 
-/* A chain that is being read. */
+/* State of recognising a chain. */
 struct reading {
     struct ew_cuda_net net;
-    const struct ew_tensor *value; /* that the chain has come to */
-    int h, w, channels;            /* of an image of it */
+    const struct ew_tensor *value; /* output of the last layer */
+    int h, w, channels;            /* its size, per image */
     int64_t macs;
-    bool shown; /* others read it, so nothing may follow but the loss */
+    bool shown; /* read by commands outside the chain: only the loss may follow */
     const struct ew_call *loss;
-    int layer_of[MOST_COMMANDS]; /* of forward command k; -1: none of its own */
+    int layer_of[MOST_COMMANDS]; /* of forward command k; -1: no layer of its own */
     int node_of[MOST_COMMANDS];
     int n_forward;
 };
@@ -136,7 +136,7 @@ static bool read_pool(const struct ew_call *c, struct ew_cuda_layer *l)
     return w.kernel[1] * w.kernel[2] <= 255 && w.batch == c->in[0]->shape.dim[0];
 }
 
-/* Images stay where they are. */
+/* Permutes within images only: the batch dimension is not moved. */
 static bool read_transpose(const struct ew_call *c, struct ew_cuda_layer *l)
 {
     const struct ew_transpose_attr *a = c->attr;
@@ -169,7 +169,7 @@ static bool read_layer(const struct ew_call *c, struct ew_cuda_layer *l)
     return op == &ew_op_transpose && read_transpose(c, l);
 }
 
-/* A transpose behind a convolution or a pool is where their outputs lie. */
+/* Folds a transpose after a convolution or pool into the layout of that layer's output. */
 static bool turn_last(struct reading *r, const struct ew_cuda_layer *l)
 {
     struct ew_cuda_layer *last = r->net.n ? last_layer(r) : NULL;
@@ -189,7 +189,7 @@ static bool turn_last(struct reading *r, const struct ew_cuda_layer *l)
     return true;
 }
 
-/* Whether the layer's input is what the chain has come to. */
+/* Whether the layer's input sizes match the chain's current value. */
 static bool fits(struct reading *r, const struct ew_cuda_layer *l)
 {
     if (ew_cuda_reads_flat(l))
@@ -198,7 +198,7 @@ static bool fits(struct reading *r, const struct ew_cuda_layer *l)
            !(r->net.n && ew_cuda_is_turned(last_layer(r)));
 }
 
-/* Adds a layer whose input is what the chain has come to. */
+/* Appends a layer to the chain. */
 static bool add_layer(struct reading *r, const struct ew_call *c)
 {
     struct ew_cuda_net *net = &r->net;
@@ -229,7 +229,7 @@ static bool add_layer(struct reading *r, const struct ew_call *c)
     return r->macs <= MOST_MACS;
 }
 
-/* An activation becomes part of the layer before it. */
+/* Fuses an activation into the last layer. */
 static bool add_act(struct reading *r, const struct ew_call *c)
 {
     const int kind = c->op == &ew_op_relu      ? EW_CUDA_ACT_RELU
@@ -259,8 +259,7 @@ static bool is_view(const struct ew_call *c)
            c->in[0]->shape.dim[0] == c->out[0]->shape.dim[0];
 }
 
-/* What the last command has written is what this one reads, perhaps as another shape: views are no
- * commands. */
+/* Whether `in` is the chain's current value, possibly with another shape: views are no commands. */
 static bool goes_on(const struct reading *r, const struct ew_tensor *in)
 {
     return !r->value ||
@@ -312,7 +311,7 @@ static bool is_taken(const struct reading *r, const struct ew_cuda_layer *l)
     return false;
 }
 
-/* Gradients of weights; those of activations stay within the launch. */
+/* Takes weight gradients; activation gradients stay within the launch. */
 static bool read_backward(struct reading *r, const struct ew_command *k)
 {
     const struct ew_call *c = k->call;
@@ -334,7 +333,7 @@ static bool read_backward(struct reading *r, const struct ew_command *k)
         return true;
     struct ew_cuda_layer *l = &r->net.layers[layer];
     if (layer == 0 && c->din[0])
-        return false; /* somebody wants to know about the input */
+        return false; /* the network input's gradient is wanted */
     if (!l->weights)
         return true;
     take_gradient(c, 1, &l->dw, &l->add_dw);
@@ -344,9 +343,9 @@ static bool read_backward(struct reading *r, const struct ew_command *k)
     return !is_taken(r, l);
 }
 
-/* ---- The whole ---- */
+/* ---- The program ---- */
 
-/* Reads commands up to the updates; false: they are no such chain. */
+/* Reads all commands up to the updates; false: not such a chain. */
 static bool read_all(struct reading *r, const struct ew_command *commands, int n, int *end)
 {
     int k = 0;
@@ -377,8 +376,8 @@ static size_t element_size(const struct ew_cuda_net *net)
     return net->type == EW_CUDA_F32 ? sizeof(float) : 2;
 }
 
-/* Images are not at the same place at the same time: an output may lie where another's input, or
- * its label, is still to be read. */
+/* Blocks process images independently, so an output that aliases the network's input or the labels
+ * could overwrite those of another image before they are read. */
 static bool is_too_soon(const struct ew_cuda_net *net, size_t bytes)
 {
     const struct ew_cuda_layer *l = &net->layers[0];

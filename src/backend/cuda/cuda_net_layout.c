@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole small networks: where the values of a chain of layers lie, in a block's shared memory and
- * in that of the device, and what kernels want to know about its layers beforehand. */
+/* Small networks in two launches: layouts of activations and filters in shared and global memory,
+ * and constants that the kernels need per layer. */
 #include "backend/cuda/cuda_net.h"
 
 static int rounded(int n)
@@ -18,7 +18,7 @@ static struct ew_cuda_layout flat(int w, int c)
     return (struct ew_cuda_layout){.row = w * c, .column = c, .channel = 1};
 }
 
-/* Pixels, and rows, begin where their neighbours are in other banks. */
+/* A padded layout: pixel pitch and row pitch are chosen to reduce bank conflicts. */
 static struct ew_cuda_layout spread(int w, int c, int left, int right)
 {
     const int pitch = ew_cuda_pitch(c);
@@ -30,7 +30,7 @@ static struct ew_cuda_layout spread(int w, int c, int left, int right)
                                    .right = right};
 }
 
-/* The input of a layer in shared memory. */
+/* Layout of a layer's input in shared memory. */
 static struct ew_cuda_layout input_of(const struct ew_cuda_layer *l)
 {
     if (ew_cuda_reads_flat(l))
@@ -39,8 +39,8 @@ static struct ew_cuda_layout input_of(const struct ew_cuda_layer *l)
                      : spread(l->w, l->c, 0, 0);
 }
 
-/* Threads read filters by fours; by twos where they slide, and then their positions lie in other
- * banks. */
+/* Row pitch of filters.  Threads read four filters at a time; sliding ones read two, with a pitch
+ * that is not a multiple of 4, which reduces bank conflicts. */
 static int filter_step(bool slides, int filters)
 {
     const int even = (filters + 1) / 2 * 2;
@@ -55,13 +55,13 @@ static void plan_conv(struct ew_cuda_layer *l, bool is_flat)
     l->step_dy = filter_step(l->slides_dy, l->c);
 }
 
-/* Whether what stands before layer i is read one element after the other. */
+/* Whether the consumer of layer i - 1 reads a flat vector. */
 static bool is_flat_before(const struct ew_cuda_net *net, int i)
 {
     return i == net->n || ew_cuda_reads_flat(&net->layers[i]);
 }
 
-/* Where the output of a layer lies. */
+/* Chooses the layout of a layer's output. */
 static void place_output(struct ew_cuda_net *net, int i)
 {
     struct ew_cuda_layer *l = &net->layers[i];
@@ -76,8 +76,9 @@ static void place_output(struct ew_cuda_net *net, int i)
                          : spread(l->ow, l->k, 0, 0);
 }
 
-/* Outputs that are read later: as inputs of weights, or for slopes.  A max pool without activation
- * has those of the layer below it that count. */
+/* Whether a layer's output is needed later: as input of wgrad, or for the activation's derivative.
+ * For a max pool without activation after an activated layer, the pool's output has the values that
+ * determine the derivative below it, so that one is kept instead. */
 static bool is_kept(const struct ew_cuda_net *net, int i)
 {
     const struct ew_cuda_layer *l = &net->layers[i], *next = l + 1;
@@ -105,8 +106,8 @@ static void plan_layer(struct ew_cuda_net *net, int i)
         plan_conv(l, is_flat_before(net, i + 1));
 }
 
-/* Floats of an activation before layer i; where filters slide, threads read beyond the end of its
- * last row. */
+/* Floats for the activation before layer i.  Sliding convolutions read up to EW_CUDA_NET_SPAN
+ * pixels beyond the last row. */
 static int room_before(const struct ew_cuda_net *net, int i, const struct ew_cuda_layout *at)
 {
     const struct ew_cuda_layer *l = &net->layers[i ? i - 1 : 0];

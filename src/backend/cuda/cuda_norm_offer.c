@@ -43,7 +43,7 @@ static ew_err run_norm(const struct ew_call *c)
     return EW_OK;
 }
 
-/* aux: mean and 1 / std, then the two sums. */
+/* aux: mean and 1 / std, then the sums of backward. */
 static ew_err back_norm(const struct ew_call *c)
 {
     const struct ew_batch_norm_attr *a = c->attr;
@@ -194,7 +194,7 @@ static ew_err back_pool(const struct ew_call *c)
     return EW_OK;
 }
 
-/* One window over all of an image: [N, pixels, C] summed over the pixels. */
+/* A single window over the whole image: the sum over pixels of [N, pixels, C]. */
 static ew_err run_global(const struct ew_call *c)
 {
     struct ew_window w;

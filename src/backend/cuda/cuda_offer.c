@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel choice on CUDA devices: families by operator, and what plans need beside operators. */
+/* Kernel choice on CUDA devices: kernel families by operator, and tasks of plans. */
 #include "backend/cuda/cuda_backend.h"
 #include "base/mem.h"
 #include "graph/ops.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A CUDA device that was opened, whole: shared by what opens it (cuda_backend.c), its memory
- * (cuda_memory.c) and its programs (cuda_program.c). */
+/* The state of an open CUDA device, shared by cuda_backend.c, cuda_memory.c and cuda_program.c. */
 #ifndef EW_BACKEND_CUDA_CUDA_OWN_H
 #define EW_BACKEND_CUDA_CUDA_OWN_H
 
@@ -11,18 +10,18 @@
 #define EW_CUDA_STAGES       8
 #define EW_CUDA_DEVICE_CHARS 64
 
-/* Pinned memory through which writes and reads go. */
+/* Pinned staging memory for transfers. */
 struct ew_cuda_slot {
     void *host, *event;
-    void *device; /* where float32 wait to be converted; NULL: nothing is */
+    void *device; /* float32 values on the device before conversion; NULL: float32 storage */
 };
 
-/* Memory of the device to which copies of a next run's inputs go while a run is under way. */
+/* Device memory for prefetched inputs of the next run. */
 struct ew_cuda_stage {
     void *device, *event;
 };
 
-/* Memory of the host that the device copies from by itself. */
+/* Pinned memory of ew_backend_host_alloc. */
 struct ew_cuda_pinned {
     char *data;
     size_t bytes;
@@ -34,19 +33,19 @@ struct ew_cuda_own {
     int n_pinned, cap_pinned;
     struct ew_cuda_copies copies;
     struct ew_cuda_slot slots[EW_CUDA_SLOTS];
-    int next;                    /* slot */
-    struct ew_cuda_queue *ahead; /* of copies into stages; NULL: there are none */
+    int next;                    /* next slot */
+    struct ew_cuda_queue *ahead; /* copy stream of prefetches; NULL: not opened */
     struct ew_cuda_stage stages[EW_CUDA_STAGES];
     int next_stage;
-    bool running; /* something was run since the last wait */
+    bool running; /* runs were started since the last wait */
     void *moments[EW_MOMENTS];
-    int last;  /* moment that was marked */
-    bool fast; /* sums need no fixed order */
+    int last;  /* moment that was marked last */
+    bool fast; /* sums need no fixed order (nondeterministic algorithms allowed) */
     struct ew_cuda_beside beside;
     char name[128], target[32], device[EW_CUDA_DEVICE_CHARS];
 };
 
-/* cuda_memory.c: what struct ew_backend_type says of them. */
+/* cuda_memory.c: functions of struct ew_backend_type. */
 ew_err ew_cuda_alloc(struct ew_backend *be, size_t bytes, struct ew_memory **out);
 void ew_cuda_release(struct ew_memory *m);
 ew_err ew_cuda_alloc_pinned(struct ew_backend *be, size_t bytes, void **out);
@@ -58,7 +57,7 @@ ew_err ew_cuda_get_floats(struct ew_memory *m, size_t offset, float *to, size_t 
 ew_err ew_cuda_fill(struct ew_memory *m, size_t offset, int byte, size_t bytes);
 void *ew_cuda_address(struct ew_memory *m, size_t offset);
 
-/* cuda_program.c: likewise. */
+/* cuda_program.c: functions of struct ew_backend_type. */
 void ew_cuda_unload(struct ew_program *p);
 ew_err ew_cuda_load(struct ew_backend *be, const struct ew_command *commands, int n,
                     struct ew_program **out);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a card does at best: a product of large matrices in its precision, and a large copy. */
+/* Measures a card's peak rates: GEMM in its precision, and device-to-device copy. */
 #include "backend/cuda/cuda_backend.h"
 #include "base/mem.h"
 
-#define SIDE   4096                /* of the matrices; a half where memory is small */
-#define BYTES  ((size_t)512 << 20) /* that are copied; likewise */
+#define SIDE   4096                /* of the square matrices; halved if memory is short */
+#define BYTES  ((size_t)512 << 20) /* of the copy; likewise */
 #define SMALL  ((size_t)8 << 30)
 #define ROUNDS 5
-#define EACH   4 /* launches of a round */
+#define EACH   4 /* launches per round */
 
 struct trial {
     const struct ew_cuda *be;
-    char *memory; /* three matrices, or two halves */
+    char *memory; /* three matrices, or source and destination of the copy */
     size_t bytes;
     struct ew_cuda_gemm gemm;
     void *events[2];
@@ -25,7 +25,7 @@ static int launch(const struct trial *t, bool product)
                    : be->cu->copy(be->q, t->memory, t->memory + half, half, EW_CUDA_ON_DEVICE);
 }
 
-/* Seconds of one, the best of a few rounds. */
+/* Seconds per launch, minimum of the rounds. */
 static ew_err best_of(const struct trial *t, bool product, double *out)
 {
     const struct ew_cuda *be = t->be;
@@ -51,7 +51,7 @@ static ew_err run(struct trial *t, int64_t side, struct ew_peaks *out)
     EW_CUDA_TRY(be->cu, alloc(t->bytes, (void **)&t->memory));
     EW_CUDA_TRY(be->cu, event_new(1, &t->events[0]));
     EW_CUDA_TRY(be->cu, event_new(1, &t->events[1]));
-    /* Numbers near 1: zeros would draw less power than work does. */
+    /* Values near 1: zeros would draw less power than real data. */
     EW_CUDA_TRY(be->cu, fill(be->q, t->memory, 0x3f, t->bytes));
     const size_t matrix = t->bytes / 4;
     t->gemm = (struct ew_cuda_gemm){.type = be->type,
@@ -66,7 +66,7 @@ static ew_err run(struct trial *t, int64_t side, struct ew_peaks *out)
     EW_TRY(best_of(t, true, &product));
     EW_TRY(best_of(t, false, &copy));
     out->flops = 2.0 * (double)side * (double)side * (double)side / product;
-    out->bytes_s = (double)t->bytes / copy; /* half of it read, and as much written */
+    out->bytes_s = (double)t->bytes / copy; /* half of the traffic is read, half written */
     return EW_OK;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element-wise operators on CUDA devices: activations, pairs with broadcasting, dropout. */
+/* Element-wise operators on CUDA devices: activations, binary operators with broadcasting,
+ * dropout. */
 #include <string.h>
 
 #include "backend/cuda/cuda_backend.h"
@@ -26,7 +27,7 @@ static bool is_clip(const struct ew_call *c)
     return c->op == &ew_op_clip;
 }
 
-/* The operation of the call; clip's bounds are on the device and no part of it. */
+/* The call's operation, without a clip's bounds, which are in device memory. */
 static struct ew_cuda_link link_of(const struct ew_call *c)
 {
     const struct ew_scale_attr *s = c->attr;
@@ -88,7 +89,7 @@ int ew_cuda_offer_act(const struct ew_kernel_query *query, struct ew_kernel *out
 {
     const struct ew_call *c = query->c;
     const bool back = query->phase == EW_PHASE_BACKWARD;
-    /* Clip's bounds may have gradients too: that is the host's. */
+    /* Gradients with respect to clip's bounds run on the host. */
     const unsigned bounds = is_clip(c) ? 1 << 1 | 1 << 2 : 0;
     bool learnt = false;
     for (int i = 1; is_clip(c) && c->din && i < c->n_in; i++)
@@ -171,7 +172,7 @@ static bool is_whole(const struct ew_call *c, int i)
     return ew_tensor_count(c->in[i]) == ew_tensor_count(c->out[0]);
 }
 
-/* An operand that repeats along neighbouring dimensions only: out is [outer, mid, inner] and the
+/* True if operand i broadcasts along adjacent dimensions only: out is [outer, mid, inner], the
  * operand [outer, inner]. */
 static bool repeats(const struct ew_call *c, int i, int64_t *outer, int64_t *mid)
 {
@@ -189,7 +190,7 @@ static bool repeats(const struct ew_call *c, int i, int64_t *outer, int64_t *mid
     return d == s->rank && *outer < 65536;
 }
 
-/* The gradient of operand i, which is as large as the output. */
+/* Gradient of operand i, which has the output's shape. */
 static ew_err back_whole(const struct ew_call *c, int i)
 {
     struct ew_cuda_pair s;
@@ -235,7 +236,7 @@ static ew_err back_repeated(const struct ew_call *c, int i)
 
 static ew_err back_pair(const struct ew_call *c)
 {
-    /* A whole operand last: its gradient may take dout's place. */
+    /* Reductions first: the gradient of a full-size operand may overwrite dout in place. */
     for (int pass = 0; pass < 2; pass++)
         for (int i = 1; i >= 0; i--)
             if (c->din[i] && is_whole(c, i) == (pass == 1))
@@ -243,7 +244,7 @@ static ew_err back_pair(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Forward, one of the two may be a float32 constant beside a half type. */
+/* Forward, one operand may be a float32 constant while the other has a half type. */
 static bool types_fit(const struct ew_kernel_query *query)
 {
     const struct ew_call *c = query->c;

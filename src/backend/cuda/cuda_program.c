@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs of a CUDA device, which are captured into graphs of launches.
+/* Programs of a CUDA device, captured into CUDA graphs.
  *
- * The first run starts each kernel by itself: libraries load their own then, and kernels read what
- * they need of constants.  The second is captured, and all others repeat that.  What other threads
- * do with the card at that moment can make a capture fail: then the run is one like the first, and
- * the next one tries again, CAPTURES times. */
+ * The first run launches each kernel: libraries load their kernels lazily, and ours read constants
+ * on the host.  The second run is captured, and later runs launch the graph.  Activity of other
+ * threads on the card can make a capture fail: that run then launches kernels as the first did, and
+ * the next run tries again, up to CAPTURES times. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +14,17 @@
 #include "graph/ops.h"
 #include "op/optimizer.h"
 
-#define CAPTURES 4 /* that may fail */
+#define CAPTURES 4 /* failed captures before giving up */
 
 struct list {
     struct ew_program base;
     bool warm;
     void *graph;
-    int failed; /* captures */
-    bool asks;  /* some command reads rates, */
-    bool draws; /* and some random numbers */
+    int failed; /* failed captures */
+    bool asks;  /* some command reads rates */
+    bool draws; /* some command draws random numbers */
     struct ew_cuda_updates *updates;
-    struct ew_cuda_whole *whole; /* that its first commands are; NULL: each is by itself */
+    struct ew_cuda_whole *whole; /* covers the first commands in two launches; NULL: none */
     int n;
     struct ew_command commands[];
 };
@@ -89,7 +89,7 @@ static ew_err capture(struct ew_cuda *be, struct list *l)
     return EW_OK;
 }
 
-/* Every command by itself, between two events each. */
+/* Launches every command separately, between events. */
 static ew_err run_timed(struct ew_cuda *be, const struct list *l, int64_t *ns)
 {
     void **events = calloc((size_t)l->n + 1, sizeof(*events));
@@ -145,7 +145,7 @@ static bool is_same(const struct ew_cuda_rates *a, const struct ew_cuda_rates *b
     return same;
 }
 
-/* A launch of its own, so only where somebody reads them and they are others than before. */
+/* Copies rates to the device; it is a launch, so only if they are read and have changed. */
 static ew_err set_rates(struct ew_cuda *be, const struct list *l,
                         const struct ew_run_params *params)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training for integers on CUDA devices: activations through fake_quant, weights and biases rounded
- * round a step.  The same bits as everywhere (op/quant.h, op/quant_weights.h). */
+/* Quantisation-aware training on CUDA devices: fake_quant of activations; weights and biases
+ * rounded before a step and restored after it.  Bit-identical to all other backends (op/quant.h,
+ * op/quant_weights.h). */
 #include "backend/cuda/cuda_backend.h"
 #include "op/quant_weights.h"
 

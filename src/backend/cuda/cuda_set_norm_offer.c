@@ -6,7 +6,7 @@
 
 enum { X, SCALE, BIAS };
 
-/* How x falls into sets: as the operators have it. */
+/* The sets whose statistics are shared, by operator. */
 static bool sets_of(const struct ew_call *c, struct ew_cuda_set_norm *p)
 {
     const struct ew_shape *x = &c->in[X]->shape;
@@ -78,7 +78,7 @@ int ew_cuda_offer_set_norm(const struct ew_kernel_query *query, struct ew_kernel
         return 0;
     for (int i = SCALE; i <= BIAS; i++)
         if (ew_call_in(c, i) && ew_tensor_count(c->in[i]) != (int64_t)p.inner * p.run)
-            return 0; /* one for a group, or for all */
+            return 0; /* scale per group, or a single one */
     const size_t scratch = ew_cuda_reduce_scratch(1, p.outer * p.rows, (int64_t)p.inner * p.run, 2);
     return ew_cuda_one(out, query->op->name, back ? back_norm : run_norm, back ? scratch : 0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators on CUDA devices whose geometry is an input: slices, pads, expansions, resampling and
- * sums over axes.  Such inputs keep the host's data (graph/op.h's known_in). */
+/* Operators on CUDA devices whose geometry is given by inputs: slice, pad, expand, resize,
+ * reductions over axes.  Such inputs are constants in host memory (known_in of graph/op.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +12,9 @@
 #include "op/resize.h"
 #include "op/shape_attr.h"
 
-/* ---- Moves ---- */
+/* ---- Strided copies ---- */
 
-/* The move as a launch; false: more dimensions than it takes. */
+/* The move as a strided copy; false: too many dimensions. */
 static bool copy_of(const struct ew_move *m, enum ew_dtype type, struct ew_cuda_copy *out)
 {
     *out = (struct ew_cuda_copy){.bytes = (int)ew_dtype_size(type), .add_type = -1};
@@ -66,7 +66,7 @@ static ew_err run_move(const struct ew_call *c)
     return EW_OK;
 }
 
-/* From where it went to where it came from; the rest of din gets nothing. */
+/* Gradient: the inverse copy; the rest of din is cleared. */
 static ew_err back_move(const struct ew_call *c)
 {
     struct ew_move m;
@@ -107,7 +107,7 @@ int ew_cuda_offer_slice(const struct ew_kernel_query *query, struct ew_kernel *o
     return offer_move(query, out);
 }
 
-/* By zeros, which have no gradient here. */
+/* Zero padding only, whose value needs no gradient. */
 int ew_cuda_offer_pad(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     enum { VALUE = 2 };
@@ -120,7 +120,7 @@ int ew_cuda_offer_pad(const struct ew_kernel_query *query, struct ew_kernel *out
     return a->mode == EW_PAD_CONSTANT && zero && !learnt ? offer_move(query, out) : 0;
 }
 
-/* Its gradient is a sum, which is the host's. */
+/* Forward only: the gradient is a sum, which the host computes. */
 int ew_cuda_offer_expand(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     return query->phase == EW_PHASE_FORWARD ? offer_move(query, out) : 0;
@@ -128,7 +128,8 @@ int ew_cuda_offer_expand(const struct ew_kernel_query *query, struct ew_kernel *
 
 /* ---- Resampling ---- */
 
-/* Positions of [rows, taps] as int32, then their weights as float32, of height and width. */
+/* Packed: for height, then width, the positions at [rows, taps] as int32, then the weights as
+ * float32. */
 struct tables {
     int64_t taps[2], out[2];
 };
@@ -226,9 +227,9 @@ int ew_cuda_offer_resize(const struct ew_kernel_query *query, struct ew_kernel *
     return n;
 }
 
-/* ---- Sums over axes ---- */
+/* ---- Reductions over axes ---- */
 
-/* x as [outer, mid, inner], of which mid is summed; false: the axes are not neighbours. */
+/* x as [outer, mid, inner], reduced over mid; false: the axes are not adjacent. */
 static bool sums_of(const struct ew_call *c, struct ew_cuda_reduce *r)
 {
     struct ew_groups g;
@@ -280,7 +281,7 @@ static ew_err back_sums(const struct ew_call *c)
     return EW_OK;
 }
 
-/* The loss of a training graph may be such a sum, which is float32 on every device. */
+/* The loss of a training graph may be such a sum; it is float32 on every device. */
 int ew_cuda_offer_reduce(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     const struct ew_call *c = query->c;

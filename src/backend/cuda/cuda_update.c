@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Updates of parameters: all that stand one after the other in a program are one launch, over a
- * table in the device's memory. */
+/* Optimiser updates: consecutive updates of a program are merged into one launch over a table of
+ * parameters in device memory (multi-tensor apply). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +11,11 @@
 _Static_assert((int)EW_CUDA_ADAMW == (int)EW_OPTIMIZER_ADAMW && EW_OPTIMIZER_COUNT == 4,
                "one numbering of optimisers");
 
-/* A launch, and the commands that it does. */
+/* One launch, and the commands that it replaces. */
 struct group {
     int first, n;
     struct ew_cuda_update update;
-    void *table; /* on the device: parameters, then chunks */
+    void *table; /* in device memory: parameters, then chunks */
 };
 
 struct ew_cuda_updates {
@@ -44,7 +44,8 @@ static struct ew_cuda_param param_of(const struct ew_cuda *be, const struct ew_c
         .n = ew_tensor_count(c->in[0])};
 }
 
-/* The host's side of the table: parameters, the parameter of each chunk, its number in that. */
+/* Fills the host copy of the table: parameters, the parameter of each chunk, its index within
+ * that. */
 static void fill_table(const struct ew_cuda *be, const struct ew_command *commands, int n,
                        int chunks, char *to)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights in the type that activations are stored in.
+/* Weights in the storage type of activations (mixed precision).
  *
- * The plan keeps parameters in float32.  A kernel that wants them in half precision packs a copy
- * (kernel.pack); backward steps and updates find that copy by the parameter's address.  An update
- * writes both, so the copy is never behind. */
+ * The plan keeps float32 parameters.  A kernel that needs half-precision weights packs a copy
+ * (kernel.pack); backward kernels and updates look the copy up by the parameter's address.  An
+ * update writes both, so they agree. */
 #include <stdlib.h>
 
 #include "backend/cuda/cuda_backend.h"
 #include "base/mem.h"
 
-enum { FIRST = 1, LAST = 2 }; /* inputs that are weights: of conv, gemm and matmul */
+enum { FIRST = 1, LAST = 2 }; /* inputs that are weights: in conv, gemm and matmul */
 
 static bool is_copied(const struct ew_call *c, int i)
 {
@@ -22,7 +22,7 @@ static size_t copy_bytes(const struct ew_call *c, int i)
     return is_copied(c, i) ? ew_align_up((size_t)ew_tensor_count(c->in[i]) * 2) : 0;
 }
 
-/* Where the copy of input i begins in c->packed. */
+/* Offset of the copy of input i in c->packed. */
 static size_t copy_at(const struct ew_call *c, int i)
 {
     size_t at = 0;
@@ -86,7 +86,7 @@ void ew_cuda_pack_weights(const struct ew_call *c, struct ew_kernel *k)
     k->pack = pack;
 }
 
-/* True where p lies in the block. */
+/* True if p points into the block. */
 static bool within(const void *p, const char *data, size_t bytes)
 {
     return (uintptr_t)p - (uintptr_t)data < bytes;

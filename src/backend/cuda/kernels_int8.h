@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of the module's boundary for 8-bit tensors.  Their arithmetic is op/quant.h's, to the
- * bit: int32 sums that wrap, then float32 steps of which none is fused with another.
- * Included by kernels.h alone, after struct ew_cuda_window. */
+/* The part of the module's interface for 8-bit tensors.  Results are bit-identical to op/quant.h:
+ * int32 sums that wrap around, then float32 operations without fused multiply-add.
+ * Included by kernels.h only, after struct ew_cuda_window. */
 #ifndef EW_BACKEND_CUDA_KERNELS_INT8_H
 #define EW_BACKEND_CUDA_KERNELS_INT8_H
 
-/* How a tensor is quantised: value = (q - *zero) * *scale. */
+/* Quantisation of a tensor: value = (q - *zero) * *scale. */
 struct ew_cuda_quant {
-    const float *scale; /* NULL: it is not there */
+    const float *scale; /* NULL: the tensor is absent */
     const void *zero;   /* one byte; NULL: 0 */
     int is_signed;      /* int8, else uint8 */
 };
 
-/* Filters w [k, kd * kh * kw * c / groups] (transposed: [.., k]) and all that outputs are scaled
- * by, in the form that ew_cuda_qconv reads. */
+/* Packs filters w [k, kd * kh * kw * c / groups] (transposed: [.., k]), biases and the ratios of
+ * requantisation for ew_cuda_qconv. */
 struct ew_cuda_qpack {
     struct ew_cuda_window g;
     int transposed;
@@ -21,12 +21,12 @@ struct ew_cuda_qpack {
     const int32_t *bias; /* [k], or NULL */
     const float *w_scale;
     int n_scales;                        /* 1 or k */
-    struct ew_cuda_quant x, y, add, sum; /* y: none where the output is float32 */
+    struct ew_cuda_quant x, y, add, sum; /* y without scale: float32 output */
     void *packed;                        /* ew_cuda_qpacked_bytes() */
 };
 
-/* y = clamp(requantise(conv(x))), or that quantised, added to `add` and quantised again, then
- * replaced by its entry of the table; or (float)sum * ratio. */
+/* y = clamp(requantise(conv(x))); with `add` the result is added to it and requantised
+ * (ew_cuda_qpack.sum); then y = table[y] if there is a table.  to_float: y = (float)sum * ratio. */
 struct ew_cuda_qconv {
     struct ew_cuda_window g;
     int x_signed, y_signed, add_signed, sum_signed;
@@ -38,7 +38,7 @@ struct ew_cuda_qconv {
     void *y;
 };
 
-/* y = clamp(a + b) or clamp(a * b), over dim[0] x ... x dim[3], quantised again. */
+/* y = clamp(requantise(a + b)), or of a * b, over dim[0] x ... x dim[3]. */
 struct ew_cuda_qbinary {
     int multiply;
     int64_t dim[4], a_stride[4], b_stride[4];
@@ -48,17 +48,17 @@ struct ew_cuda_qbinary {
     void *out;
 };
 
-/* Pools of bytes.  mean: x_scale / (elements * y_scale) times the sum of x less its zero point. */
+/* Pools of bytes.  mean: sum of (x - x zero point) times x_scale / (elements * y_scale). */
 struct ew_cuda_qpool {
-    int mean; /* else the maximum */
+    int mean; /* else max */
     int count_pad, pad_end_h, pad_end_w;
     struct ew_cuda_window g;
-    struct ew_cuda_quant x, y; /* of a mean; a maximum looks at x.is_signed alone */
+    struct ew_cuda_quant x, y; /* mean; max uses only x.is_signed */
     const void *from;
     void *to;
 };
 
-/* From `type` to bytes (back: the other way), with one scale. */
+/* Quantises `type` to bytes, or dequantises (back), with one scale for the tensor. */
 struct ew_cuda_quantize {
     int type;
     int back;
@@ -68,8 +68,8 @@ struct ew_cuda_quantize {
     void *y;
 };
 
-/* fake_quant: y = (saturate(round(x / scale) + zero) - zero) * scale; back: y (+)= dy where x is
- * within what the integers stand for. */
+/* fake_quant: y = (saturate(round(x / scale) + zero) - zero) * scale; back (straight-through): y
+ * (+)= dy where x is within the range of the integers. */
 struct ew_cuda_fake_quant {
     int type;
     int back, add;
@@ -79,21 +79,21 @@ struct ew_cuda_fake_quant {
     void *y;
 };
 
-/* Weights of [outer, channels, inner], or their bias of [channels], as op/quant_weights.h rounds
- * them: kept = x, x = rounded = what the integers stand for. */
+/* Rounds weights [outer, channels, inner], or their bias [channels], as op/quant_weights.h: kept =
+ * x, x = rounded = the quantised value, dequantised. */
 struct ew_cuda_round {
     int is_bias;
     int64_t outer, inner; /* of the weights */
     int channels;
-    const float *w, *bias; /* not rounded; one of them is x; bias: may be NULL */
+    const float *w, *bias; /* before rounding; one of them is x; bias may be NULL */
     double x_scale;
     int pow2, position;
     float *x, *kept, *rounded;
-    void *copy; /* x once more in `copy_type`; NULL: none */
+    void *copy; /* copy of x in `copy_type`; NULL: none */
     int copy_type;
 };
 
-#define EW_CUDA_QDEPTH 64 /* filters are padded to a multiple of it */
+#define EW_CUDA_QDEPTH 64 /* filters are padded to a multiple of this depth */
 
 static inline int ew_cuda_is_depthwise(const struct ew_cuda_window *g)
 {
@@ -107,7 +107,7 @@ static inline int ew_cuda_qdepth(const struct ew_cuda_window *g)
                                    : (depth + EW_CUDA_QDEPTH - 1) / EW_CUDA_QDEPTH * EW_CUDA_QDEPTH;
 }
 
-/* Where ratios, biases and filters begin in what is packed; 0 is the head. */
+/* Byte offsets in the packed weights: ratios, biases, filters; the head is at 0. */
 static inline size_t ew_cuda_qratios(void)
 {
     return 256;
