@@ -25,8 +25,8 @@ struct ew_cuda_qpack {
     void *packed;                        /* ew_cuda_qpacked_bytes() */
 };
 
-/* y = clamp(requantise(conv(x))); with `add` the result is added to it and requantised
- * (ew_cuda_qpack.sum); then y = table[y] if there is a table.  to_float: y = (float)sum * ratio. */
+/* q = requantise(conv(x)); with `add`: q = requantise(q + add); then y = clamp(q), or
+ * table[clamp(q)] if there is a table.  to_float: y = (float)sum * ratio. */
 struct ew_cuda_qconv {
     struct ew_cuda_window g;
     int x_signed, y_signed, add_signed, sum_signed;

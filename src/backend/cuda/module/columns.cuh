@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of columns of [outer, rows, cols], of Q quantities at once, in one launch and a fixed order.
+/* Column sums of [outer, rows, cols], of Q quantities at once, in a fixed order.
  *
- * A block takes up to 32 * V columns and one of `splits` parts of the rows; its threads' sums go
- * through shared memory, the block's to scratch.  The last block to arrive at a set of columns adds
- * the parts up in order, in double, so the result does not depend on which block that is. */
+ * Split-k: a block takes up to 32 * V columns and one of `splits` parts of the rows; its threads'
+ * sums are reduced in shared memory and written to scratch.  The last block to arrive at a set of
+ * columns adds the partial sums in order, in double, so the result does not depend on which block
+ * that is. */
 #ifndef EW_BACKEND_CUDA_MODULE_COLUMNS_CUH
 #define EW_BACKEND_CUDA_MODULE_COLUMNS_CUH
 
@@ -17,11 +18,11 @@ struct column_shape {
 };
 
 #define COLUMN_THREADS     256
-#define COLUMN_INLINE      2   /* quantities that the last block adds up */
-#define COLUMN_MANY_BLOCKS 192 /* of more quantities, where there are few columns, */
-#define COLUMN_MANY_SPLITS 64  /* and else */
+#define COLUMN_INLINE      2   /* up to so many quantities the last block adds the partial sums */
+#define COLUMN_MANY_BLOCKS 192 /* with more quantities: blocks if there are few columns, */
+#define COLUMN_MANY_SPLITS 64  /* and the least limit on splits */
 
-/* True in all threads of the block that arrives last of `n`; the counter is zero again then. */
+/* True in all threads of the last of `n` blocks to arrive; resets the counter to zero. */
 __device__ inline bool last_block(unsigned *counter, unsigned n)
 {
     __shared__ bool last;
@@ -35,8 +36,8 @@ __device__ inline bool last_block(unsigned *counter, unsigned n)
     return last;
 }
 
-/* Sums of V neighbouring columns, as another block has left them: past the first cache.  V above 1
- * divides the number of columns. */
+/* Partial sums of V adjacent columns written by other blocks: bypasses L1.  V > 1 must divide the
+ * number of columns. */
 template <int V> __device__ inline void load_parts(const float *p, float out[V])
 {
     if (V % 4 == 0) {
@@ -53,8 +54,8 @@ template <int V> __device__ inline void load_parts(const float *p, float out[V])
     }
 }
 
-/* map.add(outer, row, col, sum): sum[q][i] += the quantities of V columns.
- * end(outer, col, total): total[q] of one column. */
+/* map.add(outer, row, col, sum): sum[q][i] += quantity q of column col + i.
+ * end(outer, col, total): consumes total[q] of one column. */
 template <int V, int Q, class Map, class End>
 __global__ void __launch_bounds__(COLUMN_THREADS)
     column_kernel(const column_shape s, const Map map, const End end)
@@ -68,7 +69,7 @@ __global__ void __launch_bounds__(COLUMN_THREADS)
     const int64_t outer = blockIdx.z;
     float sum[Q][V] = {};
     if (col < s.cols) {
-        /* Several rows' loads at once, where sums leave registers for them. */
+        /* Rows in flight per thread, if the accumulators leave registers for them. */
         constexpr int AHEAD = Q > COLUMN_INLINE ? 1 : 4;
         const int64_t step = (int64_t)s.splits * height;
         int64_t row = (int64_t)blockIdx.y * height + y;
@@ -124,8 +125,8 @@ __global__ void __launch_bounds__(COLUMN_THREADS)
         end(outer, base + self, total);
 }
 
-/* The parts of many quantities are added up by a launch of its own, a thread each: one block would
- * take longer for them than all others for the rest. */
+/* Adds the partial sums of many quantities in a separate launch, one thread per sum: a single block
+ * would take longer than the rest of the kernel. */
 template <int Q, class End>
 __global__ void __launch_bounds__(COLUMN_THREADS)
     column_end_kernel(const column_shape s, const End end)
@@ -153,14 +154,15 @@ template <int Q> struct column_last<Q, true> {
     }
 };
 
-/* Threads along columns, at most 32: blocks that share the columns evenly. */
+/* Threads per block along the columns, at most 32, such that blocks share the columns evenly. */
 static inline int column_width(int cols, int v)
 {
     const int threads = (cols + v - 1) / v, blocks = (threads + 31) / 32;
     return (threads + blocks - 1) / blocks;
 }
 
-/* One `outer` where Q is above COLUMN_INLINE; `room`: scratch is that of so many rows. */
+/* outer must be 1 if Q > COLUMN_INLINE.  room: number of rows that scratch was sized for, if not
+ * `rows`. */
 template <int V, int Q, class Map, class End>
 static int column_launch(ew_cuda_queue *q, int64_t outer, int64_t rows, int cols, float *scratch,
                          const Map &map, const End &end, int64_t room = 0)
@@ -171,7 +173,8 @@ static int column_launch(ew_cuda_queue *q, int64_t outer, int64_t rows, int cols
     if (s.splits > (rows + height - 1) / height)
         s.splits = (int)((rows + height - 1) / height);
     const int across = (cols + width * V - 1) / (width * V);
-    /* Two blocks a processor have loads enough under way; more parts only take longer to add. */
+    /* Two blocks per multiprocessor keep enough loads in flight; more splits only lengthen the
+     * final sum. */
     const int64_t fill = (2 * q->processors + across * outer - 1) / (across * outer);
     const int few = COLUMN_MANY_BLOCKS / across;
     const int64_t most = Q <= COLUMN_INLINE         ? fill

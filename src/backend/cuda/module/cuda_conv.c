@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions by cuDNN's calls that are the same in versions 8.6 to 9, channels-last.  What it has
- * no algorithm for (in full float32 and deterministic), direct kernels do. */
+/* Convolutions by cuDNN, channels-last or through NCHW copies, with calls that are the same in
+ * versions 8.6 to 9.  The direct kernels do what cuDNN has no algorithm for (in full float32,
+ * deterministic). */
 #include <cuda_runtime.h>
 #include <cudnn.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "backend/cuda/module/cuda_status.h"
 
 #define ALGORITHMS     10
-#define WINOGRAD_BATCH 8 /* images; of one VGG takes twice the time with it */
+#define WINOGRAD_BATCH 8 /* images; VGG at batch 1 takes twice the time with it */
 
 struct job {
     cudnnTensorDescriptor_t x, y, bias;
@@ -48,7 +49,7 @@ static cudnnMathType_t math_of(int type, int math)
     return math == EW_CUDA_MATH_TF32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
 }
 
-/* Three spatial dimensions, channels-first without gaps. */
+/* Three spatial dimensions; contiguous NCDHW. */
 static int describe_deep(const struct ew_cuda_conv *p, struct job *j)
 {
     const struct ew_cuda_window *g = &p->g;
@@ -98,7 +99,7 @@ static int describe(const struct ew_cuda_conv *p, struct job *j)
 
 /* ---- Algorithms ---- */
 
-/* The three kinds of result differ in nothing but the enumeration that `algo` is of. */
+/* cuDNN's three result structs, which differ only in the enumeration type of `algo`. */
 struct found {
     int algo, status, deterministic, math;
     size_t memory;
@@ -135,7 +136,7 @@ static int by_rules(cudnnHandle_t h, int pass, const struct job *j, struct found
     return 0;
 }
 
-/* Measured on memory of its own, which is freed again: not while a queue is captured. */
+/* Times the algorithms on temporary memory; not allowed during capture. */
 static int by_measuring(cudnnHandle_t h, int pass, const struct job *j, struct found *out, int *n)
 {
     if (pass == EW_CUDA_FORWARD) {
@@ -157,7 +158,8 @@ static int by_measuring(cudnnHandle_t h, int pass, const struct job *j, struct f
     return 0;
 }
 
-/* Those that may run: supported, of the precision, within the workspace, deterministic if asked. */
+/* True if the algorithm may run: supported, in the wanted precision, within the workspace limit,
+ * deterministic if required. */
 static int usable(const struct ew_cuda_queue *q, const struct found *f,
                   const struct ew_cuda_conv *p)
 {
@@ -167,9 +169,9 @@ static int usable(const struct ew_cuda_queue *q, const struct found *f,
            (!q->deterministic || f->deterministic) && (!exact || f->math == CUDNN_FMA_MATH);
 }
 
-/* cuDNN's rules do not know how fast its own Winograd transforms are in float32: measured on an
- * H200 for the 3x3 layers of VGG and ResNet, forward and both gradients, they take 0.3 to 0.8 of
- * the time of what the rules put first. */
+/* cuDNN's heuristics underrate its float32 Winograd kernels: for the 3x3 layers of VGG and ResNet
+ * on an H200, forward, dgrad and wgrad, these take 0.3 to 0.8 of the time of the heuristics' first
+ * choice. */
 static void winograd_first(int pass, const struct ew_cuda_conv *p, struct ew_cuda_algo *list, int n)
 {
     static const int algorithms[] = {CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED,
@@ -210,11 +212,11 @@ int ew_cu_conv_find(struct ew_cuda_queue *q, int pass, const struct ew_cuda_conv
     return e;
 }
 
-/* What the library's rules have said before: asking takes it milliseconds. */
+/* Cache of the heuristics' answers: a query takes milliseconds. */
 struct ew_cuda_found {
     int pass, type, math, planar;
     struct ew_cuda_window g;
-    int algo; /* -1: it has none */
+    int algo; /* -1: no algorithm */
     size_t workspace;
 };
 
@@ -244,14 +246,14 @@ static int remember(struct ew_cuda_queue *q, const struct ew_cuda_found *f)
     return 0;
 }
 
-/* What is run: an algorithm and its memory. */
+/* The algorithm to run and its workspace. */
 struct choice {
     int algo;
     void *workspace;
     size_t bytes;
 };
 
-/* The given algorithm, or the first that may run.  Planar ones have their workspace after their
+/* The given algorithm, or the first usable one.  In planar convolutions the workspace follows the
  * copies. */
 static int pick(struct ew_cuda_queue *q, int pass, const struct ew_cuda_conv *p, struct choice *out)
 {
@@ -278,7 +280,8 @@ static int pick(struct ew_cuda_queue *q, int pass, const struct ew_cuda_conv *p,
 
 /* ---- Forward ---- */
 
-/* With bias, residual and relu in the same kernel; fails where the library has none for it. */
+/* Convolution with bias, residual and relu in the epilogue; fails if cuDNN has no such kernel for
+ * it. */
 static int fused(struct ew_cuda_queue *q, const struct ew_cuda_conv *p, struct job *j,
                  const struct choice *w)
 {
@@ -333,9 +336,9 @@ static int can_fuse(const struct ew_cuda_conv *p)
     return p->typed_bias && (p->act.kind == EW_CUDA_ACT_RELU || p->act.kind == EW_CUDA_ACT_NONE);
 }
 
-/* ---- Channels-first copies ---- */
+/* ---- NCHW copies ---- */
 
-/* [batch, rows, cols] to [batch, cols, rows]. */
+/* A batched transpose: [batch, rows, cols] to [batch, cols, rows]. */
 struct turn {
     int type, add;
     int64_t batch, rows, cols;
@@ -355,7 +358,7 @@ static int turn(struct ew_cuda_queue *q, const struct turn *t, const void *from,
     return ew_cu_strided_copy(q, &c);
 }
 
-/* Where the copies of x, y and w lie, and where w is turned back. */
+/* The NCHW copies of x, y and w, and room for dw before its conversion. */
 struct planes {
     char *x, *y, *w, *back;
 };
@@ -370,7 +373,7 @@ static struct planes planes_in(const struct ew_cuda_window *g, int type, void *s
     return (struct planes){base + at[0], base + at[1], base + at[2], base + at[3]};
 }
 
-/* To channels-first. */
+/* NHWC to NCHW. */
 static struct turn turn_x(const struct ew_cuda_window *g, int type)
 {
     return (struct turn){type, 0, g->n, ew_cuda_in_pixels(g) / g->n, g->c};
@@ -386,7 +389,7 @@ static struct turn turn_w(const struct ew_cuda_window *g, int type)
     return (struct turn){type, 0, g->k, ew_cuda_taps(g), g->c / g->groups};
 }
 
-/* The same the other way. */
+/* The inverse transpose. */
 static struct turn turned(struct turn t, int add)
 {
     return (struct turn){t.type, add, t.batch, t.cols, t.rows};
@@ -443,7 +446,7 @@ static int run_dgrad(struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p,
     return p->planar ? turn(q, &x, c.x, p->dx) : 0;
 }
 
-/* Of half types the library makes dw in that type: it goes to scratch first. */
+/* In half types cuDNN writes dw in that type: to scratch, then it is converted to float32. */
 static int run_wgrad(struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p,
                      const struct job *j, const struct choice *by)
 {

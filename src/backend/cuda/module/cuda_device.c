@@ -137,10 +137,10 @@ static int queue_fill(struct ew_cuda_queue *q)
     EW_CU_TRY(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     q->stream = stream;
     EW_CU_TRY(cudaMalloc((void **)&q->counters, EW_CUDA_COUNTERS * sizeof(unsigned)));
-    /* On this stream: no other one is waited for by its kernels. */
+    /* Asynchronous, on this stream: kernels on it do not synchronise with other streams. */
     EW_CU_TRY(cudaMemsetAsync(q->counters, 0, EW_CUDA_COUNTERS * sizeof(unsigned), stream));
     if (!q->workspace_bytes)
-        return 0; /* for copies only */
+        return 0; /* a stream for copies only */
     EW_CU_TRY(cudaMalloc(&q->workspace, q->workspace_bytes));
     EW_CU_CUDNN_TRY(cudnnCreate((cudnnHandle_t *)&q->cudnn));
     EW_CU_CUDNN_TRY(cudnnSetStream((cudnnHandle_t)q->cudnn, stream));
@@ -214,7 +214,7 @@ int ew_cu_capture_end(struct ew_cuda_queue *q, void **graph)
     cudaGraph_t g = NULL;
     const int ended = cudaStreamEndCapture(stream_of(q), &g);
     if (ended) {
-        cudaGetLastError(); /* or the next launch would report it */
+        cudaGetLastError(); /* clears the error, or the next launch would report it */
         return ended;
     }
     const int e = cudaGraphInstantiateWithFlags((cudaGraphExec_t *)graph, g, 0);

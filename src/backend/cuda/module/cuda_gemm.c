@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products by cuBLASLt.  A row-major product is the column-major one of the transposes. */
+/* Matrix products by cuBLASLt.  It is column-major, so y = A B is computed as y' = B' A'. */
 #include <cublasLt.h>
 #include <cuda_runtime.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 struct product {
     cublasLtMatmulDesc_t op;
-    cublasLtMatrixLayout_t a, b, y; /* the library's A is our B */
+    cublasLtMatrixLayout_t a, b, y; /* a is our B, b our A */
     cublasLtMatmulPreference_t preference;
 };
 
@@ -45,7 +45,7 @@ static int layout(cublasLtMatrixLayout_t *l, cudaDataType_t type, int64_t rows, 
     return 0;
 }
 
-/* What the library's epilogue takes: a bias of the output's type, and relu. */
+/* True if cuBLASLt's epilogue can do all: a bias of y's type, and relu. */
 static int fuses(const struct ew_cuda_gemm *g)
 {
     return (g->type == EW_CUDA_F32 || (!g->out_f32 && (!g->bias || g->typed_bias))) &&
@@ -90,7 +90,7 @@ static int describe(const struct ew_cuda_queue *q, const struct ew_cuda_gemm *g,
     EW_CU_BLAS_TRY(cublasLtMatmulPreferenceSetAttribute(p->preference,
                                                         CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                         &q->workspace_bytes, sizeof(size_t)));
-    /* Sums of parts in place are in the order in which blocks arrive. */
+    /* In-place split-k reduction is excluded: it adds in the order in which blocks arrive. */
     const uint32_t schemes =
         CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
     if (q->deterministic)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One number for the errors of three libraries: CUDA's as they are, the others' above them. */
+/* One status code for the errors of CUDA, cuDNN and cuBLASLt: CUDA's unchanged, the others' with an
+ * offset. */
 #ifndef EW_BACKEND_CUDA_MODULE_CUDA_STATUS_H
 #define EW_BACKEND_CUDA_MODULE_CUDA_STATUS_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of few channels in half types (a network's first), through copies with as many as
- * tensor cores take at once: those of three channels are left to slow kernels by cuDNN. */
+/* Convolutions with few input channels in half types (a network's first layer), zero-padded to
+ * EW_CUDA_WIDE channels: with three channels cuDNN falls back to slow kernels. */
 #include "backend/cuda/module/cuda_status.h"
 
-/* Filters as [k, taps, EW_CUDA_WIDE]. */
+/* Rows of the filters as [k * taps, EW_CUDA_WIDE]. */
 static int64_t filter_rows(const struct ew_cuda_window *g)
 {
     return g->k * ew_cuda_taps(g);

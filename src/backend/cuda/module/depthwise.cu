@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise convolution (groups = c = k), forward and both gradients: memory-bound, so each thread
- * has a few channels of a tile of outputs and reads every input once for all of the tile. */
+/* Depthwise convolution (groups = c = k): forward, dgrad, wgrad.  It is memory-bound, so a thread
+ * computes a tile of outputs for a few channels and reads every input of the tile once. */
 #include "backend/cuda/module/columns.cuh"
 
 #define THREADS 256
-#define STRIP   4 /* outputs of a row that a thread has */
+#define STRIP   4 /* adjacent outputs of a row per thread */
 
-/* What the kernels compute: a correlation of x [n, h, w, c] to y [n, oh, ow, c]. */
+/* A correlation of x [n, h, w, c] to y [n, oh, ow, c]. */
 struct depthwise_job {
     ew_cuda_window g;
     ew_cuda_act act;
@@ -16,7 +16,7 @@ struct depthwise_job {
     void *y;
 };
 
-/* Filters of the block's channels as [tap][channel] in shared memory. */
+/* Copies the filters of the block's channels to shared memory, as [tap][channel]. */
 template <typename T>
 __device__ static void stage_filters(const depthwise_job &j, int base, int width, float *to)
 {
@@ -48,7 +48,8 @@ __device__ static void finish(const depthwise_job &j, const ew_cuda_act &act, in
     put<V>(static_cast<T *>(j.y) + at, v, j.add);
 }
 
-/* One row of inputs times one row of a K x K filter, for a strip of outputs S apart. */
+/* Accumulates one row of inputs with one row of a K x K filter into a strip of outputs, stride
+ * S. */
 template <int V, int K, int S>
 __device__ static void add_row(const float (*px)[V], const float *filter, int width,
                                float (*acc)[V])
@@ -65,7 +66,7 @@ __device__ static void add_row(const float (*px)[V], const float *filter, int wi
     }
 }
 
-/* K x K windows with stride S (dilation 1): a thread has V channels of R rows of STRIP outputs. */
+/* K x K windows, stride S, dilation 1: a thread computes R rows of STRIP outputs in V channels. */
 template <int V, int K, int S, int R, int A, typename T>
 __global__ void __launch_bounds__(THREADS, 2) tile_kernel(const depthwise_job j)
 {
@@ -89,7 +90,7 @@ __global__ void __launch_bounds__(THREADS, 2) tile_kernel(const depthwise_job j)
         const int ox = (int)(k - line * strips) * STRIP, oy = (int)(line - n * tiles) * R;
         const int x0 = ox * S - g.pw, y0 = oy * S - g.ph;
         const T *image = static_cast<const T *>(j.x) + (int64_t)n * g.h * g.w * g.c + c;
-        unsigned inside = 0; /* a bit for each column */
+        unsigned inside = 0; /* bit mask of columns inside the image */
 #pragma unroll
         for (int s = 0; s < SPAN; s++)
             inside |= (x0 + s >= 0 && x0 + s < g.w ? 1u : 0u) << s;
@@ -120,7 +121,7 @@ __global__ void __launch_bounds__(THREADS, 2) tile_kernel(const depthwise_job j)
     }
 }
 
-/* Any window, one output at a time. */
+/* Any window: one output pixel at a time. */
 template <int V, typename T>
 __global__ void __launch_bounds__(THREADS) any_window_kernel(const depthwise_job j)
 {
@@ -157,7 +158,7 @@ __global__ void __launch_bounds__(THREADS) any_window_kernel(const depthwise_job
     }
 }
 
-/* Blocks of `width` threads of V channels by others of a thread for each job. */
+/* Blocks of `width` threads along the channels (V each) by further threads, one per job. */
 struct depthwise_grid {
     dim3 grid, block;
     size_t shared;
@@ -184,7 +185,7 @@ static int tile_launch_as(ew_cuda_queue *q, const depthwise_job *j)
     return cudaGetLastError();
 }
 
-/* R rows a thread where that leaves enough threads: fewer reads, and fewer instructions. */
+/* R rows per thread if enough threads remain: fewer loads and instructions per output. */
 template <int V, int K, int S, int R, typename T>
 static int tile_launch(ew_cuda_queue *q, const depthwise_job *j)
 {
@@ -241,9 +242,9 @@ extern "C" int ew_cu_depthwise(ew_cuda_queue *q, const ew_cuda_conv *p)
     return status;
 }
 
-/* ---- Gradient of x ---- */
+/* ---- dgrad ---- */
 
-/* Any stride and dilation: each input gathers from the outputs that read it. */
+/* Any stride and dilation: each input gathers from the outputs whose windows contain it. */
 template <int V, typename T>
 __global__ void __launch_bounds__(THREADS) gather_dx_kernel(const ew_cuda_conv_back p)
 {
@@ -276,7 +277,7 @@ __global__ void __launch_bounds__(THREADS) gather_dx_kernel(const ew_cuda_conv_b
     }
 }
 
-/* Windows of K x K, two apart: of their rows and columns every second one reads an input. */
+/* K x K windows with stride 2: only every second tap in each dimension contributes to an input. */
 template <int V, int K, typename T>
 __global__ void __launch_bounds__(THREADS) halved_dx_kernel(const depthwise_job j)
 {
@@ -360,7 +361,7 @@ extern "C" int ew_cu_depthwise_dx(ew_cuda_queue *q, const ew_cuda_conv_back *p)
         FOR_TYPE(p->type, status = gather_dx<T>(q, p));
         return status;
     }
-    /* Stride 1: a correlation with the filter turned by 180 degrees. */
+    /* Stride 1: dgrad is a correlation with the filter rotated by 180 degrees. */
     depthwise_job j = {};
     j.g = g;
     j.g.h = g.oh, j.g.w = g.ow, j.g.oh = g.h, j.g.ow = g.w;
@@ -371,16 +372,16 @@ extern "C" int ew_cu_depthwise_dx(ew_cuda_queue *q, const ew_cuda_conv_back *p)
     return status;
 }
 
-/* ---- Gradient of the filter: a sum over pixels of one product a tap ---- */
+/* ---- wgrad: for each tap a sum of products over all pixels ---- */
 
-/* A row of the sum is a stretch of an output row, over which a thread slides its window: columns of
- * it stay in registers, and the next ones are under way meanwhile. */
+/* One "row" of the column sum is a segment of an output row, along which the thread slides its
+ * window: window columns stay in registers, and the next ones are loaded ahead. */
 template <int V, int K, int S, typename T> struct depthwise_dw_map {
     ew_cuda_window g;
     const T *x, *dy;
-    int stretches, length; /* of an output row */
+    int stretches, length; /* segments per output row, pixels per segment */
 
-    /* Columns `first` and on of the K rows around a thread's output row. */
+    /* Loads N columns of the K input rows around an output row, from column `first` on. */
     template <int N>
     __device__ void read(const T *image, int y0, int first, float to[K][N][V]) const
     {
@@ -487,7 +488,7 @@ struct depthwise_dw_end {
     }
 };
 
-#define STRETCH 8 /* outputs that a window slides over, about */
+#define STRETCH 8 /* target length of a segment, in outputs */
 
 template <int V, int K, int S, typename T>
 static int depthwise_dw_slide(ew_cuda_queue *q, const ew_cuda_conv_back *p)

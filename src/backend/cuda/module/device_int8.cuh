@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic of 8-bit tensors on the device: op/quant.h's, to the bit. */
+/* 8-bit arithmetic on the device, bit-identical to op/quant.h. */
 #ifndef EW_BACKEND_CUDA_MODULE_DEVICE_INT8_CUH
 #define EW_BACKEND_CUDA_MODULE_DEVICE_INT8_CUH
 
@@ -21,8 +21,8 @@ __device__ inline float ratio_of(float x, float w, float y)
     return __fdiv_rn(__fmul_rn(x, w), y);
 }
 
-/* ew_quant_round: half to even, then the zero point, within the type.  Floats hold every integer
- * that is not beyond the types. */
+/* ew_quant_round: rounds half to even, adds the zero point, saturates.  Clamping in float is exact:
+ * it represents all integers of the range. */
 __device__ inline int saturate(float v, int zero, int is_signed)
 {
     const float q = rintf(v) + (float)zero;
@@ -32,7 +32,7 @@ __device__ inline int saturate(float v, int zero, int is_signed)
     return q <= (float)lo ? lo : q >= (float)hi ? hi : (int)q;
 }
 
-/* acc + the sum of four products of bytes of a and signed ones of b. */
+/* acc + dot product of 4 bytes of a (signed or not) and 4 signed bytes of b. */
 template <bool SIGNED> __device__ inline int dot4(unsigned a, unsigned b, int acc)
 {
     if (SIGNED)
@@ -42,7 +42,7 @@ template <bool SIGNED> __device__ inline int dot4(unsigned a, unsigned b, int ac
     return acc;
 }
 
-/* ew_cuda_qfilters, on the device. */
+/* ew_cuda_qfilters for device code. */
 __device__ inline size_t ew_cuda_qfilters_on(const ew_cuda_window &g)
 {
     return 256 + ((size_t)g.k * 8 + 255) / 256 * 256;

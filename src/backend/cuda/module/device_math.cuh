@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the .cu files share: storage types, vector loads, activations, launch sizes. */
+/* Shared by the .cu files: storage types, vector loads, activations, launch sizes. */
 #ifndef EW_BACKEND_CUDA_MODULE_DEVICE_MATH_CUH
 #define EW_BACKEND_CUDA_MODULE_DEVICE_MATH_CUH
 
@@ -8,7 +8,7 @@
 
 #include "backend/cuda/kernels.h"
 
-/* bfloat16 as bits: CUDA 11's own type cannot be converted on cards before 8.0. */
+/* bfloat16 as bits: CUDA 11's own type has no conversions on cards before 8.0. */
 struct bf16 {
     uint16_t bits;
 };
@@ -68,7 +68,7 @@ template <int V, typename T> __device__ inline void store(T *p, const float in[V
     *reinterpret_cast<pack<T, V> *>(p) = r;
 }
 
-/* V numbers as they lie in memory, in registers of 32 bits: a pack of 16-bit numbers would take one
+/* V values in 32-bit registers, as stored in memory: a pack of 16-bit values would use a register
  * for each. */
 template <typename T, int V, bool PAIRS = sizeof(T) == 2 && V % 2 == 0> struct held {
     pack<T, V> p;
@@ -102,7 +102,7 @@ template <typename T, int V> struct held<T, V, true> {
     }
 };
 
-/* store, or add to what is there */
+/* store, or accumulate into p */
 template <int V, typename T> __device__ inline void put(T *p, const float in[V], int add)
 {
     float v[V];
@@ -144,7 +144,8 @@ __device__ inline float act_apply(const ew_cuda_act &a, float x)
     return x;
 }
 
-/* At a kink: of the side where the function is constant, as op/epilogue.c. */
+/* Derivative of the activation by its input; at a kink that of the constant side, as in
+ * op/epilogue.c. */
 __device__ inline float act_slope(const ew_cuda_act &a, float x)
 {
     switch (a.kind) {
@@ -176,7 +177,7 @@ __device__ inline float act_slope(const ew_cuda_act &a, float x)
     return 1;
 }
 
-/* With the kind known when compiled: a switch for every element costs more than its arithmetic. */
+/* Activation known at compile time (A): a switch per element costs more than the arithmetic. */
 #define EW_ACT_ANY (-1)
 
 template <int A> __device__ inline float act_apply_as(const ew_cuda_act &a, float x)
@@ -205,8 +206,8 @@ template <int A> __device__ inline float act_slope_as(const ew_cuda_act &a, floa
     return act_slope(a, x);
 }
 
-/* With none, relu and clip as one kind, bounds, and the others that layers of depthwise networks
- * have. */
+/* Maps none, relu and clip to one kind (clip with bounds); depthwise kernels are instantiated for
+ * few kinds. */
 __device__ inline ew_cuda_act as_bounds(const ew_cuda_act &a)
 {
     ew_cuda_act b = a;
@@ -233,8 +234,7 @@ static inline cudaStream_t stream_of(const ew_cuda_queue *q)
     return static_cast<cudaStream_t>(q->stream);
 }
 
-/* Blocks for n elements of work, `per` a block, but no more than fill the device a few times: the
- * kernels loop. */
+/* Blocks for n elements, `per` a block, limited to a few waves: kernels loop over the rest. */
 static inline unsigned blocks_for(const ew_cuda_queue *q, int64_t n, int per)
 {
     const int64_t need = (n + per - 1) / per, most = (int64_t)q->processors * 16;
@@ -246,7 +246,7 @@ static inline bool aligned(const void *p, size_t bytes)
     return reinterpret_cast<uintptr_t>(p) % bytes == 0;
 }
 
-/* Calls f<T>() with the storage type. */
+/* Executes the code with T, the storage type. */
 #define FOR_TYPE(type, ...)                                                                        \
     switch (type) {                                                                                \
     case EW_CUDA_F16: {                                                                            \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training for integers: activations quantised and back, weights and biases rounded round a step.
- */
+/* Quantisation-aware training: fake_quant of activations; weights and biases rounded before a step
+ * and restored after it. */
 #include "backend/cuda/module/device_int8.cuh"
 
 #define THREADS 256
@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(THREADS) fake_quant_kernel(const ew_cuda_fake_
     }
 }
 
-/* Bounds as ew_fake_quant_range has them, in float32: products of an integer below 2^9. */
+/* Range as in ew_fake_quant_range: each bound is one float32 product with an integer below 2^9. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS) fake_quant_back_kernel(const ew_cuda_fake_quant p)
 {
@@ -49,7 +49,7 @@ extern "C" int ew_cu_fake_quant(ew_cuda_queue *q, const ew_cuda_fake_quant *p)
 
 /* ---- Weights ---- */
 
-/* The largest magnitude of a channel, in every thread: magnitudes compare as their bits do. */
+/* Largest magnitude of a channel, in all threads; non-negative floats compare like their bits. */
 __device__ static float largest(const ew_cuda_round &p, int channel)
 {
     __shared__ int parts[THREADS / 32];
@@ -69,7 +69,7 @@ __device__ static float largest(const ew_cuda_round &p, int channel)
     return __int_as_float(most);
 }
 
-/* ew_weight_scale; most: the channel's largest magnitude */
+/* ew_weight_scale; most: largest magnitude of the channel */
 __device__ static float channel_scale(const ew_cuda_round &p, int channel, float most)
 {
     const float needs = p.bias ? (float)(fabs((double)p.bias[channel]) / p.x_scale * 0x1p-29) : 0;
@@ -78,12 +78,13 @@ __device__ static float channel_scale(const ew_cuda_round &p, int channel, float
 
 __device__ static float rounded_by_channel(float w, float scale)
 {
-    const float big = 0x1.8p23f, sum = __fadd_rn(__fdiv_rn(w, scale), big); /* as the host */
+    const float big = 0x1.8p23f, sum = __fadd_rn(__fdiv_rn(w, scale), big); /* rounds to even, as
+                                                                             * the host does */
     const float q = __fsub_rn(sum, big);
     return __fmul_rn(q > 127 ? 127 : q < -127 ? -127 : q, scale);
 }
 
-/* ew_pow2_round, and back */
+/* ew_pow2_round, dequantised */
 __device__ static float rounded_at(float w, int position)
 {
     const double q = fmax(fmin(round(ldexp((double)w, position)), 127.), -128.);
@@ -98,7 +99,7 @@ template <typename T> __device__ static void keep(const ew_cuda_round &p, int64_
         static_cast<T *>(p.copy)[at] = from_float<T>(rounded);
 }
 
-/* A block a channel. */
+/* One block per channel. */
 template <typename T> __global__ void __launch_bounds__(THREADS) round_kernel(const ew_cuda_round p)
 {
     const int channel = (int)blockIdx.x;
@@ -111,7 +112,7 @@ template <typename T> __global__ void __launch_bounds__(THREADS) round_kernel(co
     }
 }
 
-/* A block a channel of the weights, whose first thread has the bias. */
+/* One block per channel of the weights; its first thread rounds the bias. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS) round_bias_kernel(const ew_cuda_round p)
 {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions as matrix products over unrolled windows (im2col), some images at a time: where maps
- * are small or strides skip most of them, cuDNN's own kernels in float32 leave the device idle.
+/* im2col + GEMM, for a few images at a time: for small feature maps and strided convolutions
+ * cuDNN's float32 kernels leave the device idle.
  *
- *   columns [rows, pitch]: row (n, oy, ox) holds x under the window, taps outermost as in filters
- *   y = columns w'     dw = dy' columns     dx = the sum over windows of dy w */
+ *   columns [rows, pitch]: row (n, oy, ox) is the window of x, taps outermost as in the filters
+ *   y = columns w'     dw = dy' columns     dx = col2im(dy w) */
 #include "backend/cuda/module/cuda_status.h"
 #include "backend/cuda/module/device_math.cuh"
 
 #define THREADS 256
 
-/* ---- Windows to columns ---- */
+/* ---- im2col ---- */
 
-/* Of elements V, in which c and pitch are counted; beyond the edge, and behind the last tap, 0. */
+/* V: float or a vector of floats, the unit of c and pitch.  Zero in the padding and behind the last
+ * tap. */
 template <typename V>
 __global__ void __launch_bounds__(THREADS)
     im2col_kernel(const ew_cuda_window g, const V *x, V *col, unsigned c, unsigned pitch, int64_t n)
@@ -48,7 +49,7 @@ static int im2col(ew_cuda_queue *q, const ew_cuda_window *g, const float *x, flo
                                            : im2col_as<float>(q, g, x, col);
 }
 
-/* ---- Columns to images: each element adds up its windows, in a fixed order ---- */
+/* ---- col2im: each element sums its windows, in a fixed order ---- */
 
 template <int V>
 __global__ void __launch_bounds__(THREADS)
@@ -101,7 +102,7 @@ static int depth_of(const ew_cuda_window *g)
     return g->kh * g->kw * g->c;
 }
 
-/* Rows of `depth` elements between places where they begin `from` and `to` elements apart. */
+/* Copies rows of `depth` elements between row pitches `from` and `to`. */
 static int copy_rows(ew_cuda_queue *q, const ew_cuda_window *g, const float *x, int from, float *y,
                      int to, int add)
 {
@@ -117,7 +118,7 @@ static int copy_rows(ew_cuda_queue *q, const ew_cuda_window *g, const float *x, 
     return ew_cu_strided_copy(q, &c);
 }
 
-/* The part of the batch that begins with image `first`. */
+/* The window of the images from `first` on that go into one launch. */
 static ew_cuda_window part_of(const ew_cuda_window &g, int first)
 {
     ew_cuda_window part = g;
@@ -126,7 +127,7 @@ static ew_cuda_window part_of(const ew_cuda_window &g, int first)
     return part;
 }
 
-/* From one image to the next. */
+/* Elements per image of x. */
 static int64_t x_step(const ew_cuda_window &g)
 {
     return (int64_t)g.h * g.w * g.c;
@@ -204,7 +205,7 @@ extern "C" int ew_cu_im2col_dw(ew_cuda_queue *q, const ew_cuda_conv_back *p)
     return pitch == depth ? 0 : copy_rows(q, &p->g, padded, pitch, p->dw, depth, p->add);
 }
 
-/* Where a row of columns has no padding. */
+/* Requires rows without padding (pitch == kh * kw * c). */
 extern "C" int ew_cu_im2col_dx(ew_cuda_queue *q, const ew_cuda_conv_back *p)
 {
     ew_cuda_gemm m = {};

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 8-bit convolutions and dense layers: implicit GEMM on integer tensor cores (mma m16n8k32, from
- * compute capability 8.0 on) or dp4a, with the requantising epilogue of op/quant.h; depthwise ones
- * apart. */
+/* 8-bit convolutions and dense layers: implicit GEMM with integer tensor cores (mma m16n8k32, from
+ * compute capability 8.0 on) or dp4a, and the requantisation epilogue of op/quant.h; depthwise
+ * convolutions have a kernel of their own. */
 #include "backend/cuda/module/device_int8.cuh"
 
-#define TILE    64 /* pixels and filters of a block */
+#define TILE    64 /* pixels, and filters, per block */
 #define STEP    EW_CUDA_QDEPTH
-#define STRIDE  (STEP + 16) /* of a row in shared memory: no two of a warp's words share a bank */
+#define STRIDE  (STEP + 16) /* bytes of a row in shared memory; padding avoids bank conflicts */
 #define THREADS 128
-#define ROWS    (THREADS / 4) /* that the block loads at once, 16 bytes a thread */
+#define ROWS    (THREADS / 4) /* rows loaded at once, 16 bytes per thread */
 
 /* ---- Packing ---- */
 
 struct qhead {
     int x_zero, y_zero, add_zero, sum_zero;
-    float a_ratio, b_ratio; /* of the convolution and of what is added to it */
+    float a_ratio, b_ratio; /* requantisation ratios of the convolution and of `add` */
 };
 
-/* A block a filter. */
+/* One block per filter. */
 __global__ void __launch_bounds__(THREADS) pack_kernel(const ew_cuda_qpack p, int depth, int padded)
 {
     __shared__ int sums[THREADS];
@@ -78,7 +78,8 @@ __device__ static qends ends_of(const ew_cuda_qconv &p)
             reinterpret_cast<const int *>(ratio + p.g.k)};
 }
 
-/* Element `at` of the output, of filter f, from the sum of products with plain bytes of x. */
+/* Stores output element `at` of filter f.  sum: dot product with the bytes of x as they are; the
+ * packed bias corrects it for the zero point. */
 __device__ static void finish(const ew_cuda_qconv &p, const qends &e, int64_t at, int f, int sum)
 {
     sum = (int)((unsigned)sum + (unsigned)e.bias[f]);
@@ -100,7 +101,7 @@ __device__ static void finish(const ew_cuda_qconv &p, const qends &e, int64_t at
 
 /* ---- Implicit GEMM ---- */
 
-/* Where the window of an output pixel begins; n -1: there is no such pixel. */
+/* First input position of an output pixel's window; n -1: no such pixel. */
 struct corner {
     int n, y, x;
 };
@@ -114,7 +115,7 @@ __device__ static corner corner_of(const ew_cuda_window &g, int64_t pixel, int64
             (int)(pixel % g.ow) * g.sw - g.pw};
 }
 
-/* Bytes of x at depth k of the window; the zero point in the padding. */
+/* Loads bytes of x at depth k of the window; in the padding the zero point. */
 template <typename W>
 __device__ static W load_x(const ew_cuda_qconv &p, const corner &o, int group, int k, int depth,
                            W padding)
@@ -128,7 +129,7 @@ __device__ static W load_x(const ew_cuda_qconv &p, const corner &o, int group, i
     return *reinterpret_cast<const W *>(static_cast<const char *>(p.x) + at);
 }
 
-/* 16 bytes of the window from depth k on, VEC at a time: so many lie in one pixel. */
+/* 16 bytes of the window from depth k on, VEC at a time: VEC consecutive bytes lie in one pixel. */
 template <int VEC>
 __device__ static uint4 load_row(const ew_cuda_qconv &p, const corner &o, int group, int k,
                                  int depth, unsigned zeros)
@@ -152,8 +153,8 @@ __device__ static uint4 load_row(const ew_cuda_qconv &p, const corner &o, int gr
     return v.all;
 }
 
-/* acc += A [16, 32] B [8, 32]', both from shared memory; the layout of acc is mma's: rows lane / 4
- * and that plus 8, columns 2 * (lane % 4) and the next. */
+/* acc += A [16, 32] B [8, 32]', from shared memory.  Layout of acc as in mma: rows lane / 4 and
+ * lane / 4 + 8, columns 2 * (lane % 4) and the next. */
 template <bool SIGNED>
 __device__ static void multiply(const uint8_t *a, const uint8_t *b, int lane, int acc[4])
 {
@@ -187,7 +188,7 @@ __device__ static void multiply(const uint8_t *a, const uint8_t *b, int lane, in
 #endif
 }
 
-/* Four warps, each a quarter of the tile. */
+/* Four warps, each with a quarter of the tile. */
 template <bool SIGNED, int VEC>
 __global__ void __launch_bounds__(THREADS)
     gemm_kernel(const ew_cuda_qconv p, int64_t pixels, int depth, int padded)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What 8-bit networks have beside convolutions: quantising, sums, products, pools, tables. */
+/* 8-bit operators other than convolutions: quantise, add, multiply, pool, table lookup. */
 #include "backend/cuda/module/device_int8.cuh"
 
 #define THREADS 256
 
-/* ---- To bytes and back ---- */
+/* ---- Quantise, dequantise ---- */
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS) quantize_kernel(const ew_cuda_quantize p)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax over rows and softmax cross-entropy, a warp a row; the optimiser's step over all
- * parameters at once. */
+/* Softmax and softmax cross-entropy, one warp per row; the optimiser step of all parameters. */
 #include "backend/cuda/module/columns.cuh"
 
 #define THREADS 256
@@ -14,7 +13,7 @@ __device__ static float warp_max(float v)
     return v;
 }
 
-/* The same in every lane: xor pairs are added in either order with the same bits. */
+/* Bit-identical in all lanes: the butterfly adds the same pairs, and addition commutes. */
 __device__ static float warp_sum(float v)
 {
     for (int d = 16; d > 0; d /= 2)
@@ -22,7 +21,7 @@ __device__ static float warp_sum(float v)
     return v;
 }
 
-/* Largest element, and the log of the sum of exp(x - largest). */
+/* Maximum of x, and log(sum of exp(x - maximum)). */
 template <typename T> __device__ static float log_sum(const T *x, int n, int lane, float *largest)
 {
     float most = -INFINITY, sum = 0;
@@ -93,8 +92,8 @@ extern "C" int ew_cu_softmax_back(ew_cuda_queue *q, const ew_cuda_softmax *p)
 
 /* ---- Cross-entropy ---- */
 
-/* -1: the sample does not count.  A label outside [0, classes) becomes `classes` and gives nan: no
- * launch can fail. */
+/* -1: the sample is ignored.  A label outside [0, classes) becomes `classes` and gives nan, since a
+ * kernel cannot report an error. */
 __device__ static int64_t label_at(const ew_cuda_loss &p, int64_t i)
 {
     const int64_t l = p.label_bytes == 8 ? static_cast<const int64_t *>(p.labels)[i]
@@ -107,7 +106,7 @@ __device__ static float weight_of(const ew_cuda_loss &p, int64_t label)
     return p.weights ? p.weights[label] : 1;
 }
 
-/* Sum over the block of THREADS, the same in every thread. */
+/* Sum over the block, in all threads. */
 __device__ static double block_total(double v)
 {
     __shared__ double part[THREADS];
@@ -123,7 +122,7 @@ __device__ static double block_total(double v)
     return v;
 }
 
-/* What the sum of the samples' losses is divided by. */
+/* Divisor of the loss: the counted samples or their weights, or 1. */
 __device__ static double divisor_of(const ew_cuda_loss &p)
 {
     if (!p.mean)
@@ -136,7 +135,8 @@ __device__ static double divisor_of(const ew_cuda_loss &p)
     return block_total(sum);
 }
 
-/* scratch: the samples' losses.  The target of class k is (1 - e) w_l [k = l] + e / K w_k. */
+/* scratch: losses of the samples.  The target of class k is (1 - e) w_l [k = l] + e / K w_k, with
+ * label smoothing e. */
 template <typename T> __global__ void __launch_bounds__(THREADS) loss_kernel(const ew_cuda_loss p)
 {
     const int lane = threadIdx.x % 32;
@@ -197,7 +197,7 @@ extern "C" int ew_cu_loss(ew_cuda_queue *q, const ew_cuda_loss *p)
 
 #define PER_THREAD (EW_CUDA_UPDATE_CHUNK / THREADS)
 
-/* An element of a parameter with its optimiser's numbers. */
+/* An element of a parameter with gradient and optimiser state. */
 struct element {
     float w, g, m, v;
 };
@@ -237,8 +237,8 @@ __device__ static void store_element(const ew_cuda_param &p, int64_t i, const el
         static_cast<bf16 *>(p.copy)[i] = from_float<bf16>(e.w);
 }
 
-/* Elements [first, first + EW_CUDA_UPDATE_CHUNK) of a parameter: all loads of a thread are under
- * way before the first is used. */
+/* Elements [first, first + EW_CUDA_UPDATE_CHUNK) of a parameter: a thread issues all its loads
+ * before it uses the first. */
 __device__ static void update_chunk(int kind, const ew_cuda_param &p, const ew_cuda_rates &r,
                                     float inverse, int64_t first)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strided copies (slices, concatenations, transposes, shuffles) and resampling by tables. */
+/* Strided copies (slice, concat, transpose, channel shuffle) and resampling by tables. */
 #include "backend/cuda/module/device_math.cuh"
 
 #define THREADS 256
@@ -64,8 +64,8 @@ __global__ void transpose_kernel(const W *x, W *y, int rows, int cols, int64_t b
     }
 }
 
-/* Whether the copy is [batch, rows, cols] -> [batch, cols, rows] with dim[3..5] as the loop's, and
- * large enough for tiles. */
+/* True if the copy is [batch, rows, cols] -> [batch, cols, rows] in dim[3..5], and large enough for
+ * tiles. */
 static bool is_transpose(const ew_cuda_copy *p)
 {
     const int64_t rows = p->dim[5], cols = p->dim[4];
@@ -76,12 +76,12 @@ static bool is_transpose(const ew_cuda_copy *p)
            rows <= 65535 * TILE;
 }
 
-/* ---- Channel shuffles: [rows, k, G], where one side has the G of a place side by side ---- */
+/* ---- Channel shuffles: [rows, k, G], where on one side the G elements are adjacent ---- */
 
 template <typename W, int G> struct shuffle_job {
     const W *x;
     W *y;
-    int64_t x_row, y_row, apart; /* between rows, and between the G on the other side */
+    int64_t x_row, y_row, apart; /* strides between rows; stride between the G on the other side */
     unsigned k;
 };
 
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(THREADS) shuffle_kernel(const shuffle_job<W, G
     }
 }
 
-/* False: it is not one of G. */
+/* False: not a shuffle of G groups. */
 template <typename W, int G> static bool shuffle_launch(ew_cuda_queue *q, const ew_cuda_copy *p)
 {
     const int64_t n = p->dim[3] * p->dim[4];
@@ -155,7 +155,8 @@ template <typename W> static int copy_launch(ew_cuda_queue *q, const ew_cuda_cop
     return cudaGetLastError();
 }
 
-/* Joins neighbouring dimensions that both sides walk in one, and puts them last. */
+/* Merges adjacent dimensions that are contiguous on both sides; moves the remaining ones to the
+ * end. */
 static void simplify(ew_cuda_copy *p)
 {
     ew_cuda_copy r = *p;
@@ -181,7 +182,7 @@ static void simplify(ew_cuda_copy *p)
     p->rank = EW_CUDA_COPY_DIMS;
 }
 
-/* Makes elements `times` as large where rows, strides and addresses allow. */
+/* Makes elements `times` as large, if row lengths, strides and alignment allow. */
 static bool widen(ew_cuda_copy *p, int times)
 {
     const int last = EW_CUDA_COPY_DIMS - 1;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole small networks (LeNet-5): a block takes one image through all layers and back, with its
- * activations in shared memory, where a launch for every layer would spend its time on launches.
- * Gradients of weights are left for a second launch (net_weights.cu): they are sums over images.
- * A block has few threads to hide the time of loads behind, so loops have many of them under way,
- * and what is not needed at once is loaded while something else is computed. */
+/* Small networks (LeNet-5) in two launches.  Here a block takes one image through all layers and
+ * back, with activations in shared memory; a launch per layer would be dominated by launch
+ * overhead. Weight gradients, which are sums over images, are left to a second launch
+ * (net_weights.cu).  Blocks have too few warps to hide memory latency, so loops are unrolled to
+ * keep many loads in flight, and data is prefetched while something else is computed. */
 #include "backend/cuda/module/net_conv.cuh"
 #include "backend/cuda/module/net_dense.cuh"
 #include "backend/cuda/module/net_pool.cuh"
 
 /* ---- The loss ---- */
 
-/* What it is about an image, read long before the scores are there. */
+/* What the loss needs to know of an image; loaded before the forward pass, to hide the latency. */
 struct loss_facts {
     int64_t label;
-    double share; /* of the sum of all samples' losses that counts: 1 / their divisor */
+    double share; /* factor of the sample's loss and gradient: 1 / divisor of the loss */
 };
 
 __device__ static int64_t label_at(const ew_cuda_loss &p, int64_t i)
@@ -28,7 +28,7 @@ __device__ static float class_weight(const ew_cuda_loss &p, int64_t label)
     return p.weights ? p.weights[label] : 1;
 }
 
-/* By one warp. */
+/* Executed by one warp. */
 __device__ static void note_loss(const ew_cuda_loss &p, loss_facts *to)
 {
     const int lane = threadIdx.x % 32;
@@ -43,7 +43,7 @@ __device__ static void note_loss(const ew_cuda_loss &p, loss_facts *to)
         *to = {label, p.mean ? 1 / sum : 1};
 }
 
-/* As loss.cu's, of one sample by one warp. */
+/* As in loss.cu, for one sample, by one warp. */
 __device__ static void cross_entropy(const ew_cuda_net &net, const loss_facts &facts,
                                      const float *x, float *dx)
 {
@@ -82,9 +82,9 @@ __device__ static void cross_entropy(const ew_cuda_net &net, const loss_facts &f
 
 /* ---- Between layers ---- */
 
-/* Memory of a block, and of its image. */
+/* Shared memory of the block, and its image's parts of `values` and `grads`. */
 struct image_memory {
-    float *filters; /* shared: of a layer, or parts of sums */
+    float *filters; /* shared: filters of a layer, or partial sums */
     unsigned char *places;
     loss_facts *facts;
     float *values, *grads;
@@ -100,7 +100,7 @@ __device__ static void load_inputs(const ew_cuda_layer &l, const T *from, const 
     }
 }
 
-/* Zeros beside the rows of an activation: nobody else writes there. */
+/* Clears the padding columns of an activation, which no layer writes. */
 __device__ static void clear_edges(const view &v, int h, int w)
 {
     const int left = v.at.left * v.at.column, n = left + v.at.right * v.at.column;
@@ -110,8 +110,8 @@ __device__ static void clear_edges(const view &v, int h, int w)
     }
 }
 
-/* A copy of a layer's output, or of the gradient of that, for later: neighbouring threads write
- * neighbouring floats, while the next layer is begun. */
+/* Copies a layer's output, or its gradient, to global memory, coalesced; overlaps with the start of
+ * the next layer. */
 __device__ static void keep(const ew_cuda_layer &l, const view &v, float *to)
 {
     const int pixels = l.oh * l.ow;
@@ -123,7 +123,7 @@ __device__ static void keep(const ew_cuda_layer &l, const view &v, float *to)
     }
 }
 
-/* Sigmoid or tanh of a layer's output. */
+/* Applies sigmoid or tanh to a layer's output in place. */
 __device__ static void bend(const ew_cuda_layer &l, const view &v)
 {
     const int pixels = l.oh * l.ow;
@@ -135,7 +135,7 @@ __device__ static void bend(const ew_cuda_layer &l, const view &v)
     }
 }
 
-/* Pools and transposes leave the memory of filters alone: it can be filled meanwhile. */
+/* Pools and transposes do not use the filter buffer: the next layer's filters can be prefetched. */
 __device__ static bool leaves_filters(const ew_cuda_layer &l)
 {
     return l.kind != EW_CUDA_LAYER_CONV && l.kind != EW_CUDA_LAYER_DENSE;
@@ -171,8 +171,8 @@ __device__ static void back_one(const ew_cuda_net &net, int i, const image_memor
     }
 }
 
-/* From the gradient of the last output, before its activation, to that of the first layer that
- * learns. */
+/* Backward from the gradient of the last output (before its activation) to the first layer with
+ * weight gradients. */
 __device__ static void go_back(const ew_cuda_net &net, const image_memory &m, float *a, float *b)
 {
     view dy = {a, net.layers[net.n - 1].dy};
@@ -213,7 +213,7 @@ __device__ static void forward_one(const ew_cuda_net &net, int i, const image_me
     }
 }
 
-/* The last output; its input's memory is then free. */
+/* Forward through all layers.  Returns the last output; the buffer of its input is then free. */
 template <typename T>
 __device__ static float *go_forward(const ew_cuda_net &net, const image_memory &m, float *a,
                                     float *b)
@@ -246,7 +246,7 @@ __device__ static float *go_forward(const ew_cuda_net &net, const image_memory &
     return x.data;
 }
 
-/* BACK: there may be a loss, and a way back. */
+/* BACK: compiled with loss and backward. */
 template <typename T, bool BACK>
 __global__ void __launch_bounds__(THREADS, 1) net_kernel(const ew_cuda_net net)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What layers of whole small networks share: where values lie, sums, and what ends a layer. */
+/* Small networks in two launches: layouts, reductions and epilogues shared by the layers. */
 #ifndef EW_BACKEND_CUDA_MODULE_NET_CUH
 #define EW_BACKEND_CUDA_MODULE_NET_CUH
 
@@ -22,7 +22,7 @@ __device__ inline int place(const ew_cuda_layout &l, int y, int x, int c)
     return l.start + y * l.row + x * l.column + c * l.channel;
 }
 
-/* Divisions take as long as a dozen multiplications; ew_cuda_over() has made `over`. */
+/* i / d by multiplication (an integer division costs about a dozen); over = ew_cuda_over(d). */
 __device__ inline int divide(int i, unsigned over)
 {
     return over ? (int)__umulhi((unsigned)i, over) : i;
@@ -36,8 +36,8 @@ template <typename V> __device__ inline V warp_sum(V v)
     return v;
 }
 
-/* Those that layers apply to their sums.  Others are long, and a pass of their own (net.cu): copies
- * of them in every layer would take the registers of all. */
+/* Activations that run as a separate pass (net.cu); the others are fused into the layers' epilogue.
+ * Inlining these into every layer would cost registers everywhere. */
 __device__ inline bool is_curved(int act)
 {
     return act == EW_CUDA_ACT_SIGMOID || act == EW_CUDA_ACT_TANH;
@@ -48,7 +48,7 @@ __device__ inline float activate(int act, float v)
     return act != EW_CUDA_ACT_RELU || v > 0 || isnan(v) ? v : 0;
 }
 
-/* The slope of an activation, told by its output. */
+/* Derivative of an activation, from its output y. */
 __device__ inline float slope_at(int kind, float y)
 {
     return kind == EW_CUDA_ACT_RELU      ? y > 0
@@ -57,17 +57,17 @@ __device__ inline float slope_at(int kind, float y)
                                          : 1;
 }
 
-/* What is done with a sum: forward it gets a bias and goes through the layer's activation, back it
- * takes the slope of the activation below, whose outputs are kept. */
+/* Epilogue of a sum.  Forward: adds the bias and applies the layer's activation.  Backward:
+ * multiplies by the derivative of the previous layer's activation, from its stored output. */
 struct ending {
     bool back;
     int act;
-    const float *operand; /* a bias, or NULL; outputs */
-    ew_cuda_layout kept;  /* of the outputs */
+    const float *operand; /* forward: bias, or NULL; backward: outputs */
+    ew_cuda_layout kept;  /* layout of the outputs */
 };
 
-/* Loads what sum i, a flat index or (forward) a filter, needs: before the sum, so that it has come
- * when the sum is there. */
+/* Loads the operand of sum i (filter index forward, else flat index); called before the sum, to
+ * hide the latency. */
 __device__ inline float operand_of(const ending &e, int i)
 {
     return e.operand && (!e.back || e.act != EW_CUDA_ACT_NONE) ? e.operand[i] : 0;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of whole small networks, forward and back, from shared memory to shared memory.
- * Words that threads get from it, not multiplications, are what their time goes to: a thread has
- * a few filters, and a few pixels where it can, for each word it reads. */
+/* Convolutions of small networks, forward and dgrad, from shared memory to shared memory.  They are
+ * bound by shared memory bandwidth, so a thread computes several filters and, if possible, several
+ * pixels per word that it reads. */
 #ifndef EW_BACKEND_CUDA_MODULE_NET_CONV_CUH
 #define EW_BACKEND_CUDA_MODULE_NET_CONV_CUH
 
 #include "backend/cuda/module/net.cuh"
 
-#define FILTERS 4 /* that a thread has sums of; where filters slide: two */
+#define FILTERS 4 /* per thread; in sliding convolutions two */
 #define SPAN    EW_CUDA_NET_SPAN
 
 /* ---- Filters in shared memory ---- */
 
-/* As [tap * c][k], biases behind them. */
+/* Layout [tap * c][k], followed by the biases. */
 __device__ static void stage_forward(const ew_cuda_layer &l, float *to)
 {
     const int taps = l.kh * l.kw, depth = taps * l.c, step = l.step;
@@ -25,7 +25,7 @@ __device__ static void stage_forward(const ew_cuda_layer &l, float *to)
         to[depth * step + o] = l.bias ? __ldg(l.bias + o) : 0;
 }
 
-/* As [tap * k][c]; where they slide the last tap is first. */
+/* Layout [tap * k][c]; for sliding convolutions rotated by 180 degrees. */
 __device__ static void stage_back(const ew_cuda_layer &l, float *to)
 {
     const int taps = l.kh * l.kw, step = l.step_dy;
@@ -41,16 +41,16 @@ __device__ static void stage_back(const ew_cuda_layer &l, float *to)
     }
 }
 
-/* ---- Sliding ---- */
+/* ---- Stride 1: sliding window ---- */
 
-/* A convolution of stride 1.  The way back is one too: over the gradient, with turned filters. */
+/* A convolution of stride 1.  Its dgrad is one too: of dy with the rotated filters. */
 struct sliding {
     int rows, columns, filters; /* of the output */
     int in_rows, depth, kh, top, step;
 };
 
-/* Adds to the sums of SPAN pixels and two filters what every `parts`th of the filters' rows of
- * channels has. */
+/* Accumulates SPAN pixels of two filters over rows part, part + parts, ... of the n = (filter rows)
+ * * (input channels). */
 template <int KW>
 __device__ static void slide_over(const sliding &g, const float *x, const ew_cuda_layout &at,
                                   const float *filters, int part, int parts, int n,
@@ -79,7 +79,7 @@ __device__ static void slide_over(const sliding &g, const float *x, const ew_cud
     }
 }
 
-/* Threads that share a sum: as many as there are to spare. */
+/* Threads that share one sum (split-k): a power of two, as long as there are idle threads. */
 __device__ static int sharing(const sliding &g, int items)
 {
     int parts = 1;
@@ -88,14 +88,14 @@ __device__ static int sharing(const sliding &g, int items)
     return parts;
 }
 
-/* Pixels behind the end of a row are computed from whatever is there, and thrown away. */
+/* Pixels beyond the end of a row are computed from whatever the memory holds, and discarded. */
 template <int KW>
 __device__ static void slide(const sliding &g, const view &x, const float *filters, const ending &e,
                              const view &to)
 {
     const int spans = (g.columns + SPAN - 1) / SPAN, pairs = (g.filters + 1) / 2;
     const int items = g.rows * spans * pairs, parts = sharing(g, items);
-    /* Sums are added up over lanes: a warp goes on as long as one of its lanes has something. */
+    /* Partial sums are reduced across lanes, so whole warps stay in the loop. */
     for (int job = threadIdx.x; job - (int)threadIdx.x % 32 < items * parts; job += THREADS) {
         const bool any = job < items * parts;
         const int part = job & (parts - 1), item = any ? job / parts : 0;
@@ -121,10 +121,9 @@ __device__ static void slide(const sliding &g, const view &x, const float *filte
     }
 }
 
-/* ---- Any stride and width ---- */
+/* ---- Any stride and filter width ---- */
 
-/* Adds n numbers, `apart` from one another, times FILTERS columns of a matrix whose rows are `step`
- * apart. */
+/* sum[0..FILTERS) += x[i * apart] * f[i * step + 0..FILTERS) over i < n. */
 __device__ static void multiply_add(const float *x, int apart, const float *f, int step, int n,
                                     float *sum)
 {
@@ -187,7 +186,7 @@ __device__ static void step_conv_back(const ew_cuda_layer &l, const view &dy, co
     }
 }
 
-/* ---- Either ---- */
+/* ---- Dispatch ---- */
 
 __device__ static void conv(const ew_cuda_layer &l, const view &x, const float *filters,
                             const view &to)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dense layers of whole small networks: their weights come from memory, once for each image, so
- * what counts is how many loads are under way. */
+/* Dense layers of small networks.  Weights are read from global memory once per image, so the time
+ * depends on the number of loads in flight. */
 #ifndef EW_BACKEND_CUDA_MODULE_NET_DENSE_CUH
 #define EW_BACKEND_CUDA_MODULE_NET_DENSE_CUH
 
 #include "backend/cuda/module/net.cuh"
 
-#define ROWS  4 /* of a matrix that a warp has */
+#define ROWS  4 /* rows of the matrix per warp */
 #define PARTS 16
 
-/* y[o] = sum over i of w[o][i] * x[i], of V numbers a load: ROWS sums a warp. */
+/* y[o] = sum over i of w[o][i] * x[i]; a warp computes ROWS outputs with V-element loads. */
 template <int V>
 __device__ static void rows_product(const float *w, int rows, int n, const float *x,
                                     const ending &e, float *y)
 {
-    constexpr int BATCH = 4 / V; /* loads that are under way for each of them */
+    constexpr int BATCH = 4 / V; /* loads in flight per row */
     const int lane = threadIdx.x % 32;
     for (int o = threadIdx.x / 32 * ROWS; o < rows; o += WARPS * ROWS) {
         const int own = o + lane < rows ? o + lane : rows - 1;
@@ -54,8 +54,8 @@ __device__ static void rows_product(const float *w, int rows, int n, const float
     }
 }
 
-/* y[i] = sum over o of x[o] * w[o][i], of V numbers a load: V sums a thread, over a part of the
- * rows; `parts` has room for V floats a thread. */
+/* y[i] = sum over o of x[o] * w[o][i]; a thread computes V adjacent outputs over a part of the rows
+ * (split-k).  `parts`: room for V floats per thread. */
 template <int V>
 __device__ static void columns_product(const float *w, int rows, int n, const float *x,
                                        float *parts, const ending &e, float *y)
@@ -95,7 +95,7 @@ __device__ static void columns_product(const float *w, int rows, int n, const fl
     }
 }
 
-/* Whether rows of n floats are packs of four. */
+/* True if rows of n floats can be read in 16-byte loads. */
 __device__ static bool in_fours(const float *w, int n)
 {
     return n % 4 == 0 && reinterpret_cast<uintptr_t>(w) % 16 == 0;
@@ -115,7 +115,7 @@ __device__ static void product(const float *w, bool by_rows, int rows, int n, co
         columns_product<1>(w, rows, n, x, parts, e, y);
 }
 
-/* w is [k][inputs], or turned. */
+/* w is [k][inputs], or transposed. */
 __device__ static void dense(const ew_cuda_layer &l, const float *x, float *parts, float *y)
 {
     const int n = l.h * l.w * l.c;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pools and transposes of whole small networks. */
+/* Pools and transposes of small networks. */
 #ifndef EW_BACKEND_CUDA_MODULE_NET_POOL_CUH
 #define EW_BACKEND_CUDA_MODULE_NET_POOL_CUH
 
 #include "backend/cuda/module/net.cuh"
 
-/* An output of a pool: its pixel, its channel, and the part of its window that is in the image. */
+/* An output of a pool: pixel, channel, and the part of its window inside the image. */
 struct pooled {
     int y, x, c;
-    int y0, x0; /* of its window, which may begin outside */
+    int y0, x0; /* first input of its window; may be outside */
     int top, bottom, left, right;
 };
 
@@ -27,14 +27,14 @@ __device__ static pooled pooled_at(const ew_cuda_layer &l, int i)
             l.w - x0 < l.kw ? l.w - x0 : l.kw};
 }
 
-/* The first of the largest wins, and the first that is not a number from all others. */
+/* Ties: the first maximum wins.  The first NaN wins over all numbers. */
 __device__ static void take_larger(float v, int tap, float &best, int &at)
 {
     if (at < 0 || (!isnan(best) && (v > best || isnan(v))))
         best = v, at = tap;
 }
 
-/* Windows of 2 x 2 that are all within the image: loads of one do not wait for another. */
+/* 2 x 2 windows entirely inside the image: four independent loads. */
 __device__ static float largest_of_four(const view &x, const pooled &p, int &at)
 {
     const float *from = x.data + place(x.at, p.y0, p.x0, p.c);
@@ -66,7 +66,7 @@ __device__ static float mean(const ew_cuda_layer &l, const view &x, const pooled
     return sum * (1.f / (float)(l.kh * l.kw));
 }
 
-/* places: where each maximum was in its window; NULL: nobody asks. */
+/* places: arg-max positions within the windows; may be NULL. */
 __device__ static void pool(const ew_cuda_layer &l, const view &x, unsigned char *places,
                             const view &to)
 {
@@ -84,13 +84,14 @@ __device__ static void pool(const ew_cuda_layer &l, const view &x, unsigned char
     }
 }
 
-/* ---- Back ---- */
+/* ---- Backward ---- */
 
-/* What slopes below a pool are told by: outputs there; or those of a max pool itself, which are the
- * same numbers and beside one another, where it has no activation. */
+/* Outputs from which the derivative of the activation below a pool follows.  own: outputs of a max
+ * pool without activation, which are the same numbers, contiguous; else below: those of the layer
+ * below. */
 struct pool_slopes {
     int act;
-    const float *own, *below; /* own: NULL: not those */
+    const float *own, *below; /* own may be NULL */
     ew_cuda_layout own_at, below_at;
 };
 
@@ -103,8 +104,8 @@ __device__ static float pool_slope(const pool_slopes &s, const pooled &p, int ta
                                  : s.below[place(s.below_at, p.y0 + r, p.x0 + tap - r * kw, p.c)]);
 }
 
-/* Windows that share nothing: each output writes all inputs of its window.  Inputs of none are zero
- * already. */
+/* Windows that do not overlap: each output writes all inputs of its window.  Inputs in no window
+ * are zero already. */
 __device__ static void scatter(const ew_cuda_layer &l, const view &dy, const unsigned char *places,
                                const pool_slopes &s, const view &to)
 {
@@ -113,7 +114,8 @@ __device__ static void scatter(const ew_cuda_layer &l, const view &dy, const uns
     for (int i = threadIdx.x; i < l.oh * l.ow * l.c; i += THREADS) {
         const pooled p = pooled_at(l, i);
         const float d = dy.data[place(dy.at, p.y, p.x, p.c)];
-        const int at = max ? places[i] : 0; /* beyond the last: all of it is padding */
+        const int at = max ? places[i] : 0; /* an index beyond the last: the window is all
+                                             * padding */
         const float most = max && at < l.kh * l.kw ? d * pool_slope(s, p, at, l.kw) : 0;
         for (int r = p.top; r < p.bottom; r++)
             for (int t = p.left; t < p.right; t++) {
@@ -126,7 +128,7 @@ __device__ static void scatter(const ew_cuda_layer &l, const view &dy, const uns
     }
 }
 
-/* Any windows: each input adds up what the windows that have it say. */
+/* Overlapping windows: each input sums over the windows that contain it. */
 __device__ static void gather(const ew_cuda_layer &l, const view &dy, const unsigned char *places,
                               const pool_slopes &s, const view &to)
 {
@@ -170,7 +172,7 @@ __device__ static void pool_back(const ew_cuda_layer &l, const view &dy,
 
 /* ---- Transposes ---- */
 
-/* The element of [h, w, c] that element i of the result is. */
+/* Index in [h, w, c] of element i of the result. */
 __device__ static int turned_from(const ew_cuda_layer &l, int i)
 {
     int from = 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of the weights of whole small networks, over all images, from the inputs and the
- * gradients of outputs that net.cu has left; and the loss.  Blocks are many and short, and each has
- * its sums to itself: they are added up in the same order every time. */
+/* Weight gradients of small networks over all images, from the activations and output gradients
+ * that net.cu has stored; and the loss.  Each sum belongs to one block, which adds in a fixed
+ * order. */
 #include "backend/cuda/module/net.cuh"
 
-#define BLOCK   512 /* threads: blocks are many, and their sums' parts lie in shared memory */
-#define FILTERS 2   /* that a block has */
-#define WIDEST  5   /* taps of a row that it has */
+#define BLOCK   512 /* threads; partial sums are in shared memory */
+#define FILTERS 2   /* filters per block */
+#define WIDEST  5   /* most taps of a filter row per block */
 
-/* The inputs of a layer: floats from one image to the next, and where they lie in one. */
+/* The inputs of a layer: stride between images in floats, and layout within one. */
 struct inputs {
     const float *data;
     int step;
@@ -21,7 +21,7 @@ __device__ static void put_sum(float *to, int i, float v, int add)
         to[i] = add ? to[i] + v : v;
 }
 
-/* ---- Dense layers: a thread a weight ---- */
+/* ---- Dense layers: a thread per weight ---- */
 
 __device__ static void dense_weights(const ew_cuda_net &net, const ew_cuda_layer &l,
                                      const inputs &x, int block)
@@ -44,13 +44,13 @@ __device__ static void dense_weights(const ew_cuda_net &net, const ew_cuda_layer
 
 /* ---- Convolutions ---- */
 
-/* Taps of a filter's row that a block has. */
+/* Taps of a filter row per block. */
 __host__ __device__ static int taps_of(const ew_cuda_layer &l)
 {
     return l.kw == 3 || l.kw == 5 ? l.kw : 1;
 }
 
-/* What a block has: TAPS taps from `t` on in row r of filters o and o + 1, at channel c. */
+/* The work of a block: TAPS taps from `t` on in row r of filters o and o + 1, at channel c. */
 struct piece {
     int o, r, t, c;
 };
@@ -68,7 +68,7 @@ __device__ static piece piece_of(const ew_cuda_layer &l, int block)
     return p;
 }
 
-/* Adds up sum i of all threads, which lie behind one another; a warp calls it. */
+/* Adds partial sum i of all threads; executed by one warp. */
 __device__ static float block_sum(const float *parts, int i)
 {
     const int lane = threadIdx.x % 32;
@@ -79,7 +79,7 @@ __device__ static float block_sum(const float *parts, int i)
     return warp_sum(v);
 }
 
-/* Pixels of all images, one thread's behind the other's. */
+/* The thread's pixels, strided over all images. */
 template <int TAPS>
 __device__ static void pixel_sums(const ew_cuda_net &net, const ew_cuda_layer &l, const inputs &x,
                                   const piece &p, float sum[FILTERS][TAPS + 1])
@@ -136,7 +136,7 @@ __device__ static void conv_weights(const ew_cuda_net &net, const ew_cuda_layer 
     }
 }
 
-/* ---- All of it ---- */
+/* ---- Kernel ---- */
 
 __host__ __device__ static int blocks_of(const ew_cuda_layer &l)
 {
@@ -147,7 +147,8 @@ __host__ __device__ static int blocks_of(const ew_cuda_layer &l)
     return (l.h * l.w * l.c * l.k + l.k + BLOCK - 1) / BLOCK;
 }
 
-/* By one warp.  Labels may be gone by now: their memory is gradients'. */
+/* Executed by one warp.  Reads the stored losses, not the labels, whose buffer the plan may have
+ * reused for gradients. */
 __device__ static void sum_losses(const ew_cuda_loss &p, int lane)
 {
     double total = 0;
@@ -166,7 +167,7 @@ __device__ static inputs inputs_of(const ew_cuda_net &net, int i)
     return {static_cast<const float *>(net.x), l.h * l.w * l.c, {0, l.w * l.c, l.c, 1, 0, 0}};
 }
 
-/* The last block adds up the loss. */
+/* The last block computes the loss. */
 __global__ void __launch_bounds__(BLOCK) net_weights_kernel(const ew_cuda_net net)
 {
     __shared__ float parts[FILTERS * (WIDEST + 1) * BLOCK];

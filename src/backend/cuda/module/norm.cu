@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions; and batch norm, forward and backward: sums of columns and a pass over all rows. */
+/* Reductions, and batch norm forward and backward: column sums, then a pass over all rows. */
 #include "backend/cuda/module/sheet.cuh"
 
 /* ---- Sums ---- */
@@ -59,12 +59,12 @@ extern "C" int ew_cu_reduce(ew_cuda_queue *q, const ew_cuda_reduce *p)
 
 /* ---- Batch norm forward ---- */
 
-/* Rows that a thread has loads of under way. */
+/* Rows in flight per thread. */
 #define AHEAD      8
 #define BACK_AHEAD 4
 
-/* Statistics of a channel from sums of x - pivot and of its square; the pivot is the first pixel.
- */
+/* Statistics of a channel from the sums of x - pivot and (x - pivot)^2; the pivot is the first
+ * pixel, which avoids cancellation. */
 template <typename T> struct stats_end {
     ew_cuda_norm p;
     __device__ double variance(const double *total) const
@@ -90,7 +90,7 @@ template <typename T> struct stats_end {
     }
 };
 
-/* Of a thread's rows, the last one first: what was written last may still be in the cache. */
+/* Rows in reverse order: those written last may still be in the cache. */
 template <int V, typename T>
 __device__ inline void stats_sum(const ew_cuda_norm &p, const sheet_rows &r, int c, float sum[2][V])
 {
@@ -117,7 +117,7 @@ __device__ inline void stats_sum(const ew_cuda_norm &p, const sheet_rows &r, int
     }
 }
 
-/* Threads keep the coefficients of their channels; rows in order. */
+/* Normalises rows in order; coefficients of the thread's channels stay in registers. */
 template <int V, int A, bool RESIDUAL, typename T>
 __device__ inline void norm_rows(const ew_cuda_norm &p, const sheet_rows &r, int c,
                                  const float *mean, const float *inv)
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(SHEET_THREADS, 1)
         norm_apply<V, A, T>(p, rows_of(s.rows), c, known[0], known[1]);
 }
 
-/* With the running statistics. */
+/* Normalises by the running statistics. */
 template <int V, int A, typename T>
 __global__ void __launch_bounds__(SHEET_THREADS, 1) norm_running_kernel(const ew_cuda_norm p)
 {
@@ -209,8 +209,8 @@ __global__ void __launch_bounds__(SHEET_THREADS, 1) norm_running_kernel(const ew
     norm_apply<V, A, T>(p, rows_of(p.pixels), c, mean, inv);
 }
 
-/* A pass over all rows: up to so many blocks for each processor, and one for each before threads
- * have few rows. */
+/* Blocks of a pass over all rows: up to PASS_BLOCKS per multiprocessor; if they do not fill the
+ * device, fewer rows per thread. */
 #define PASS_BLOCKS 4
 
 static sheet_grid pass_blocks(const ew_cuda_queue *q, int64_t rows, int cols, int v, int ahead)
@@ -236,7 +236,7 @@ template <int V, int A, typename T> static int norm_launch(ew_cuda_queue *q, con
     return cudaGetLastError();
 }
 
-/* Calls it with A, the kind of activation where that is one of those that come often. */
+/* Executes the code with A, the activation kind, as a constant for the common ones. */
 #define FOR_NORM_ACT(act, ...)                                                                     \
     switch ((act).kind) {                                                                          \
     case EW_CUDA_ACT_NONE: {                                                                       \
@@ -265,7 +265,7 @@ template <int V, int A, typename T> static int norm_launch(ew_cuda_queue *q, con
     }                                                                                              \
     }
 
-/* How many channels a thread takes: 16 bytes of them, where rows and addresses allow. */
+/* Channels per thread: 16 bytes if row length and alignment allow, else fewer. */
 template <typename T> static int norm_width(int channels, const void *const *p, int n)
 {
     int v = (int)(16 / sizeof(T));
@@ -294,7 +294,7 @@ extern "C" int ew_cu_norm(ew_cuda_queue *q, const ew_cuda_norm *p)
 
 /* ---- Backward ---- */
 
-/* Of V channels: y before the activation is x * slope + shift. */
+/* For V channels: the input of the activation is x * slope + shift. */
 template <int V> struct norm_line {
     float mean[V], slope[V], shift[V];
     __device__ void read(const ew_cuda_norm_back &p, int c)
@@ -308,7 +308,7 @@ template <int V> struct norm_line {
     }
 };
 
-/* What a row has in memory. */
+/* A row's values as stored. */
 template <int V, int A, typename T> struct norm_row {
     held<T, V> x, dy, y;
     __device__ void read(const ew_cuda_norm_back &p, int64_t at)
@@ -318,7 +318,7 @@ template <int V, int A, typename T> struct norm_row {
         if (A != EW_CUDA_ACT_NONE && p.y)
             y.read(static_cast<const T *>(p.y) + at);
     }
-    /* The gradient before the activation. */
+    /* Gradient before the activation. */
     __device__ float slope(const ew_cuda_norm_back &p, const norm_line<V> &line, int i) const
     {
         const float d = dy.at(i);
@@ -328,7 +328,7 @@ template <int V, int A, typename T> struct norm_row {
     }
 };
 
-/* Sums of dz and of dz xhat. */
+/* From the sums of dz and of dz (x - mean): the sums of dz and of dz xhat. */
 struct norm_back_end {
     ew_cuda_norm_back p;
     __device__ void of(int c, const double *total, float out[2]) const
@@ -347,7 +347,7 @@ struct norm_back_end {
     }
 };
 
-/* Sums of dz and of dz (x - mean), the last row first. */
+/* Sums of dz and of dz (x - mean), rows in reverse order. */
 template <int V, int A, typename T>
 __device__ inline void norm_back_sum(const ew_cuda_norm_back &p, const sheet_rows &r, int c,
                                      const norm_line<V> &line, float sum[2][V])
@@ -373,7 +373,7 @@ __device__ inline void norm_back_sum(const ew_cuda_norm_back &p, const sheet_row
     }
 }
 
-/* dx = slope (dz - mean(dz) - xhat mean(dz xhat)), as slope dz + x by_x + rest. */
+/* dx = slope (dz - mean(dz) - xhat mean(dz xhat)), computed as slope dz + by_x x + rest. */
 template <int V, int A, typename T>
 __device__ inline void norm_back_apply(const ew_cuda_norm_back &p, const sheet_rows &r, int c,
                                        const norm_line<V> &line, const float (*sums)[V])
@@ -441,8 +441,8 @@ __global__ void __launch_bounds__(SHEET_THREADS, 1)
     norm_back_apply<V, A, T>(p, rows_of(s.rows), c, line, sums);
 }
 
-/* Where nobody wants gradients but those of scale and bias, the second launch is one of one block a
- * column, for its sums alone. */
+/* If only the gradients of scale and bias are wanted, the second launch has one block per column,
+ * which adds the partial sums. */
 template <int V, int A, typename T>
 static int norm_back_launch(ew_cuda_queue *q, const ew_cuda_norm_back *p)
 {

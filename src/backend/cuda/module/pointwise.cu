@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element-wise chains, derivatives of activations, dropout, casts. */
+/* Element-wise chains, activation derivatives, dropout, type conversion. */
 #include "backend/cuda/module/device_math.cuh"
 
 #define THREADS 256
@@ -59,7 +59,7 @@ __device__ static float binary(int op, float v, float b)
     return powf(v, b);
 }
 
-/* V elements along the innermost dimension, where an operand has stride 1 or 0. */
+/* Loads V elements of an operand along the innermost dimension; stride 1 or 0 (broadcast). */
 template <int V, typename T>
 __device__ static void operand(const T *p, int64_t at, int64_t stride, float out[V])
 {
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(THREADS) chain_kernel(const ew_cuda_chain c, i
     }
 }
 
-/* Whether an operand can be read V elements at a time. */
+/* True if the operand can be read V elements at a time. */
 static bool wide(const void *p, const int64_t *stride, int v, size_t bytes)
 {
     if (stride[3] != 1)
@@ -160,7 +160,7 @@ extern "C" int ew_cu_chain(ew_cuda_queue *q, const ew_cuda_chain *p)
     return cudaGetLastError();
 }
 
-/* ---- What follows a product ---- */
+/* ---- Epilogue of a product ---- */
 
 template <int V, typename T>
 __global__ void __launch_bounds__(THREADS) epilogue_kernel(const ew_cuda_epilogue p)
@@ -203,7 +203,7 @@ extern "C" int ew_cu_epilogue(ew_cuda_queue *q, const ew_cuda_epilogue *p)
 
 /* ---- Derivatives ---- */
 
-/* The derivative by what the activation made. */
+/* Derivative from the activation's output. */
 __device__ static float slope_of_output(const ew_cuda_act &a, float y)
 {
     switch (a.kind) {
@@ -214,7 +214,8 @@ __device__ static float slope_of_output(const ew_cuda_act &a, float y)
     case EW_CUDA_ACT_TANH:
         return 1 - y * y;
     }
-    return act_slope(a, y); /* relu, clip, leaky relu: the same */
+    return act_slope(a, y); /* relu, clip, leaky relu: their derivatives by input and output
+                             * agree */
 }
 
 template <int V, typename T>
@@ -310,7 +311,7 @@ extern "C" int ew_cu_dropout(ew_cuda_queue *q, const ew_cuda_dropout *p)
     return cudaGetLastError();
 }
 
-/* ---- Casts ---- */
+/* ---- Type conversion ---- */
 
 template <int V, typename From, typename To>
 __global__ void __launch_bounds__(THREADS) cast_kernel(const From *x, To *y, int64_t n, int add)

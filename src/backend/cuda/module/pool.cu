@@ -4,7 +4,7 @@
 
 #define THREADS 256
 
-/* Rows or columns [*from, *to) of a window, padding included. */
+/* Range [*from, *to) of rows or columns of window o, padding included. */
 __device__ static void pool_range(int o, int in, int out, int k, int s, int pad, int d,
                                   int adaptive, int *from, int *to)
 {
@@ -17,7 +17,7 @@ __device__ static void pool_range(int o, int in, int out, int k, int s, int pad,
     *to = *from + (k - 1) * d + 1;
 }
 
-/* Elements of a window that count in a mean: those inside, or also those in the padding. */
+/* Divisor of a mean: the elements inside the image, or with count_pad also those in the padding. */
 __device__ static int pool_count(int from, int to, int d, int in, int pad_end, int count_pad)
 {
     int n = 0;
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(THREADS) pool_kernel(const ew_cuda_pool p)
     }
 }
 
-/* Maxima of K x K windows without gaps: all loads of a window are under way at once. */
+/* Max pool with K x K windows, dilation 1: all loads of a window are in flight at once. */
 template <int V, int K, bool PLACES, typename T>
 __global__ void __launch_bounds__(THREADS) max_pool_kernel(const ew_cuda_pool p)
 {
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(THREADS) max_pool_kernel(const ew_cuda_pool p)
     }
 }
 
-/* The size of square maxima that have a kernel of their own; 0: none. */
+/* K if a max pool kernel is compiled for this window; else 0. */
 static int max_pool_size(const ew_cuda_pool *p)
 {
     const ew_cuda_window &g = p->g;
@@ -147,7 +147,7 @@ static void max_pool_launch(const ew_cuda_pool *p, unsigned blocks, cudaStream_t
         max_pool_kernel<V, K, false, T><<<blocks, THREADS, 0, stream>>>(*p);
 }
 
-/* First and last output whose window can hold input i. */
+/* First and last output whose window contains input i. */
 __device__ static void pool_readers(int i, int in, int out, int k, int s, int pad, int d,
                                     int adaptive, int *from, int *to)
 {
@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(THREADS) pool_back_kernel(const ew_cuda_pool p
     }
 }
 
-/* Windows that do not overlap and leave nothing out: each gradient goes to its own inputs. */
+/* Windows that partition the input: each gradient is written to the inputs of its own window. */
 template <int V, typename T>
 __global__ void __launch_bounds__(THREADS) pool_apart_back_kernel(const ew_cuda_pool p)
 {
@@ -245,7 +245,7 @@ static bool pool_apart(const ew_cuda_pool *p)
            !g.pw && g.oh * g.kh == g.h && g.ow * g.kw == g.w;
 }
 
-/* How many channels a thread takes: 16 bytes of them, where rows and addresses allow. */
+/* Channels per thread: 16 bytes if row length and alignment allow, else fewer. */
 template <typename T> static int pool_width(const ew_cuda_pool *p, const void *a, const void *b)
 {
     int v = (int)(16 / sizeof(T));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pools whose windows reach over three dimensions (video), forward and backward: an element a
- * thread. */
+/* Pools with three-dimensional windows (video), forward and backward: one element per thread. */
 #include "backend/cuda/module/device_math.cuh"
 
 #define THREADS 256
@@ -20,7 +19,7 @@ __device__ static pool_axis axis_of(const ew_cuda_pool &p, int i)
     return {g.w, g.ow, g.kw, g.sw, g.pw, p.pad_end_w, g.dw};
 }
 
-/* Positions [from, to) of window o, `step` apart. */
+/* Positions *from, *from + *step, ... below *to of window o. */
 __device__ static void range(const pool_axis &a, int adaptive, int o, int *from, int *to, int *step)
 {
     *from = adaptive ? (int)((int64_t)o * a.in / a.out) : o * a.s - a.pad;
@@ -29,7 +28,7 @@ __device__ static void range(const pool_axis &a, int adaptive, int o, int *from,
     *step = adaptive ? 1 : a.d;
 }
 
-/* Positions of window o that count in a mean. */
+/* Positions of window o that count in the divisor of a mean. */
 __device__ static int counted(const pool_axis &a, const ew_cuda_pool &p, int o)
 {
     int from, to, step, n = 0;
@@ -39,7 +38,7 @@ __device__ static int counted(const pool_axis &a, const ew_cuda_pool &p, int o)
     return n;
 }
 
-/* Splits an element of [n, d, h, w, c]. */
+/* Coordinates and channel of element k of [n, d, h, w, c]; returns the image. */
 __device__ static int64_t split(int64_t k, const int *dims, int c, int *at, int *channel)
 {
     *channel = (int)(k % c);
@@ -89,7 +88,7 @@ __global__ void __launch_bounds__(THREADS) pool_kernel(const ew_cuda_pool p, int
     }
 }
 
-/* First and last window that can hold position i. */
+/* First and last window that may contain position i. */
 __device__ static void readers(const pool_axis &a, int adaptive, int i, int *from, int *to)
 {
     const int low = i + a.pad - (a.k - 1) * a.d;
@@ -98,7 +97,7 @@ __device__ static void readers(const pool_axis &a, int adaptive, int i, int *fro
     *to = *to < a.out - 1 ? *to : a.out - 1;
 }
 
-/* The number of position i in window o, and the window's length; -1: it is not in it. */
+/* Index of position i in window o, and the window's length; -1: not in it. */
 __device__ static int place(const pool_axis &a, int adaptive, int o, int i, int *length)
 {
     int from, to, step;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Group, instance and layer norm: a block a set. */
+/* Group, instance and layer norm: one block per set of shared statistics. */
 #include "backend/cuda/module/columns.cuh"
 
 #define THREADS COLUMN_THREADS
 
-/* Sums of two quantities over the block, in all of its threads, in a fixed order. */
+/* Block-wide sums of a and b, in all threads, in a fixed order. */
 __device__ static void block_sums(double a, double b, double *sum_a, double *sum_b)
 {
     __shared__ double warps[2][THREADS / 32];
@@ -25,7 +25,7 @@ __device__ static void block_sums(double a, double b, double *sum_a, double *sum
     }
 }
 
-/* Element e of the block's set, and its parameter. */
+/* Element e of the block's set, and the index of its scale and bias. */
 __device__ static int64_t element(const ew_cuda_set_norm &p, int64_t e, int *param)
 {
     const int64_t i = blockIdx.x / p.inner, r = e / p.run;
@@ -34,7 +34,7 @@ __device__ static int64_t element(const ew_cuda_set_norm &p, int64_t e, int *par
     return (i * p.rows + r) * p.inner * p.run + *param;
 }
 
-/* The pivot of the sums is the set's first element. */
+/* Sums are of x - pivot, which avoids cancellation; the pivot is the set's first element. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS) set_norm_kernel(const ew_cuda_set_norm p)
 {
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(THREADS) set_norm_dx_kernel(const ew_cuda_set_
     }
 }
 
-/* Gradients of scale and bias: sums over all rows of the batch. */
+/* Gradients of scale and bias: column sums over all rows of the batch. */
 template <typename T> struct set_norm_map {
     ew_cuda_set_norm p;
     __device__ void add(int64_t, int64_t row, int c, float sum[2][1]) const

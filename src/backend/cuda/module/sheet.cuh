@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two sums for each column of [rows, cols], and a pass over the rows that needs them.
+/* Two sums for each column of [rows, cols], and a second pass over the rows that needs them.
  *
- * A first launch leaves the sums of parts of the rows.  Few parts are added up by every block of
- * the second launch for its own columns; many by a launch between the two, a warp for each column.
- * Sums go in a fixed order: those of a thread's rows, of a block's threads, and of parts. */
+ * The first launch writes partial sums over parts of the rows.  Up to SHEET_FEW parts are added by
+ * each block of the second launch for its own columns; more of them by a launch in between, one
+ * warp per column. All sums have a fixed order: over a thread's rows, a block's threads, and the
+ * parts. */
 #ifndef EW_BACKEND_CUDA_MODULE_SHEET_CUH
 #define EW_BACKEND_CUDA_MODULE_SHEET_CUH
 
 #include "backend/cuda/module/columns.cuh"
 
 #define SHEET_THREADS 512
-#define SHEET_FEW     32       /* parts */
-#define SHEET_WIDTH   (32 * 8) /* columns of a block, at most */
+#define SHEET_FEW     32       /* parts that blocks of the second launch add themselves */
+#define SHEET_WIDTH   (32 * 8) /* most columns of a block */
 
 struct sheet {
     int64_t rows;
@@ -19,7 +20,7 @@ struct sheet {
     float *partial; /* [parts][2][cols] */
 };
 
-/* The rows of a thread: `first`, `first` + `step`, ... */
+/* Rows of a thread: first, first + step, ... */
 struct sheet_rows {
     int64_t first, step;
     int count;
@@ -32,7 +33,7 @@ __device__ inline sheet_rows rows_of(int64_t rows)
     return {first, step, first < rows ? (int)((rows - 1 - first) / step) + 1 : 0};
 }
 
-/* Adds up what all threads of a block have. */
+/* Reduces the sums over the block's threads and writes the partial sum. */
 template <int V> __device__ inline void sheet_leave(const sheet &s, const float (*sum)[V])
 {
     __shared__ float fold[2 * V][SHEET_THREADS];
@@ -54,8 +55,8 @@ template <int V> __device__ inline void sheet_leave(const sheet &s, const float 
     }
 }
 
-/* end.of(col, total, out): two numbers of a column from its sums; end.note(col, total, out) keeps
- * what others read. */
+/* end.of(col, total, out): two values per column from its sums; end.note(col, total, out) stores
+ * them for later kernels. */
 template <class End>
 __global__ void __launch_bounds__(COLUMN_THREADS) sheet_totals_kernel(const sheet s, const End end)
 {
@@ -80,8 +81,8 @@ __global__ void __launch_bounds__(COLUMN_THREADS) sheet_totals_kernel(const shee
     }
 }
 
-/* The two numbers of a block's columns, for all its threads; kept: [2][cols], where a launch before
- * has noted them. */
+/* The two values of the thread's columns, computed once per block.  kept: [2][cols], values stored
+ * by the launch in between, if there was one. */
 template <int V, class End>
 __device__ inline void sheet_fetch(const sheet &s, const End &end, const float *kept,
                                    float out[2][V])
@@ -120,7 +121,7 @@ __device__ inline void sheet_fetch(const sheet &s, const End &end, const float *
         out[i / V][i % V] = own[i / V][threadIdx.x * V + i % V];
 }
 
-/* Blocks over columns and rows; `ahead`: rows that a thread loads together. */
+/* A grid over columns and rows; `ahead`: rows that a thread loads together. */
 struct sheet_grid {
     dim3 grid, block;
 };
@@ -137,7 +138,7 @@ static inline sheet_grid sheet_blocks(int64_t rows, int cols, int v, int ahead, 
             dim3((unsigned)width, (unsigned)height)};
 }
 
-/* The first launches: sum(sheet, what), and what adds parts up where there are many. */
+/* Launches the kernel `sum`, and sheet_totals_kernel if there are many parts. */
 template <int V, class What, class End>
 static int sheet_sum(ew_cuda_queue *q, void (*sum)(const sheet, const What), const What &what,
                      const End &end, int ahead, sheet *s)

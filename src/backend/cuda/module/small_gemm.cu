@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of small float32 matrices (dense layers of LeNet-5), where a library's tiles would leave
- * most of the device idle: a warp an output where both operands run along the depth, else a thread
- * an output. */
+/* Small float32 matrix products (dense layers of LeNet-5), for which cuBLASLt's tiles leave most of
+ * the device idle: a warp per output if both operands are contiguous along k, else a thread per
+ * output. */
 #include "backend/cuda/module/device_math.cuh"
 
 #define THREADS 256
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(THREADS) each_kernel(const ew_cuda_gemm g)
     finish(g, at, sum);
 }
 
-/* cudaErrorNotSupported: not that small, or not float32. */
+/* cudaErrorNotSupported: too large, or not float32. */
 extern "C" int ew_cu_small_gemm(ew_cuda_queue *q, const ew_cuda_gemm *g)
 {
     const int64_t count = g->m * g->n;

@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* First layers in half types: square windows over at most four channels, as an implicit GEMM by
- * tensor cores.  The library's kernels want more channels, and copies that have them cost more than
- * the arithmetic.  A block has the filters in shared memory and goes from tile to tile of outputs,
- * whose inputs it stages with four channels: pixels are then 8 bytes, and a row of a window is
- * contiguous.  Depth is padded with filters of zero, so that what is read behind a row's end counts
- * for nothing (as long as it is finite). */
+/* First layers in half types: square windows over one or three channels, as an implicit GEMM on
+ * tensor cores.  cuDNN's kernels need more channels, and the padded copies cost more than the
+ * arithmetic.
+ *
+ * A block keeps the filters in shared memory and loops over tiles of outputs, whose inputs it
+ * stages with four channels: a pixel is then 8 bytes, and a row of a window is contiguous.  The
+ * depth is padded to the instruction's with zero filters, so whatever finite values are read behind
+ * a row do not matter. */
 #include "backend/cuda/module/device_math.cuh"
 
 #define WARPS    4
 #define THREADS  (WARPS * 32)
-#define ROWS     WARPS /* of outputs in a tile: one a warp */
-#define COLUMNS  32    /* of them */
+#define ROWS     WARPS /* outputs of a tile: a row per warp */
+#define COLUMNS  32    /* and its length */
 #define TILES    (COLUMNS / 16)
-#define FILTERS  64 /* of a block */
+#define FILTERS  64 /* per block */
 #define PAIRS    (FILTERS / 16)
 #define CHANNELS 4
-#define STEP     8 /* of depth: an instruction's */
-#define PIXELS   8 /* of a tile's inputs that a thread stages, at most */
-#define SKEW     8 /* elements, so that filters begin in different banks */
+#define STEP     8 /* depth of an mma instruction */
+#define PIXELS   8 /* most inputs of a tile that a thread stages */
+#define SKEW     8 /* elements of padding, against bank conflicts between filters */
 
-/* Sizes of a block's tile. */
+/* Sizes of a tile. */
 struct tile {
-    int steps;          /* of depth in a row of taps */
-    int depth;          /* elements of a filter in shared memory */
-    int in_rows, pitch; /* of inputs: rows, and pixels of one */
+    int steps;          /* mma steps per row of taps */
+    int depth;          /* elements per filter in shared memory */
+    int in_rows, pitch; /* inputs: rows, and pixels per row */
 };
 
 __host__ __device__ static tile tile_of(const ew_cuda_window &g)
@@ -43,7 +45,7 @@ static size_t shared_bytes(const ew_cuda_window &g)
            2 * (size_t)(FILTERS * t.depth + t.in_rows * t.pitch * CHANNELS);
 }
 
-/* The image and the first output of tile k. */
+/* Image and first output of tile k. */
 struct place {
     int n, y, x;
 };
@@ -60,8 +62,8 @@ __host__ __device__ static int tiles_of(const ew_cuda_window &g)
     return g.n * ((g.oh + ROWS - 1) / ROWS) * ((g.ow + COLUMNS - 1) / COLUMNS);
 }
 
-/* c += a [16 x 8] b [8 x 8]; a lane has a[lane / 4 (+ 8)][lane % 4 * 2 ..], b[..][lane / 4], and
- * of the result what it has of a. */
+/* c += a [16 x 8] b [8 x 8] (mma.m16n8k8).  A lane holds a[lane / 4 (+ 8)][lane % 4 * 2 ..], b[lane
+ * % 4 * 2 ..][lane / 4] and, of c, the elements at a's positions. */
 __device__ static void multiply(const unsigned *a, unsigned b, float *c, const __half *)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 750
@@ -82,7 +84,7 @@ __device__ static void multiply(const unsigned *a, unsigned b, float *c, const b
 #endif
 }
 
-/* The filter that column i of a block is: lanes then have four that follow one another. */
+/* Filter of column i of the block's matrix; permuted so that a lane's four filters are adjacent. */
 __device__ static int filter_at(int i)
 {
     const int pair = i / 16, half = i / 8 % 2, column = i % 8;
@@ -105,7 +107,7 @@ __device__ static void stage_filters(const ew_cuda_conv &p, const tile &t, int f
     }
 }
 
-/* A thread's inputs of a tile, and where they are: they are fetched while the tile before is
+/* A thread's inputs of a tile, with their positions: fetched while the previous tile is
  * multiplied. */
 struct inputs {
     int row[PIXELS], column[PIXELS];
@@ -152,13 +154,13 @@ __device__ static void put_inputs(const tile &t, const inputs &v, const pack<T, 
             reinterpret_cast<pack<T, CHANNELS> *>(to)[threadIdx.x + i * THREADS] = from[i];
 }
 
-/* A warp's row of outputs: sums of TILES x 16 pixels and all filters of the block. */
+/* A warp's row of outputs: TILES x 16 pixels by all filters of the block. */
 template <typename T>
 __device__ static void sums_of(const ew_cuda_window &g, const tile &t, const T *inputs,
                                const T *filters, int pairs, float (*acc)[2 * PAIRS][4])
 {
     const int lane = threadIdx.x % 32, group = lane / 4, at = lane % 4 * 2;
-    const int between = g.sw * CHANNELS; /* one pixel and the next */
+    const int between = g.sw * CHANNELS; /* elements between adjacent output pixels' windows */
     const T *x = inputs + (threadIdx.x / 32 * g.sh * t.pitch) * CHANNELS + group * between + at;
     const T *f = filters + group * t.depth + at;
     for (int r = 0; r < g.kh; r++, x += t.pitch * CHANNELS)
@@ -182,7 +184,7 @@ __device__ static void sums_of(const ew_cuda_window &g, const tile &t, const T *
         }
 }
 
-/* Four filters of a pixel. */
+/* Epilogue of four filters of a pixel. */
 template <int A, typename T>
 __device__ static void finish(const ew_cuda_act &act, const float *bias, const float *low,
                               const float *high, T *to)
@@ -195,8 +197,8 @@ __device__ static void finish(const ew_cuda_act &act, const float *bias, const f
     store<4>(to, v);
 }
 
-/* A warp's row of outputs to memory, `between` elements a pixel: `left` pixels, and of the block's
- * filters as many as there are. */
+/* Writes a warp's row of outputs: `left` pixels, `between` elements apart, and those of the block's
+ * filters that exist. */
 template <int A, typename T>
 __device__ static void write_row(const ew_cuda_act &act, const float *bias, int filters, int left,
                                  float (*acc)[2 * PAIRS][4], T *y, int between)
@@ -250,7 +252,7 @@ __global__ void __launch_bounds__(THREADS) stem_kernel(const ew_cuda_conv p)
 template <int C, int A, typename T> static void stem_launch(ew_cuda_queue *q, const ew_cuda_conv *p)
 {
     const ew_cuda_window &g = p->g;
-    const int tiles = tiles_of(g), most = q->processors * 3; /* as many as there is room for */
+    const int tiles = tiles_of(g), most = q->processors * 3; /* as many blocks as can be resident */
     const dim3 grid(tiles < most ? tiles : most, (g.k + FILTERS - 1) / FILTERS);
     stem_kernel<C, A, T><<<grid, THREADS, shared_bytes(g), stream_of(q)>>>(*p);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of any geometry, one output a thread: for small layers, and for those that the
- * library does not take (uneven padding). */
+/* Direct convolution of any geometry, one output per thread: for small layers, and for those that
+ * cuDNN does not support (asymmetric padding). */
 #include "backend/cuda/module/device_math.cuh"
 
 #define THREADS      256
 #define SHARED_BYTES (48 * 1024)
-#define DW_CHANNELS  4 /* of a filter tap that a block of direct_dw has in registers */
+#define DW_CHANNELS  4 /* of one filter tap, per block of direct_dw */
 
-/* Input position of window element (r, t) of output (oy, ox); false: in the padding. */
+/* Input position of tap (r, t) of output (oy, ox); false: in the padding. */
 __device__ static bool tap_at(const ew_cuda_window &g, int oy, int ox, int r, int t, int *iy,
                               int *ix)
 {
@@ -16,7 +16,7 @@ __device__ static bool tap_at(const ew_cuda_window &g, int oy, int ox, int r, in
     return *iy >= 0 && *iy < g.h && *ix >= 0 && *ix < g.w;
 }
 
-/* Output whose window element (r, t) is input (iy, ix); false: none. */
+/* Output whose tap (r, t) reads input (iy, ix); false: none. */
 __device__ static bool tap_from(const ew_cuda_window &g, int iy, int ix, int r, int t, int *oy,
                                 int *ox)
 {
@@ -28,7 +28,8 @@ __device__ static bool tap_from(const ew_cuda_window &g, int iy, int ix, int r, 
 
 /* ---- Convolution ---- */
 
-/* A window of K x K over one image, one group, filters staged: all loads of a channel at once. */
+/* K x K window over one image, one group, filters in shared memory: all loads of a channel are in
+ * flight at once. */
 template <int K, typename T>
 __device__ static float square_sum(const ew_cuda_window &g, const T *x, const float *filters,
                                    int oy, int ox)
@@ -51,8 +52,8 @@ __device__ static float square_sum(const ew_cuda_window &g, const T *x, const fl
 }
 
 /* K: of square windows over one group, 0: any.
- * STAGED: the filters are in shared memory as [tap * channel][filter].  FLIPPED (staged, one
- * group): they are [c, kh, kw, k] and turned by 180 degrees, as dx of stride 1 has them. */
+ * STAGED: filters are in shared memory as [tap * channel][filter].  FLIPPED (staged, one group):
+ * they are [c, kh, kw, k], rotated by 180 degrees, for dgrad with stride 1. */
 template <bool STAGED, bool FLIPPED, int K, typename T>
 __global__ void __launch_bounds__(THREADS) direct_kernel(const ew_cuda_conv p, int add)
 {
@@ -150,7 +151,7 @@ __global__ void __launch_bounds__(THREADS) direct_dx_kernel(const ew_cuda_conv_b
     }
 }
 
-/* Stride 1 and few filters: a convolution of dy with the filters turned. */
+/* Stride 1 and few filters: dgrad as a convolution of dy with the rotated filters. */
 static bool flips(const ew_cuda_window &g)
 {
     return g.sh == 1 && g.sw == 1 && g.dh == 1 && g.dw == 1 && g.groups == 1 &&
@@ -188,7 +189,7 @@ extern "C" int ew_cu_direct_dx(ew_cuda_queue *q, const ew_cuda_conv_back *p)
     return cudaGetLastError();
 }
 
-/* Sum over the block, in a fixed order; in thread 0. */
+/* Sum over the block in a fixed order; valid in thread 0. */
 __device__ static float block_sum(float v)
 {
     __shared__ float warps[THREADS / 32];
@@ -205,7 +206,7 @@ __device__ static float block_sum(float v)
     return v;
 }
 
-/* A block has one filter tap and DW_CHANNELS of its channels, and goes over all pixels. */
+/* A block sums one filter tap for DW_CHANNELS channels over all pixels. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS) direct_dw_kernel(const ew_cuda_conv_back p)
 {
@@ -216,7 +217,7 @@ __global__ void __launch_bounds__(THREADS) direct_dw_kernel(const ew_cuda_conv_b
     const int base = o / kg * cg + first;
     const int64_t pixels = (int64_t)g.n * g.oh * g.ow;
     float sum[DW_CHANNELS] = {};
-    /* The place of pixel k is carried along: divisions would cost more than the rest. */
+    /* The pixel's position is updated incrementally: divisions would cost more than the rest. */
     const int step_x = THREADS % g.ow, step_y = THREADS / g.ow % g.oh,
               step_n = THREADS / g.ow / g.oh;
     int ox = threadIdx.x % g.ow, oy = threadIdx.x / g.ow % g.oh, n = threadIdx.x / g.ow / g.oh;
