@@ -22,7 +22,7 @@ struct ew_xir_in {
 const Ew__XirAttr *ew_xir_attr(const struct ew_xir_in *in, const char *key);
 int64_t ew_xir_get_int(const struct ew_xir_in *in, const char *key, int64_t def);
 const char *ew_xir_get_text(const struct ew_xir_in *in, const char *key, const char *def);
-/* A list of `n` numbers >= `least`; n < 0: any length up to EW_MAX_RANK. */
+/* A required list of `n` numbers >= `least`; n < 0: any length up to EW_MAX_RANK. */
 ew_err ew_xir_get_ints(const struct ew_xir_in *in, const char *key, int n, int64_t least,
                        struct ew_ints *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks made ready for training.  Cutting is cut.c's. */
+/* Preparing networks for training.  Splitting off the frozen part is in cut.c. */
 #include "train/adapt.h"
 
 #include <fnmatch.h>
@@ -13,11 +13,11 @@
 #include "graph/ops.h"
 #include "op/shape_attr.h"
 
-#define HEAD_STREAM 0x68656164 /* of random numbers: "head" */
+#define HEAD_STREAM 0x68656164 /* random stream "head" */
 
 /* ---- Images ---- */
 
-/* Puts a transpose between a new input [N, d..., C] and what the old one fed, [N, C, d...]. */
+/* Replaces the input [N, C, d...] by [N, d..., C] and a transpose. */
 static ew_err transpose_input(struct ew_graph *g)
 {
     const int old = g->inputs[0];
@@ -41,7 +41,7 @@ static ew_err transpose_input(struct ew_graph *g)
     g->values[fresh].dynamic = v.dynamic & 1;
     g->values[fresh].channels_last = true;
     EW_TRY(ew_graph_add(g, &ew_op_transpose, "images", &attr, EW_INPUTS(fresh), &made));
-    /* It was added last and belongs first. */
+    /* the transpose was added last and belongs first */
     const struct ew_node n = g->nodes[g->n_nodes - 1];
     memmove(g->nodes + 1, g->nodes, (size_t)(g->n_nodes - 1) * sizeof(*g->nodes));
     g->nodes[0] = n;
@@ -54,8 +54,7 @@ static ew_err transpose_input(struct ew_graph *g)
     return ew_graph_sweep(g);
 }
 
-/* What the network gives back in its input's order, channels first, it gives as the input is now:
- * channels last. */
+/* An output in the input's former layout (an autoencoder's) is transposed likewise. */
 static ew_err transpose_output(struct ew_graph *g, const struct ew_shape *first)
 {
     const int old = g->outputs[0];
@@ -75,7 +74,7 @@ static bool follows_batch(struct ew_graph *g, int64_t batch)
            g->values[out].t.shape.dim[0] == batch;
 }
 
-/* A reshape of activations to [batch, ...] by a constant leaves the first dimension as it is. */
+/* Makes a constant reshape to [batch, ...] keep its first dimension (0) instead. */
 static ew_err open_reshape(struct ew_graph *g, struct ew_node *n, int64_t batch)
 {
     const struct ew_value *from = &g->values[n->in[0]], *to = &g->values[n->in[1]];
@@ -90,8 +89,8 @@ static ew_err open_reshape(struct ew_graph *g, struct ew_node *n, int64_t batch)
     return ew_graph_const_ints(g, NULL, shape.v, shape.n, &n->in[1]);
 }
 
-/* Many files fix a batch of 1 that nothing in them depends on but the shape before a dense layer.
- */
+/* Many files have a fixed batch of 1, on which only the reshape before a dense layer depends: makes
+ * it dynamic. */
 static ew_err open_batch(struct ew_graph *g)
 {
     struct ew_value *v = &g->values[g->inputs[0]];
@@ -122,7 +121,7 @@ ew_err ew_adapt_images(struct ew_graph *g)
     EW_CHECK(g->n_outputs >= 1, EW_ERR_ARG, "%s: has no output", g->name);
     EW_TRY(open_batch(g));
     if (!g->values[g->inputs[0]].channels_last) {
-        /* By way of ONNX's order, so that the sweep back takes the transposes out. */
+        /* through ONNX's layout, so that the conversion back cancels the transposes */
         EW_TRY(ew_graph_channels_first(g));
         const struct ew_shape first = g->values[g->inputs[0]].t.shape;
         EW_TRY(transpose_input(g));
@@ -131,7 +130,7 @@ ew_err ew_adapt_images(struct ew_graph *g)
         EW_TRY(ew_graph_channels_last(g));
         EW_TRY(ew_graph_sweep(g));
     }
-    return ew_pass_fold_pad(g); /* no kernel has its gradient */
+    return ew_pass_fold_pad(g); /* since Pad has no backward kernel */
 }
 
 /* ---- The head ---- */
@@ -147,7 +146,7 @@ static bool is_weight(const struct ew_graph *g, const struct ew_node *n, int i)
            g->values[n->in[i]].kind != EW_VALUE_INPUT;
 }
 
-/* The input of `n` that comes from the network. */
+/* The input of `n` that is an activation. */
 static int data_input(const struct ew_graph *g, const struct ew_node *n)
 {
     int found = -1, count = 0;
@@ -170,7 +169,7 @@ ew_err ew_adapt_scores(struct ew_graph *g)
     return ew_graph_sweep(g);
 }
 
-/* The last layer with weights: its node, and the slot of a bias that is added after it. */
+/* The last layer with weights, and the Add of its bias, if separate. */
 struct head {
     int node;
     int add, add_slot; /* -1: none */
@@ -200,7 +199,7 @@ static ew_err find_head(const struct ew_graph *g, struct head *out)
                    g->name);
 }
 
-/* The dimension of the weight that counts the classes. */
+/* The weight's output dimension. */
 static int class_axis(const struct ew_node *n, const struct ew_shape *s)
 {
     if (n->op->layer == EW_LAYER_CONV)
@@ -210,7 +209,8 @@ static int class_axis(const struct ew_node *n, const struct ew_shape *s)
     return turned ? 0 : s->rank - 1;
 }
 
-/* A weight like the one in the slot, for `classes` along `axis`, uniform within `bound`. */
+/* Replaces the weight in the slot by one with `classes` along `axis`, uniform in [-bound, bound].
+ */
 static ew_err fresh_weight(struct ew_graph *g, int *slot, int axis, int64_t classes,
                            const struct ew_rng *seed, double bound)
 {
@@ -253,7 +253,7 @@ ew_err ew_adapt_head(struct ew_graph *g, int64_t classes, uint64_t seed, bool an
     double fan_in = 1;
     for (int i = 0; i < w.rank; i++)
         fan_in *= i == axis ? 1 : (double)w.dim[i];
-    const double bound = 1 / sqrt(fan_in); /* as PyTorch fills a new layer */
+    const double bound = 1 / sqrt(fan_in); /* PyTorch's default */
     const struct ew_rng weight = {.seed = seed, .stream = HEAD_STREAM};
     const struct ew_rng bias = {.seed = seed, .stream = HEAD_STREAM + 1};
     EW_TRY(fresh_weight(g, &n->in[1], axis, classes, &weight, bound));

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cutting a network into the part that training leaves alone and the rest. */
+/* Splitting a network into its frozen part and the rest. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "train/adapt.h"
 
-/* What is known of a graph's nodes and values. */
+/* Classification of nodes and values. */
 struct cut {
     const struct ew_graph *g;
-    bool *node;  /* frozen: computes from the input and frozen weights alone */
-    bool *value; /* made by such a node */
-    int *edge;   /* values that the frozen part hands to the rest */
+    bool *node;  /* frozen: depends on the input and frozen weights alone */
+    bool *value; /* output of a frozen node */
+    int *edge;   /* values that cross from the frozen part to the rest */
     int n_edge;
 };
 
 static bool mark_node(const struct cut *c, const struct ew_node *n)
 {
-    if (n->op->flags & EW_OP_STOCHASTIC) /* dropout is for training */
+    if (n->op->flags & EW_OP_STOCHASTIC) /* dropout stays in training mode */
         return false;
     for (int i = 0; i < n->n_in; i++) {
         if (n->in[i] < 0)
@@ -28,7 +28,7 @@ static bool mark_node(const struct cut *c, const struct ew_node *n)
     return true;
 }
 
-/* True where some frozen node has weights: else a cut would gain nothing. */
+/* Classifies; true if some frozen node has weights, so that a split pays. */
 static bool mark(struct cut *c)
 {
     bool any = false;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The batches of an epoch and where their time goes.
+/* The batches of an epoch, and their time:
  *
- *   mark            ask      got          learnt      counted = next mark
- *    |-- overhead --|- stall -|- compute ---|- overhead -|
+ * mark            ask      got          learnt      counted = next mark
+ * |-- overhead --|- stall -|- compute ---|- overhead -|
  *
- * What a step spends on other ranks is comm, and taken from compute.
- * Writing the row, checkpoints and the caller's display fall before the next `ask`, so that every
- * nanosecond of an epoch is in one of them.
+ * Time spent on communication with other ranks is `comm`, and subtracted from compute.  Writing
+ * rows, checkpoints and the caller's display fall before the next `ask`, so every nanosecond of an
+ * epoch is in one of them.
  *
- * A device that runs ahead learns from one batch while the host counts the one before it and gets
- * the next.  Compute is then what the device's own clock says, and of the rest of the interval
- * stall is what the host waited for the loader: waiting while the device computes is none. */
+ * With an asynchronous device a step runs while the host counts the one before it and fetches the
+ * next.  Compute is then the device's own time, and stall the host's wait for the loader, as far as
+ * the device was idle meanwhile. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,9 +20,9 @@
 #include "base/clock.h"
 #include "train/trainer_impl.h"
 
-#define RECENT 0.02 /* weight of a batch in the loss that is shown */
+#define RECENT 0.02 /* weight of a batch in the moving average of the loss */
 
-/* Of the training data in the page cache; nan where nobody knows. */
+/* Share of the training data in the page cache; nan: unknown. */
 static double cached_share(const struct ew_trainer *t)
 {
     double share;
@@ -59,9 +59,9 @@ ew_err ew_trainer_begin_epoch(struct ew_trainer *t)
 
 /* Nanoseconds of a batch. */
 struct spent {
-    int64_t got; /* when the batch was there */
+    int64_t got; /* when the batch arrived */
     int64_t stall, compute;
-    int64_t comm; /* on other ranks */
+    int64_t comm; /* communication with other ranks */
 };
 
 static void add_times(struct ew_train_times *sum, const struct ew_batch_row *row)
@@ -81,7 +81,7 @@ static void fill_row(struct ew_trainer *t, const struct ew_batch *b, const struc
                      struct ew_batch_row *row)
 {
     const int64_t now = ew_clock_ns(), wall = now - t->mark_ns;
-    /* The device's clock is not the host's: neither may be more than there was. */
+    /* the device's clock differs from the host's: clamp to the wall time */
     const int64_t compute = ew_min_i64(s->compute, wall - s->comm);
     const int64_t stall = ew_min_i64(s->stall, wall - s->comm - compute);
     t->mark_ns = now;
@@ -129,7 +129,7 @@ static ew_err learn(struct ew_trainer *t, const struct ew_batch *b)
     return ew_learner_start(&t->learner, features, b->labels, lr, step);
 }
 
-/* What became of a batch that has been learnt. */
+/* Counts a finished batch: loss, accuracy, times, its row. */
 static ew_err use_batch(struct ew_trainer *t, const struct ew_batch *b, struct spent *s)
 {
     int64_t device_ns, counted, right;
@@ -158,7 +158,7 @@ static ew_err use_batch(struct ew_trainer *t, const struct ew_batch *b, struct s
     return EW_OK;
 }
 
-/* The next batch of the loader, or of the features that were computed before. */
+/* Fetches the next batch from the loader or the cached features. */
 static ew_err next_batch(struct ew_trainer *t, struct ew_flight *f)
 {
     struct ew_batch *cached = &f->cached;
@@ -170,7 +170,7 @@ static ew_err next_batch(struct ew_trainer *t, struct ew_flight *f)
     return EW_OK;
 }
 
-/* Gets the next batch and begins to learn from it; *last: there was none. */
+/* Fetches the next batch and starts its step; *last: there was none. */
 static ew_err begin_batch(struct ew_trainer *t, struct spent *s, bool *last)
 {
     struct ew_flight *f = &t->flight[t->n_flight];
@@ -189,7 +189,7 @@ static ew_err begin_batch(struct ew_trainer *t, struct spent *s, bool *last)
     return EW_OK;
 }
 
-/* Waits for the oldest batch that is under way. */
+/* Waits for the oldest step in flight. */
 static ew_err end_batch(struct ew_trainer *t, struct spent *s)
 {
     const struct ew_batch *b = t->flight[0].batch;
@@ -219,7 +219,7 @@ ew_err ew_trainer_batch(struct ew_trainer *t, bool *over)
 {
     struct spent s = {0};
     bool last = false;
-    /* A checkpoint is of a moment with nothing under way. */
+    /* before a checkpoint no further step may be in flight */
     const int most = !t->exchange && ew_trainer_save_due(t) ? 1 : t->depth;
     while (t->n_flight < most && !last)
         EW_TRY(begin_batch(t, &s, &last));
@@ -233,7 +233,7 @@ ew_err ew_trainer_batch(struct ew_trainer *t, bool *over)
     return EW_OK;
 }
 
-/* ---- Its end ---- */
+/* ---- End of an epoch ---- */
 
 static int64_t peak_rss(void)
 {
@@ -241,7 +241,7 @@ static int64_t peak_rss(void)
     return getrusage(RUSAGE_SELF, &use) == 0 ? 1024LL * use.ru_maxrss : 0;
 }
 
-/* What the process holds now; absent where the system does not tell. */
+/* Resident memory now; absent if unknown. */
 static int64_t rss(void)
 {
     long long all, resident;
@@ -261,8 +261,8 @@ static void fill_scores(struct ew_epoch_row *row, const struct ew_scores *s)
     row->f1 = s->f1;
 }
 
-/* The training of the epoch, without its validation.  What was begun by another process has no
- * energy of its own. */
+/* Sensor readings of the epoch's training, without validation.  If another process began the epoch
+ * its energy is unknown. */
 static void fill_readings(struct ew_trainer *t)
 {
     struct ew_epoch_row *row = &t->row;
@@ -282,7 +282,7 @@ static void fill_readings(struct ew_trainer *t)
     t->at.energy_epochs++;
 }
 
-/* `s` NULL: it was not validated. */
+/* Fills the epoch's row; `s` NULL: not validated. */
 static void fill_epoch(struct ew_trainer *t, const struct ew_scores *s)
 {
     struct ew_epoch_row *row = &t->row;
@@ -321,7 +321,7 @@ static void fill_epoch(struct ew_trainer *t, const struct ew_scores *s)
     fill_readings(t);
 }
 
-/* The best epoch by validation F1, without classes by the loss; the first of equal ones. */
+/* Tracks the best epoch: by validation F1, without classes by the loss; the first of equals. */
 static bool note_best(struct ew_trainer *t, const struct ew_scores *s)
 {
     t->at.last = *s;
@@ -358,7 +358,7 @@ ew_err ew_trainer_end_epoch(struct ew_trainer *t, const struct ew_scores *s)
     if (!s && !t->exchange && !ew_trainer_save_due(t))
         return EW_OK;
     const bool written = best && ew_trainer_write(t, "best.ckpt");
-    /* One file with two names: only ranks have more to go on from. */
+    /* best.ckpt is a hard link to last.ckpt, except with ranks, whose last.ckpt has more state */
     if (!written || t->exchange || !ew_rundir_same(&t->dir, "best.ckpt", "last.ckpt"))
         ew_trainer_write(t, "last.ckpt");
     return EW_OK;

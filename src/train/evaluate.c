@@ -100,7 +100,7 @@ static ew_err step_features(struct ew_evaluator *e, bool *more)
     return EW_OK;
 }
 
-/* What became of a batch: its scores against its labels, or its output against its input. */
+/* Counts a batch: scores against labels, or output against input. */
 static void count(struct ew_evaluator *e, const struct ew_batch *b)
 {
     const struct ew_tensor *y = ew_plan_output(e->plan, 0);
@@ -137,7 +137,7 @@ ew_err ew_evaluator_step(struct ew_evaluator *e, bool *more)
         e->plan = NULL;
         return EW_OK;
     }
-    /* Copied, since the last batch may be short and a plan has one size. */
+    /* copied, since the last batch may be short */
     struct ew_tensor *in = ew_plan_input(e->plan, 0);
     const size_t bytes = ew_tensor_bytes(in), have = bytes / (size_t)e->batch * (size_t)b->n;
     memcpy(in->data, b->images, have);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of gradients over ranks. */
+/* All-reduce of gradients over ranks. */
 #include "train/exchange.h"
 
 #include <math.h>
@@ -14,11 +14,11 @@
 #include "train/sync_norm.h"
 
 #define LANE 16        /* pieces are multiples of it */
-#define BINS (1 << 16) /* of half a float's bits */
+#define BINS (1 << 16) /* one per upper or lower half of a float's bits */
 
 const char *const ew_exchange_forms[] = {"none", "fp16", "topk", NULL};
 
-/* An entry of a sparse message. */
+/* An entry of a top-k message. */
 struct spike {
     uint32_t at;
     float value;
@@ -65,7 +65,7 @@ static ew_err make_box(struct ew_exchange *x, int bucket)
     return EW_OK;
 }
 
-/* Room for the largest batch norm's statistics. */
+/* Allocates messages for the largest batch norm. */
 static ew_err open_norms(struct ew_exchange *x)
 {
     const double weight = (double)x->weight;
@@ -136,7 +136,7 @@ void ew_exchange_close(struct ew_exchange *x)
 
 /* ---- To and from the plan -------------------------------------------------------------------- */
 
-/* A plan's gradient is a result to others, and ours to change. */
+/* The plan's gradient, which is const to other callers. */
 static float *gradient(struct ew_exchange *x, int value, int64_t *n)
 {
     const struct ew_tensor *t = ew_plan_grad(x->plan, value);
@@ -144,7 +144,7 @@ static float *gradient(struct ew_exchange *x, int value, int64_t *n)
     return t->data;
 }
 
-/* This rank's part, with what stayed behind, into b->sum; zeros behind its end. */
+/* b->sum = weighted gradients + residuals, zero-padded. */
 static void collect(struct ew_exchange *x, int bucket)
 {
     struct ew_exchange_box *b = &x->boxes[bucket];
@@ -174,9 +174,10 @@ static void give_back(struct ew_exchange *x, int bucket, const float *sums)
     }
 }
 
-/* ---- Forms ----------------------------------------------------------------------------------- */
+/* ---- Compression --------------------------------------------------------------------------------
+ */
 
-/* Rounds; what is lost goes to `rest`. */
+/* Rounds to float16; rest = rounding error. */
 static void to_half(const float *from, uint16_t *to, float *rest, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -186,7 +187,7 @@ static void to_half(const float *from, uint16_t *to, float *rest, int64_t n)
     }
 }
 
-/* Sizes of floats are ordered as their bits are. */
+/* The bits of |f|, which are ordered like |f|. */
 static uint32_t size_bits(float f)
 {
     uint32_t u;
@@ -194,7 +195,7 @@ static uint32_t size_bits(float f)
     return u & 0x7fffffff;
 }
 
-/* The bin that holds the k-th largest; *k becomes its number in there. */
+/* The bin of the k-th largest; *k becomes its rank within the bin. */
 static uint32_t find_bin(const int64_t *bins, int64_t *k)
 {
     uint32_t bin = BINS - 1;
@@ -203,8 +204,8 @@ static uint32_t find_bin(const int64_t *bins, int64_t *k)
     return bin;
 }
 
-/* The k-th largest size, by its upper and then its lower half; *equal: so many of that size belong
- * to the k largest. */
+/* The k-th largest magnitude, by two histogram passes over its upper and lower 16 bits; *equal: how
+ * many of that magnitude are among the k largest. */
 static uint32_t kth_size(const float *v, int64_t n, int64_t k, int64_t *bins, int64_t *equal)
 {
     memset(bins, 0, BINS * sizeof(*bins));
@@ -220,7 +221,7 @@ static uint32_t kth_size(const float *v, int64_t n, int64_t k, int64_t *bins, in
     return upper << 16 | lower;
 }
 
-/* The `spikes` largest by size, equal ones by their place; the others stay behind. */
+/* Selects the `spikes` largest magnitudes, ties by position; the others become residuals. */
 static void to_spikes(struct ew_exchange *x, struct ew_exchange_box *b)
 {
     struct spike *out = b->sent;
@@ -235,7 +236,7 @@ static void to_spikes(struct ew_exchange *x, struct ew_exchange_box *b)
     }
 }
 
-/* Every rank's, in their order. */
+/* Adds every rank's entries, in rank order. */
 static ew_err add_spikes(struct ew_exchange *x, struct ew_exchange_box *b)
 {
     const struct spike *all = b->got;
@@ -248,7 +249,7 @@ static ew_err add_spikes(struct ew_exchange *x, struct ew_exchange_box *b)
     return EW_OK;
 }
 
-/* This rank's piece of all, in the order of ranks, as it goes to all. */
+/* Adds this rank's piece of all ranks, in rank order, and prepares the message to all. */
 static void add_pieces(struct ew_exchange *x, struct ew_exchange_box *b)
 {
     const int64_t n = b->piece;
@@ -265,10 +266,11 @@ static void add_pieces(struct ew_exchange *x, struct ew_exchange_box *b)
     for (int r = 0; r < x->size; r++)
         for (int64_t i = 0; i < n; i++)
             b->sum[i] += ew_half_to(got[r * n + i]);
-    to_half(b->sum, b->got, b->rest_sum, n); /* over the first piece, which has been used */
+    to_half(b->sum, b->got, b->rest_sum, n); /* overwrites the first piece, which has been added */
 }
 
-/* ---- On the way ------------------------------------------------------------------------------ */
+/* ---- Messages
+ * ------------------------------------------------------------------------------------- */
 
 static ew_err send(struct ew_exchange *x, struct ew_exchange_box *b)
 {
@@ -288,7 +290,7 @@ static ew_err send(struct ew_exchange *x, struct ew_exchange_box *b)
     return ew_ranks_exchange(x->ranks, b->sent, b->got, piece, &b->message);
 }
 
-/* The pieces are here: their sums go to all. */
+/* All pieces have arrived: starts sending their sums. */
 static ew_err spread_sums(struct ew_exchange *x, struct ew_exchange_box *b)
 {
     if (x->o.form == EW_EXCHANGE_TOPK)
@@ -298,8 +300,8 @@ static ew_err spread_sums(struct ew_exchange *x, struct ew_exchange_box *b)
     return ew_ranks_spread(x->ranks, piece, b->sent, (size_t)b->piece * wire_bytes(x), &b->message);
 }
 
-/* Sums of buckets whose pieces are here go on their way, in their order; `wait`: of all that were
- * begun. */
+/* Starts sending the sums of buckets whose pieces have arrived, in order; `wait`: of all started
+ * buckets. */
 static ew_err advance(struct ew_exchange *x, bool wait)
 {
     for (int i = 0; i < x->begun; i++)
@@ -323,8 +325,8 @@ static bool is_flying(const struct ew_exchange *x)
     return any;
 }
 
-/* Between enter and leave the rank does nothing but exchange.  What it computed before was hidden
- * where something is still under way. */
+/* Time between enter and leave is spent on communication.  The computation before it was overlapped
+ * if a message is still in flight. */
 static ew_err enter(struct ew_exchange *x, int64_t *from)
 {
     *from = ew_clock_ns();
@@ -399,9 +401,10 @@ ew_err ew_exchange_finish(struct ew_exchange *x)
     return leave(x, from);
 }
 
-/* ---- Behind the updates ---------------------------------------------------------------------- */
+/* ---- After the updates
+ * --------------------------------------------------------------------------- */
 
-/* Running statistics into our tail, weighted; or the sums of all tails back. */
+/* Packs weighted running statistics into this rank's tail, or (`back`) unpacks their sums. */
 static void move_statistics(struct ew_exchange *x, bool back)
 {
     size_t at = EW_EXCHANGE_NUMBERS * sizeof(double);

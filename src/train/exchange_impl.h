@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of an exchange: exchange.c sends, residual.c keeps what was not sent. */
+/* Private to the exchange: exchange.c sends, residual.c saves error feedback. */
 #ifndef EW_TRAIN_EXCHANGE_IMPL_H
 #define EW_TRAIN_EXCHANGE_IMPL_H
 
 #include "train/exchange.h"
 
-/* One bucket: `n` numbers, `piece` of them a rank. */
+/* One bucket: `n` numbers, `piece` of them per rank. */
 struct ew_exchange_box {
     int64_t n, piece, spikes;
-    void *sent, *got; /* messages, as the form has them */
-    float *sum;       /* plain: this rank's piece; topk: all */
-    float *rest;      /* what was not sent yet; NULL: everything is sent */
-    float *rest_sum;  /* fp16: of this rank's piece of the sums */
+    void *sent, *got; /* messages, in the format of the form */
+    float *sum;       /* plain: this rank's piece; topk: the whole bucket */
+    float *rest;      /* residuals (error feedback); NULL: uncompressed */
+    float *rest_sum;  /* fp16: residuals of this rank's piece of the sums */
     struct ew_message message;
 };
 
@@ -25,17 +25,17 @@ struct ew_exchange {
     struct ew_exchange_box *boxes;
     int n_boxes;
     struct ew_arena arena;
-    char *tail, *tails; /* numbers and running statistics: ours, and all ranks' */
+    char *tail, *tails; /* numbers and running statistics: this rank's, and all ranks' */
     size_t tail_bytes;
-    int64_t *bins;     /* topk: BINS, to choose by */
-    double *weights;   /* every rank's */
-    float *norms;      /* all ranks' messages of one batch norm */
-    size_t norm_bytes; /* the largest of a rank; 0: they are not synchronised */
-    int begun, summed; /* buckets of this step that are on their way; whose sums are */
-    bool flying;       /* something was under way when the rank went back to its computing, */
-    int64_t left_ns;   /* which was then */
+    int64_t *bins;     /* topk: histogram of BINS */
+    double *weights;   /* of every rank */
+    float *norms;      /* all ranks' messages for one batch norm */
+    size_t norm_bytes; /* largest message of a rank; 0: not synchronised */
+    int begun, summed; /* buckets of this step that are started; whose sums are being sent */
+    bool flying;       /* a message was in flight when the rank resumed computing, */
+    int64_t left_ns;   /* at this time */
     int64_t spent_ns, hidden_ns, sent_bytes;
-    float *rest_all; /* rank 0, for checkpoints: what every rank has not sent yet */
+    float *rest_all; /* rank 0, for checkpoints: residuals of all ranks */
     struct ew_checkpoint_state *rest_states;
 };
 

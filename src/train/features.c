@@ -58,7 +58,7 @@ static ew_err fill(struct ew_learner *l, struct ew_loader *loader, struct ew_pro
         ew_loader_release(loader, b);
         ew_progress_update(bar, at);
     }
-    f->count = at; /* fewer where samples were bad */
+    f->count = at; /* without unreadable samples */
     return EW_OK;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the frozen part of a network gives for each sample, computed once and kept in memory. */
+/* Cached features: the outputs of a network's frozen part for every sample, computed once. */
 #ifndef EW_TRAIN_FEATURES_H
 #define EW_TRAIN_FEATURES_H
 
@@ -9,7 +9,7 @@
 #include "train/learner.h"
 
 struct ew_features {
-    int n;                           /* values a sample */
+    int n;                           /* values per sample */
     size_t bytes[EW_LEARNER_INPUTS]; /* of one sample */
     char *rows[EW_LEARNER_INPUTS];   /* [count, bytes] */
     void *batch[EW_LEARNER_INPUTS];  /* one batch, gathered */
@@ -20,14 +20,14 @@ struct ew_features {
     bool shuffle;
 };
 
-/* Runs all samples of `loader` (neither shuffled nor augmented; its batch is the learner's) through
- * the frozen part.  Fails where the result would take more than `limit` bytes.  Progress goes to
- * `talk` (NULL: nowhere). */
+/* Computes the features of all samples of `loader`, which must neither shuffle nor augment and have
+ * the learner's batch.  Fails if they would exceed `limit` bytes.  Progress goes to `talk` (NULL:
+ * nowhere). */
 ew_err ew_features_make(struct ew_learner *l, const struct ew_loader_opts *loader, size_t limit,
                         FILE *talk, struct ew_features *out);
 void ew_features_fini(struct ew_features *f);
 
-/* The order of an epoch, fixed by (seed, epoch). */
+/* Shuffles for an epoch, as a function of (seed, epoch). */
 void ew_features_start(struct ew_features *f, int64_t epoch);
 /* Gathers batch `number` of the epoch into f->batch and f->batch_labels; *n samples, 0 after the
  * last. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* float16 for messages: the conversions of graph/tensor.h without branches, for numbers up to 65504
- * by size, so that a compiler makes loops of them into vectors.  Numbers below 2^-14, which most
- * gradients are, go by the unit in the last place of 0.5, which is float16's smallest step. */
+/* Branch-free float16 conversions for messages, for magnitudes up to 65504, which compilers
+ * vectorise. Subnormals (below 2^-14, as most gradients are) are rounded by adding 0.5, whose
+ * float32 ulp, 2^-24, is float16's smallest step. */
 #ifndef EW_TRAIN_HALF_H
 #define EW_TRAIN_HALF_H
 

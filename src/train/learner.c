@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The computing side of training. */
+/* The compute side of training. */
 #include "train/learner.h"
 
 #include <stdlib.h>
@@ -13,11 +13,11 @@
 #include "train/adapt.h"
 #include "train/scores.h"
 
-/* Inputs "labels" and "teacher", and the loss between them and the scores as the first output. */
+/* Adds inputs "labels" and "teacher", and the distillation loss as the first output. */
 static ew_err add_distillation(struct ew_graph *g, const struct ew_teacher *t)
 {
     const struct ew_distillation_attr a = {t->share, t->temperature};
-    EW_TRY(ew_objective_add(g)); /* its loss gives way to ours, its labels stay */
+    EW_TRY(ew_objective_add(g)); /* adds the labels; its loss is replaced */
     const int scores = g->outputs[1];
     const struct ew_shape s = g->values[scores].t.shape;
     int in[3] = {scores, ew_graph_find(g, "labels")}, loss;
@@ -27,7 +27,7 @@ static ew_err add_distillation(struct ew_graph *g, const struct ew_teacher *t)
     return ew_graph_infer(g);
 }
 
-/* Labels, loss and smoothing after the network's output. */
+/* Adds labels, loss and label smoothing. */
 static ew_err add_loss(struct ew_graph *g, const struct ew_learner_opts *o)
 {
     const struct ew_loss *loss = ew_loss_chosen(o->loss, g);
@@ -67,7 +67,7 @@ static double mib(size_t bytes)
     return (double)bytes / (1 << 20);
 }
 
-/* The limit is for all: what others and the frozen part take is not there for the rest. */
+/* The memory limit left for the training plan, after `reserved`, frozen part and teacher. */
 static ew_err limit_left(const struct ew_learner *l, const struct ew_learner_opts *o, size_t *out)
 {
     struct ew_plan_stats s = {0};
@@ -85,8 +85,8 @@ static ew_err limit_left(const struct ew_learner *l, const struct ew_learner_opt
     return EW_OK;
 }
 
-/* A weight of the guest's is released as soon as it is packed: what it packs into the part of the
- * block that no step has touched takes the place of what it releases. */
+/* Bytes of the guest plan's weights that never coexist: a weight is freed as soon as it is packed,
+ * so packing into a part of the block that was not touched before replaces it. */
 static size_t never_at_once(const struct ew_learner_opts *o, size_t touched)
 {
     const size_t untouched = o->guest > touched ? o->guest - touched : 0;
@@ -128,8 +128,8 @@ static ew_err compile_rest(struct ew_learner *l, const struct ew_learner_opts *o
     return EW_OK;
 }
 
-/* Of the whole network, since the fake_quant before a layer may be in the frozen part; then of the
- * rest, where values have the same names. */
+/* Lists the rounded weights of the whole network, since a layer's fake_quant may be in the frozen
+ * part; then finds them in the rest by name. */
 static ew_err list_rounded(const struct ew_graph *net, struct ew_learner *l)
 {
     int n, kept = 0;
@@ -188,7 +188,7 @@ void ew_learner_close(struct ew_learner *l)
     *l = (struct ew_learner){0};
 }
 
-/* A plan takes the memory of its inputs as writable, and does not write to it. */
+/* Binds a const input: plans do not write to inputs. */
 static void bind(struct ew_plan *p, int input, const void *data)
 {
     void *writable;
@@ -224,8 +224,7 @@ void ew_learner_drop_features(struct ew_learner *l)
     l->features = NULL;
 }
 
-/* Forward and backward, each bucket on its way as soon as it is complete, and updates by the sums
- * of all ranks. */
+/* Forward and backward, exchanging each bucket as soon as it is complete, then the updates. */
 static ew_err run_exchanged(struct ew_learner *l)
 {
     struct ew_stop stop;
@@ -241,15 +240,16 @@ static ew_err run_exchanged(struct ew_learner *l)
     return ew_plan_run_updates(l->train);
 }
 
-/* The host has a part in the step, or another plan makes what it reads. */
-static bool is_alone(const struct ew_learner *l)
+/* True if the plan's inputs are ready and nothing else takes part in a step, so that it can run
+ * asynchronously. */
+static bool runs_alone(const struct ew_learner *l)
 {
     return !l->exchange && !l->features && !l->teacher;
 }
 
 int ew_learner_depth(const struct ew_learner *l)
 {
-    return is_alone(l) ? ew_plan_depth(l->train) : 1;
+    return runs_alone(l) ? ew_plan_depth(l->train) : 1;
 }
 
 ew_err ew_learner_start(struct ew_learner *l, const void *const *features, const int64_t *labels,
@@ -262,7 +262,7 @@ ew_err ew_learner_start(struct ew_learner *l, const void *const *features, const
         bind(l->train, l->n_features, labels);
     ew_plan_set_step(l->train, (uint64_t)step);
     ew_plan_optimizer(l->train)->lr = lr;
-    if (is_alone(l))
+    if (runs_alone(l))
         return ew_plan_start(l->train);
     const int64_t start = ew_clock_ns();
     const ew_err e = l->exchange ? run_exchanged(l) : ew_plan_run(l->train);
@@ -273,7 +273,7 @@ ew_err ew_learner_start(struct ew_learner *l, const void *const *features, const
 ew_err ew_learner_finish(struct ew_learner *l, int64_t *device_ns)
 {
     *device_ns = l->step_ns;
-    return is_alone(l) ? ew_plan_wait(l->train, device_ns) : EW_OK;
+    return runs_alone(l) ? ew_plan_wait(l->train, device_ns) : EW_OK;
 }
 
 ew_err ew_learner_step(struct ew_learner *l, const void *const *features, const int64_t *labels,

@@ -1,88 +1,88 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The computing side of training: a network, its frozen part run as inference, the rest as a
- * training plan.  Where batches come from and what is kept of them is left to the trainer. */
+/* The compute side of training: the frozen part of a network as an inference plan, the rest as a
+ * training plan.  Batches and checkpoints are the trainer's. */
 #ifndef EW_TRAIN_LEARNER_H
 #define EW_TRAIN_LEARNER_H
 
 #include "plan/plan.h"
 #include "train/exchange.h"
 
-#define EW_LEARNER_INPUTS 8 /* values that the frozen part may hand to the rest */
+#define EW_LEARNER_INPUTS 8 /* most values between the frozen part and the rest */
 
-/* A network whose scores another one learns from. */
+/* The teacher of knowledge distillation. */
 struct ew_teacher {
-    struct ew_graph *net; /* the same images to as many scores; NULL: there is none */
+    struct ew_graph *net; /* from the same images to as many scores; NULL: none */
     double share, temperature;
 };
 
 struct ew_learner_opts {
     struct ew_optimizer optimizer;
-    int loss;         /* one of ew_loss_names */
+    int loss;         /* index in ew_loss_names */
     double smoothing; /* of labels */
     struct ew_teacher teacher;
     int64_t batch;
     int threads;
-    size_t memory_limit; /* of plans, weights and what is reserved; 0: none */
-    int parts;           /* in which a limit has the batch run; 0: as few as fit */
-    size_t reserved;     /* bytes that others need: batches on their way, for example */
-    size_t guest;        /* bytes of a plan that is lent this one's block between runs */
-    size_t unpacked;     /* bytes of weights that it has until it has packed them into the block */
-    size_t largest;      /* of them, which is there while it is packed */
+    size_t memory_limit; /* of plans, weights and `reserved`; 0: none */
+    int parts;           /* micro-batches, with a limit; 0: as few as fit */
+    size_t reserved;     /* bytes that others need, such as prefetched batches */
+    size_t guest;        /* bytes of a plan that borrows this one's block between runs */
+    size_t unpacked;     /* bytes of that plan's weights before they are packed into the block */
+    size_t largest;      /* largest of these weights, which coexists with its packed form */
     uint64_t seed;       /* of dropout */
-    size_t bucket_bytes; /* gradients are exchanged in such buckets; 0: they are not */
-    bool sync_norms;     /* and batch norms' statistics too */
-    bool dry;            /* only to know sizes */
+    size_t bucket_bytes; /* size of gradient buckets; 0: single process */
+    bool sync_norms;     /* synchronised batch norm */
+    bool dry;            /* compile dry plans only */
 };
 
 struct ew_learner {
-    struct ew_graph *frozen, *rest; /* frozen NULL: nothing is */
+    struct ew_graph *frozen, *rest; /* frozen NULL: nothing is frozen */
     struct ew_plan *features, *train;
     struct ew_plan *teacher;          /* NULL: there is none */
-    struct ew_rounded_value *rounded; /* weights and biases that steps see rounded */
+    struct ew_rounded_value *rounded; /* weights and biases that steps read rounded */
     int n_rounded;
-    struct ew_exchange *exchange; /* with other ranks, the caller's; NULL: there are none */
+    struct ew_exchange *exchange; /* with other ranks; the caller's; NULL: single process */
     int n_features;               /* inputs of `rest` before the labels */
     int64_t batch;
-    int64_t classes; /* 0: the network gives back its input, and labels do not matter */
-    int parts;       /* in which the batch is run */
+    int64_t classes; /* 0: an autoencoder, labels are ignored */
+    int parts;       /* micro-batches */
     size_t beside;   /* bytes that others need */
-    int64_t step_ns; /* of the last step, where the host has a part in it */
+    int64_t step_ns; /* duration of the last step, if it is synchronous */
 };
 
-/* Compiles `net`, which takes images [N, H, W, C] or clips and ends in scores [N, classes] or in
- * what it took; its weights are the ones that learn, and it must outlive the learner. */
+/* Compiles `net`, from images [N, H, W, C] or clips to scores [N, classes] or (an autoencoder) to
+ * its input's shape.  Its weights are trained in place, and it must outlive the learner. */
 ew_err ew_learner_open(const struct ew_graph *net, const struct ew_learner_opts *o,
                        struct ew_learner *out);
 void ew_learner_close(struct ew_learner *l);
 
-/* The frozen part's outputs for a batch of images: one pointer for each of l->n_features, valid
- * until the next call.  Without a frozen part: the images themselves. */
+/* Runs the frozen part on a batch of images: l->n_features pointers, valid until the next call;
+ * without a frozen part the images themselves. */
 ew_err ew_learner_features(struct ew_learner *l, const float *images, const void **out);
 
-/* Asks the teacher, where there is one, about the images of the next step. */
+/* Runs the teacher, if any, on the images of the next step. */
 ew_err ew_learner_teach(struct ew_learner *l, const float *images);
 
-/* Gives back the frozen part's memory, once all its outputs have been computed. */
+/* Frees the frozen part's plan, when all features have been computed. */
 void ew_learner_drop_features(struct ew_learner *l);
 
-/* One step: forward, backward and update at the rate `lr`; step `step` fixes what dropout draws. */
+/* One step: forward, backward and update with learning rate `lr`; `step` seeds dropout. */
 ew_err ew_learner_step(struct ew_learner *l, const void *const *features, const int64_t *labels,
                        double lr, int64_t step);
 
-/* The same without waiting, where the device can: up to ew_learner_depth steps may be under way,
- * whose features and labels stay as they are until they are finished; finish is for the oldest, of
- * which loss and counts then are.  *device_ns: the device's time for it. */
+/* The same asynchronously, if the device can: up to ew_learner_depth steps may be in flight, whose
+ * features and labels must not change until they are finished.  Finish waits for the oldest, and
+ * sets loss and counts.  *device_ns: its time on the device. */
 int ew_learner_depth(const struct ew_learner *l);
 ew_err ew_learner_start(struct ew_learner *l, const void *const *features, const int64_t *labels,
                         double lr, int64_t step);
 ew_err ew_learner_finish(struct ew_learner *l, int64_t *device_ns);
 
-/* Of the step that was finished last: its loss, and how many of *n samples were right.  Where the
- * batch is run in parts, the last part is counted; without classes *n is 0. */
+/* Loss of the step finished last, and how many of its *n samples were right; with micro-batches of
+ * the last of them; without classes *n is 0. */
 double ew_learner_loss(const struct ew_learner *l);
 int64_t ew_learner_correct(const struct ew_learner *l, const int64_t *labels, int64_t *n);
 
-/* Bytes of plans, weights and what others need beside them. */
+/* Bytes of plans, weights and `reserved`. */
 size_t ew_learner_bytes(const struct ew_learner *l);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much memory this process may still take: /proc/meminfo, and the control group's limit (a
- * container's), which the former does not know of. */
+/* Available memory: from /proc/meminfo, and from the control group (a container's limit), of which
+ * the former knows nothing. */
 #include "train/memory_left.h"
 
 #include <stdint.h>
@@ -23,7 +23,7 @@ static size_t system_left(void)
     return at ? (size_t)strtoull(at + strlen("MemAvailable:"), NULL, 10) * 1024 : SIZE_MAX;
 }
 
-/* One number of the control group; SIZE_MAX for "max" or where there is none. */
+/* Reads a number of the control group; SIZE_MAX for "max" or none. */
 static size_t group_number(const char *path)
 {
     EW_CLEANUP(ew_free_ptr) char *text = NULL;

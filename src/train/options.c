@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a training run is asked for, and how far it has come. */
+/* Options and progress of a training run. */
 #include "train/options.h"
 
 #include <stdio.h>
@@ -88,7 +88,7 @@ const struct ew_field ew_train_position_fields[] = {POSITION(epoch, EW_FIELD_INT
                                                     ROWS(batches_bytes, BATCHES_JSON),
                                                     EW_FIELD_END};
 
-/* Without a default: never set, and perhaps not even allowed. */
+/* True for a field without a default that was never set. */
 static bool is_unset(const struct ew_field *f, const void *object)
 {
     const void *at = (const char *)object + f->offset;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a training run is asked for, and how far it has come: plain structs and their field tables,
- * from which flags, help, checkpoints and run folders are made. */
+/* Options and progress of a training run: structs with field tables, from which flags, help,
+ * checkpoints and run folders are made. */
 #ifndef EW_TRAIN_OPTIONS_H
 #define EW_TRAIN_OPTIONS_H
 
@@ -12,10 +12,10 @@
 #include "train/scores.h"
 
 struct ew_train_opts {
-    const char *data; /* NULL: none was named */
+    const char *data; /* NULL: none given */
     int64_t epochs, batch;
     double lr, momentum, weight_decay, label_smoothing;
-    int loss;      /* of ew_loss_names */
+    int loss;      /* index in ew_loss_names */
     int optimizer; /* enum ew_optimizer_kind */
     int schedule;  /* enum ew_schedule_kind */
     double warmup, gamma;
@@ -126,38 +126,38 @@ struct ew_schedule ew_train_schedule(const struct ew_train_opts *o, int64_t step
 /* Seconds of an interval: wall = compute + stall + overhead + comm. */
 struct ew_train_times {
     double wall_s, compute_s, stall_s, overhead_s;
-    double comm_s;                       /* for other ranks */
-    double hidden_s;                     /* of compute_s, while gradients were under way */
-    double fetch_s, decode_s, augment_s; /* the loader's, by whichever thread */
+    double comm_s;                       /* communication with other ranks */
+    double hidden_s;                     /* part of compute_s overlapped with communication */
+    double fetch_s, decode_s, augment_s; /* CPU time of the loader, over all threads */
 };
 
-/* How far a run has come; what a checkpoint keeps beside weights. */
+/* Progress of a run, which a checkpoint stores beside the weights. */
 struct ew_train_position {
-    int64_t epoch, batch, step; /* epochs done; batches done of the next; updates */
+    int64_t epoch, batch, step; /* completed epochs; batches done of the current one; updates */
     struct ew_train_times now;  /* of the epoch so far */
-    struct ew_train_times all;  /* of the epochs before it */
+    struct ew_train_times all;  /* of the epochs before */
     double loss_sum;            /* over the epoch's batches so far */
-    int64_t right, counted;     /* of them */
+    int64_t right, counted;     /* of those batches */
     int64_t images, images_all;
     int64_t read_bytes, read_ops, bad;
     double eval_s;   /* of all validations */
-    double energy_j; /* of the epochs that energy_epochs counts */
+    double energy_j; /* over energy_epochs epochs */
     int64_t energy_epochs;
     int64_t best_epoch;                /* from 1; 0: none yet */
-    int64_t validations;               /* epochs that it was chosen among */
-    struct ew_scores best, last;       /* of validation */
-    double loss_scale;                 /* of float16 training on a device; 0: none */
-    int64_t loss_scale_good;           /* steps since it changed */
-    int64_t parts;                     /* in which batches are run; 0: not said, or with ranks */
-    int64_t rows_bytes[EW_ROWS_COUNT]; /* of the row files, when the checkpoint was written */
+    int64_t validations;               /* validated epochs so far */
+    struct ew_scores best, last;       /* on the validation set */
+    double loss_scale;                 /* of mixed-precision training; 0: none */
+    int64_t loss_scale_good;           /* steps since loss_scale changed */
+    int64_t parts;                     /* micro-batches; 0: unknown, or with ranks */
+    int64_t rows_bytes[EW_ROWS_COUNT]; /* sizes of the row files at the checkpoint */
 };
 
 extern const struct ew_field ew_train_position_fields[];
 
-/* Lines "name = value" of a table, in its order; unset texts are left out.  Release with free(). */
+/* Formats an object as lines "name = value" in the table's order, without unset fields.  Free with
+ * free(). */
 ew_err ew_fields_text(const struct ew_field *table, const void *object, char **out);
-/* Reads such lines; names that the table lacks are passed over.  `text` is cut up and must outlive
- * the object. */
+/* Parses such lines, ignoring unknown names.  `text` is modified and must outlive the object. */
 ew_err ew_fields_from_text(const struct ew_field *table, char *text, const char *what,
                            void *object);
 

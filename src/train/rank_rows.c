@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks that train together tell each other beside gradients: that they mean the same run, how
- * a batch went, and where an epoch's time has gone on each. */
+/* Communication of ranks beside gradients: agreement on the run, statistics of a batch, and the
+ * times of an epoch by rank. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #define FILE_LIMIT (64 << 20)
 
-/* ---- The same run ---- */
+/* ---- Agreement ---- */
 
 static void add_weights(const struct ew_graph *g, struct ew_hash_wide *h)
 {
@@ -64,7 +64,7 @@ ew_err ew_trainer_share(struct ew_trainer *t, double *loss, int64_t *right, int6
 
 /* ---- An evaluation ---- */
 
-#define PIECE 65536 /* counts that are added up at a time */
+#define PIECE 65536 /* counts summed per message */
 
 static ew_err add_counts(struct ew_ranks *ranks, int64_t *counts, int64_t n)
 {
@@ -133,7 +133,7 @@ ew_err ew_trainer_spread_weights(const struct ew_trainer *t, struct ew_graph *g)
 
 #define HEAD "epoch,rank,name,wall_s,compute_s,stall_s,comm_s,overhead_s,hidden_s\n"
 
-/* Lines of epochs before `epoch`: one that was begun again has new ones. */
+/* Copies the lines of epochs before `epoch`; a resumed epoch is written anew. */
 static void keep_before(FILE *out, char *text, int64_t epoch)
 {
     char *save = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes that belong together, through the MPI module. */
+/* Ranks, through the MPI module. */
 #include "train/ranks.h"
 
 #include <errno.h>
@@ -17,12 +17,12 @@
 #include "train/mpi/mpi_calls.h"
 
 #define HOST_CHARS 64
-#define AT_ONCE    64 /* looks at a message before others may run */
-/* A launcher that tells us to stop since a rank is gone kills us a second later (Open MPI); ranks
- * that only have to finish their batch answer before. */
+#define AT_ONCE    64 /* polls of a message before yielding */
+/* Open MPI sends SIGTERM when a rank has died, and SIGKILL a second later; ranks that only have to
+ * finish their batch answer before this. */
 #define STOP_NS 700000000
 
-/* Who a rank is, as it tells the others. */
+/* Identity of a rank. */
 struct self {
     int64_t pid;
     char host[HOST_CHARS];
@@ -34,7 +34,7 @@ struct ew_ranks {
     struct self *all;
     char (*names)[EW_RANK_NAME];
     const volatile int *stop;
-    int64_t stop_ns; /* when we first waited with it set */
+    int64_t stop_ns; /* when a wait first saw *stop set */
 };
 
 /* Open MPI, MPICH and its kin, and any launcher that speaks PMIx. */
@@ -171,7 +171,7 @@ ew_err ew_ranks_help(struct ew_ranks *r, struct ew_message *m)
     return check(r, r->mpi->test(&m->request, &done), "waiting");
 }
 
-/* Of the ranks on this machine one whose process is gone; others are the launcher's to name. */
+/* Finds a rank on this machine whose process has died; the launcher reports others. */
 static ew_err look_for_lost(const struct ew_ranks *r, bool late)
 {
     for (int i = 0; i < r->size; i++)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes that a launcher of MPI has started together (mpirun, srun): who we are among them,
- * and what passes between them.
+/* The processes of an MPI launcher (mpirun, srun), and messages between them.
  *
- * Sums have one order, rank 0's number first, whatever MPI does: pieces go to the rank that adds
- * them, and the sums to all.  So the same number of ranks gives the same bits, and all ranks have
- * the same ones. */
+ * Sums have a fixed order, rank 0 first, whatever MPI does: pieces go to the rank that adds them,
+ * and the sums to all.  So the same number of ranks gives the same bits, on all ranks. */
 #ifndef EW_TRAIN_RANKS_H
 #define EW_TRAIN_RANKS_H
 
@@ -18,12 +16,12 @@
 
 struct ew_ranks;
 
-/* True where a launcher has started several of us, by its environment. */
+/* True if a launcher has started several processes, by its environment variables. */
 bool ew_ranks_asked(void);
 
-/* Joins the others; all of them have to.  Fails where the module is missing. */
+/* Joins the other ranks (collective).  Fails if the MPI module is missing. */
 ew_err ew_ranks_open(struct ew_ranks **out);
-/* Leaves; `well` false: the others are ended too, since they would wait for us.  NULL is fine. */
+/* Leaves; `well` false: aborts the other ranks, which would wait forever.  NULL is fine. */
 void ew_ranks_close(struct ew_ranks *r, bool well);
 
 int ew_ranks_rank(const struct ew_ranks *r); /* 0 where r is NULL */
@@ -31,34 +29,32 @@ int ew_ranks_size(const struct ew_ranks *r); /* 1 where r is NULL */
 /* "rank 1 (node7, process 4711)". */
 const char *ew_ranks_name(const struct ew_ranks *r, int rank);
 
-/* What `stop` points to is looked at while we wait: where it becomes true, waiting ends with an
- * error that names the ranks that are gone, as far as they can be seen from here.  NULL: not looked
- * at. */
+/* Makes waits poll *stop: when it becomes true, they fail with an error that names ranks of this
+ * machine that have died.  NULL: no polling. */
 void ew_ranks_watch(struct ew_ranks *r, const volatile int *stop);
 
-/* The bytes of all ranks, one after the other. */
+/* All-gather: the bytes of all ranks, in rank order. */
 ew_err ew_ranks_gather(struct ew_ranks *r, const void *in, void *out, size_t bytes);
 
-/* Messages under way. */
+/* A non-blocking message. */
 struct ew_message {
-    void *request; /* NULL: there is none */
+    void *request; /* NULL: none */
 };
 
-/* Begins to send the i-th `bytes` of `in` to rank i, and to get each rank's i-th into out; or all
- * of `in` to all.  The memory has to stay as it is until the message has ended.  All ranks begin
- * messages of a kind in the same order. */
+/* Starts an all-to-all (the i-th `bytes` of `in` go to rank i) or an all-gather (`in` goes to all).
+ * The memory must not change until the message has ended.  All ranks must start messages of a lane
+ * in the same order. */
 ew_err ew_ranks_exchange(struct ew_ranks *r, const void *in, void *out, size_t bytes,
                          struct ew_message *m);
 ew_err ew_ranks_spread(struct ew_ranks *r, const void *in, void *out, size_t bytes,
                        struct ew_message *m);
 ew_err ew_ranks_wait(struct ew_ranks *r, struct ew_message *m); /* until it has ended */
-ew_err ew_ranks_help(struct ew_ranks *r, struct ew_message *m); /* lets it go on, and returns */
+ew_err ew_ranks_help(struct ew_ranks *r, struct ew_message *m); /* progresses it and returns */
 
-/* The bytes of all ranks, as gather has them, at once and whatever is under way meanwhile: ranks
- * may begin other messages before it or after it. */
+/* Blocking all-gather on a lane of its own: independent of the order of other messages. */
 ew_err ew_ranks_share(struct ew_ranks *r, const void *in, void *out, size_t bytes);
 
-/* True where `bytes` are the same on all ranks; else the message names the first that differs. */
+/* Fails if `bytes` differ between ranks; the message names the first that differs. */
 ew_err ew_ranks_agree(struct ew_ranks *r, const void *bytes, size_t size, const char *what);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What compression has not sent yet, to and from checkpoints: by parameter and rank, so that a file
- * does not depend on how buckets were cut. */
+/* Residuals (error feedback) of compression in checkpoints: by parameter and rank, so that a file
+ * does not depend on the division into buckets. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "train/exchange_impl.h"
 
-/* Sources of residuals in the order of their slots: the sums, then the ranks. */
+/* Number of residuals per parameter, in slot order: the sums', then each rank's. */
 static int sources(const struct ew_exchange *x)
 {
     return x->o.form == EW_EXCHANGE_PLAIN ? 0 : 1 + x->size;
@@ -27,7 +27,7 @@ int64_t ew_exchange_rest_bytes(const struct ew_exchange *x)
 
 /* ---- To a checkpoint ---- */
 
-/* Rank 0's memory for all: `sources` times a bucket's numbers, bucket by bucket. */
+/* Allocates rank 0's buffer: [bucket][source][number]. */
 static ew_err make_room(struct ew_exchange *x)
 {
     const size_t states = (size_t)(x->g->n_values * sources(x)) + 1;
@@ -40,14 +40,14 @@ static ew_err make_room(struct ew_exchange *x)
     return EW_OK;
 }
 
-/* A bucket's of all ranks into `to`, on rank 0. */
+/* Gathers a bucket's residuals of all ranks into `to`, on rank 0. */
 static ew_err gather_box(struct ew_exchange *x, const struct ew_exchange_box *b, float *to)
 {
     const int64_t padded = b->piece * x->size;
     const size_t bytes = (size_t)b->n * sizeof(float);
     EW_CLEANUP(ew_free_ptr) float *all = calloc((size_t)(padded * x->size) + 1, sizeof(*all));
     EW_CHECK(all, EW_ERR_MEMORY, "no memory for what %d ranks have not sent yet", x->size);
-    if (b->rest_sum) /* the ranks' pieces are the whole */
+    if (b->rest_sum) /* the ranks' pieces make up the bucket */
         EW_TRY(ew_ranks_share(x->ranks, b->rest_sum, all, (size_t)b->piece * sizeof(float)));
     if (x->rank == 0)
         memcpy(to, all, bytes);
@@ -57,7 +57,7 @@ static ew_err gather_box(struct ew_exchange *x, const struct ew_exchange_box *b,
     return EW_OK;
 }
 
-/* The states of a bucket's parameters, which lie in `from`. */
+/* Lists the states of a bucket's parameters, with data in `from`. */
 static int list_box(struct ew_exchange *x, int bucket, float *from, struct ew_checkpoint_state *to)
 {
     const int64_t n = x->boxes[bucket].n;
@@ -98,7 +98,7 @@ ew_err ew_exchange_rest(struct ew_exchange *x, const struct ew_checkpoint_state 
 
 /* ---- From a checkpoint ---- */
 
-/* Where a parameter's numbers are: its bucket, and its first of them there; NULL: in none. */
+/* Finds a parameter's bucket and offset in it; NULL: none. */
 static struct ew_exchange_box *find_box(struct ew_exchange *x, const char *param, int64_t *at,
                                         int64_t *count)
 {
@@ -115,7 +115,7 @@ static struct ew_exchange_box *find_box(struct ew_exchange *x, const char *param
     return NULL;
 }
 
-/* Numbers [at, at + n) of what the sums have not got: those that lie in this rank's piece. */
+/* Restores residuals [at, at + n) of the sums, as far as they are in this rank's piece. */
 static void set_sums(const struct ew_exchange *x, struct ew_exchange_box *b, int64_t at, int64_t n,
                      const float *from)
 {

@@ -12,7 +12,8 @@ static int by_falling_score(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* Of an area A over m anomalies and n normal samples, for scores that fall off exponentially. */
+/* Of an area over m anomalies and n normal samples, for exponentially distributed scores (Hanley
+ * and McNeil). */
 static double standard_error(double area, double m, double n)
 {
     const double q1 = area / (2 - area), q2 = 2 * area * area / (1 + area);
@@ -30,7 +31,7 @@ static void note(struct ew_roc *r, const struct ew_roc_point *p, double false_al
     r->points[r->n++] = *p;
 }
 
-/* A point after each group of equal scores; the area by trapezoids. */
+/* Adds a point after each group of equal scores; the area is by trapezoids. */
 static void walk(const struct ew_roc_sample *s, int64_t n, double false_alarms, struct ew_roc *r)
 {
     int64_t hits = 0, alarms = 0;

@@ -16,7 +16,8 @@
 #include "base/owned.h"
 
 #define SPILL_BYTES                                                                                \
-    65536 /* rows that are kept in memory: a write each would be 5 % of a small net */
+    65536 /* bytes of rows that are buffered: one write per row costs 5 % of a small network's     \
+             step */
 
 static const struct {
     const char *name;
@@ -31,12 +32,12 @@ static const struct {
 
 /* ---- Opening ---- */
 
-/* Says before hours of work that they could not be kept. */
+/* Fails early if there is not enough disk space. */
 static ew_err check_room(const char *path, int64_t need)
 {
     struct statvfs v;
     if (statvfs(path, &v) != 0)
-        return EW_OK; /* not every file system tells */
+        return EW_OK; /* not every file system reports it */
     const double left = (double)v.f_bavail * (double)v.f_frsize;
     EW_CHECK(left >= (double)need, EW_ERR_IO,
              "%s: has room for %.1f MB, the run's checkpoints need about %.1f MB", path, left / 1e6,
@@ -44,7 +45,7 @@ static ew_err check_room(const char *path, int64_t need)
     return EW_OK;
 }
 
-/* The end of the last whole row within the first `bytes` of an open file. */
+/* End of the last complete row within the first `bytes` of a file. */
 static int64_t whole_rows(int fd, int64_t bytes)
 {
     char block[4096];
@@ -60,7 +61,7 @@ static int64_t whole_rows(int fd, int64_t bytes)
     return 0;
 }
 
-/* Cuts the file to what the checkpoint counts; where less is there, to the rows that are. */
+/* Truncates the file to the checkpoint's size, or to its complete rows if it is shorter. */
 static bool cut(int fd, const char *path, int64_t *bytes)
 {
     struct stat st;
@@ -95,8 +96,8 @@ static ew_err open_rows(const struct ew_rundir *r, const char *name, int64_t byt
     return EW_OK;
 }
 
-/* The rows of a file that begins with the line that a run writes first, which has *head_bytes; -1:
- * it does not. */
+/* Number of rows of a file that begins with a run's header line, of *head_bytes; -1: another file.
+ */
 static int rows_of(const char *path, int64_t *head_bytes)
 {
     EW_CLEANUP(ew_free_ptr) char *head = NULL;
@@ -117,8 +118,8 @@ static int rows_of(const char *path, int64_t *head_bytes)
     return rows;
 }
 
-/* A new run takes a folder that has none of its files, or the beginning of a run that was killed
- * before its first checkpoint; anything else in their place is somebody's. */
+/* Checks that a new run may use the folder: it has none of its files, or only those of a run that
+ * was killed before its first checkpoint. */
 static ew_err check_free(const struct ew_rundir *r, int64_t *head_bytes)
 {
     static const char *const others[] = {"last.ckpt", "result.json", "best.ckpt", "options.ini",
@@ -127,7 +128,7 @@ static ew_err check_free(const struct ew_rundir *r, int64_t *head_bytes)
     struct stat st;
     const int rows =
         rows_of(ew_rundir_file(r, row_files[EW_ROWS_EPOCHS_CSV].name, path), head_bytes);
-    /* The first epoch's best.ckpt comes before its last.ckpt. */
+    /* a run's first best.ckpt is written before last.ckpt */
     const size_t n = rows < 0 ? EW_COUNT(others) + EW_ROWS_COUNT : rows <= 1 ? 2 : 3;
     for (size_t i = 0; i < n; i++) {
         const bool other = i < EW_COUNT(others);
@@ -138,7 +139,7 @@ static ew_err check_free(const struct ew_rundir *r, int64_t *head_bytes)
     return EW_OK;
 }
 
-/* A run that was killed while it wrote leaves files that nobody will rename. */
+/* Removes temporary files of a run that was killed while it wrote. */
 static void sweep_leftovers(const struct ew_rundir *r)
 {
     static const char *const ours[] = {"last.ckpt", "best.ckpt", "options.ini", "machine.json",
@@ -148,8 +149,8 @@ static void sweep_leftovers(const struct ew_rundir *r)
         ew_file_sweep(ew_rundir_file(r, ours[i], path));
 }
 
-/* The folder that --resume is given may be from somebody else: a link in it, in the place of a file
- * that a run writes, would lead to one of the user's. */
+/* Fails on symbolic links: a folder given to --resume may be from someone else, and a link in place
+ * of a file that a run writes could point to one of the user's. */
 static ew_err check_plain(const char *path)
 {
     static const char *const written[] = {"last.ckpt",   "best.ckpt", "options.ini", "machine.json",
@@ -189,8 +190,7 @@ ew_err ew_rundir_open(const char *path, int64_t need, const int64_t bytes[EW_ROW
     strcpy(out->path, path);
     int64_t keep[EW_ROWS_COUNT];
     memcpy(keep, bytes, sizeof(keep));
-    /* The head of a run that is begun again stays: killed now, it still tells whose folder it is.
-     */
+    /* a restarted run keeps the header, by which the folder is recognised */
     if (bytes[EW_ROWS_EPOCHS_CSV] == 0)
         EW_TRY(check_free(out, &keep[EW_ROWS_EPOCHS_CSV]));
     const ew_err e = open_files(out, keep);
@@ -237,7 +237,7 @@ static void warn(struct ew_rundir *r, const char *what, const char *why)
     r->warned = true;
 }
 
-/* Whole rows up to here, or back to where they were whole. */
+/* Flushes complete rows; after a failed write truncates to complete ones. */
 static void settle(struct ew_rundir *r, struct ew_rowfile *w)
 {
     if (!w->f || !w->rows)
@@ -262,11 +262,11 @@ void ew_rundir_flush(struct ew_rundir *r)
     for (int i = 0; i < EW_ROWS_COUNT; i++) {
         settle(r, &r->rows[i]);
         if (r->rows[i].f)
-            (void)!fdatasync(fileno(r->rows[i].f)); /* before the checkpoint that counts them */
+            (void)!fdatasync(fileno(r->rows[i].f)); /* before the checkpoint that refers to them */
     }
 }
 
-/* More than `spill` bytes do not wait. */
+/* Adds a row; writes when more than `spill` bytes are buffered. */
 static void add_row(struct ew_rundir *r, enum ew_record kind, const void *row, size_t spill)
 {
     for (int i = 0; i < EW_ROWS_COUNT; i++) {
@@ -301,7 +301,7 @@ void ew_rundir_checkpoint(struct ew_rundir *r, const char *name, const struct ew
     if (r->checkpoint_failed)
         warn(r, "checkpoint", ew_error_message());
     else
-        r->warned = false; /* there is room again: the next failure is news */
+        r->warned = false; /* writing works again: report the next failure */
 }
 
 bool ew_rundir_same(const struct ew_rundir *r, const char *of, const char *name)
@@ -309,12 +309,12 @@ bool ew_rundir_same(const struct ew_rundir *r, const char *of, const char *name)
     char from[EW_RUNDIR_PATH], to[EW_RUNDIR_PATH], temp[EW_RUNDIR_PATH], rest[48];
     if (!*r->path)
         return false;
-    snprintf(rest, sizeof(rest), "%.24s.%d-0.tmp", name, (int)getpid()); /* swept if it is left */
+    snprintf(rest, sizeof(rest), "%.24s.%d-0.tmp", name, (int)getpid()); /* removed as a leftover */
     ew_rundir_file(r, of, from);
     ew_rundir_file(r, rest, temp);
-    if (link(from, temp) != 0) /* not every file system has second names */
+    if (link(from, temp) != 0) /* not every file system has hard links */
         return false;
     const bool renamed = rename(temp, ew_rundir_file(r, name, to)) == 0;
-    unlink(temp); /* rename leaves it where both are one file already */
+    unlink(temp); /* rename does nothing if both are links to one file */
     return renamed;
 }

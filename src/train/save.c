@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A trainer to and from a checkpoint. */
+/* Saving a trainer to a checkpoint, and restoring it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "train/trainer_impl.h"
 
-/* The optimiser's tensors by parameter, as they lie in the plan. */
+/* Lists the optimiser state by parameter. */
 ew_err ew_trainer_collect_states(struct ew_trainer *t)
 {
     const struct ew_graph *g = t->learner.rest;
@@ -24,7 +24,7 @@ ew_err ew_trainer_collect_states(struct ew_trainer *t)
 
 static ew_err restore_states(struct ew_trainer *t, const struct ew_checkpoint *c)
 {
-    int own = 0; /* after the optimiser's there may be what ranks have not sent */
+    int own = 0; /* residuals of the exchange may follow */
     while (own < c->n_states && c->states[own].slot < EW_UPDATE_STATES)
         own++;
     EW_CHECK(own == t->n_states, EW_ERR_FORMAT,
@@ -69,11 +69,12 @@ ew_err ew_trainer_read_position(struct ew_trainer *t, const struct ew_checkpoint
 
 ew_err ew_trainer_restore(struct ew_trainer *t, const struct ew_checkpoint *c)
 {
-    if (t->loss) { /* texts leave out what is absent */
+    if (t->loss) { /* absent values are not written */
         t->at.best = ew_scores_of_loss(t->at.best.loss, t->at.best.samples);
         t->at.last = ew_scores_of_loss(t->at.last.loss, t->at.last.samples);
     }
-    if (t->at.best_epoch && t->at.validations == 0) /* not kept yet: every epoch was validated */
+    /* Checkpoints of older versions lack it: every epoch was validated then. */
+    if (t->at.best_epoch && t->at.validations == 0)
         t->at.validations = t->at.epoch;
     const struct ew_train_position *p = &t->at;
     EW_CHECK(p->epoch >= 0 && p->batch >= 0 && p->step >= 0 && p->batch <= t->batches &&
@@ -83,7 +84,7 @@ ew_err ew_trainer_restore(struct ew_trainer *t, const struct ew_checkpoint *c)
     return restore_states(t, c);
 }
 
-/* What the device has of the run, for the checkpoint. */
+/* Downloads weights, optimiser state and loss scale from the device. */
 static ew_err pull(struct ew_trainer *t)
 {
     struct ew_loss_scale scale;
@@ -94,8 +95,8 @@ static ew_err pull(struct ew_trainer *t)
     return EW_OK;
 }
 
-/* The optimiser's states, and where a run goes on from it what ranks have not sent yet; all ranks
- * come here together. */
+/* Collects the optimiser state and, for a checkpoint to resume from, residuals of the exchange
+ * (collective). */
 static ew_err all_states(struct ew_trainer *t, bool goes_on, struct ew_checkpoint *c,
                          struct ew_checkpoint_state **list)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Learning rate schedules: the rate of a step, by its number alone. */
+/* Learning rate schedules: the rate as a function of the step number. */
 #ifndef EW_TRAIN_SCHEDULE_H
 #define EW_TRAIN_SCHEDULE_H
 
@@ -8,9 +8,9 @@
 /* clang-format off */
 #define EW_SCHEDULE_MAP(X)                                                                         \
     X(CONSTANT,  "constant")                                                                       \
-    X(STEP,      "step")      /* times gamma every `every` epochs */                               \
-    X(COSINE,    "cosine")    /* half a cosine from the rate to 0, step by step */                 \
-    X(MULTISTEP, "multistep") /* times gamma at each milestone */
+    X(STEP,      "step")      /* x gamma every `every` epochs */                               \
+    X(COSINE,    "cosine")    /* half a cosine from lr to 0, per step */                 \
+    X(MULTISTEP, "multistep") /* x gamma at each milestone */
 /* clang-format on */
 
 enum ew_schedule_kind {
@@ -25,14 +25,14 @@ extern const char *const ew_schedule_names[]; /* NULL-terminated */
 struct ew_schedule {
     int kind; /* enum ew_schedule_kind */
     double lr;
-    double warmup; /* epochs over which the rate rises to lr in a straight line; 0: none */
+    double warmup; /* epochs of linear warm-up to lr; 0: none */
     double gamma;
     int64_t every;             /* step: epochs */
     struct ew_ints milestones; /* multistep: epochs */
     int64_t epochs, steps_per_epoch;
 };
 
-/* The rate of step `step`, which counts from 0 over all epochs. */
+/* The rate of step `step`, from 0 over all epochs. */
 double ew_schedule_rate(const struct ew_schedule *s, int64_t step);
 
 #endif

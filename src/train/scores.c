@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_CLASSES 20000 /* the matrix then has 3.2 GB */
+#define MAX_CLASSES 20000 /* a matrix of 3.2 GB */
 
 ew_err ew_confusion_init(struct ew_confusion *c, int64_t classes)
 {
@@ -73,7 +73,7 @@ void ew_confusion_add(struct ew_confusion *c, const float *scores, const int64_t
         const float *row = scores + i * c->classes;
         const int64_t label = labels[i];
         if (label < 0 || label >= c->classes)
-            continue; /* a split without labels */
+            continue; /* unlabelled */
         const int64_t best = ew_best_class(row, c->classes);
         if (best < 0)
             c->unanswered[label]++;

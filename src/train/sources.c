@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a trainer's samples come from: which of them train and which validate, the loader or the
- * features computed once, and the evaluators. */
+/* The trainer's data: division into training and validation samples, loader or cached features, and
+ * the evaluators. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -11,9 +11,9 @@
 #include "train/memory_left.h"
 #include "train/trainer_impl.h"
 
-#define ORDER_STREAM 0x76616c           /* which samples are for validation: "val" */
-#define EVAL_BATCH   64                 /* at most: more is no faster */
-#define EVAL_BYTES   ((size_t)64 << 20) /* fewer at a time where their activations take more */
+#define ORDER_STREAM 0x76616c           /* random stream of the division: "val" */
+#define EVAL_BATCH   64                 /* at most: larger is not faster */
+#define EVAL_BYTES   ((size_t)64 << 20) /* of activations: smaller batches if they exceed this */
 
 void ew_train_divide(const struct ew_dataset_info *info, const struct ew_train_opts *o,
                      int64_t *training, int64_t *validation)
@@ -40,7 +40,7 @@ ew_err ew_train_check_batch(const struct ew_dataset_info *info, const struct ew_
     return EW_OK;
 }
 
-/* Which samples are for training and which for validation; none where both are all there is. */
+/* Divides the samples into training and validation. */
 ew_err ew_trainer_divide(struct ew_trainer *t)
 {
     const struct ew_train_opts *o = &t->job.opts;
@@ -61,7 +61,7 @@ ew_err ew_trainer_divide(struct ew_trainer *t)
     return EW_OK;
 }
 
-/* What all loaders of the run have in common. */
+/* Options common to all loaders of the run. */
 static ew_err loader_opts(const struct ew_trainer *t, struct ew_loader_opts *out)
 {
     const struct ew_train_opts *o = &t->job.opts;
@@ -75,7 +75,7 @@ static ew_err loader_opts(const struct ew_trainer *t, struct ew_loader_opts *out
     return ew_load_args_apply(&o->load, out);
 }
 
-/* Bytes that cached features may take. */
+/* Memory available for cached features. */
 static size_t room_left(const struct ew_trainer *t)
 {
     const size_t limit = (size_t)t->job.opts.memory_limit, used = ew_learner_bytes(&t->learner);
@@ -104,7 +104,7 @@ static ew_err cache_training(struct ew_trainer *t, const struct ew_loader_opts *
     return e;
 }
 
-/* Batches that the device copies by itself. */
+/* Allocates batches in pinned memory. */
 static ew_err take_pinned(void *be, size_t bytes, void **out)
 {
     return ew_backend_host_alloc(be, bytes, out);
@@ -141,7 +141,7 @@ static ew_err open_loader(struct ew_trainer *t)
     return EW_OK;
 }
 
-/* Limits an evaluation to so many samples; *list is released by the caller. */
+/* Limits an evaluation to an evenly spaced subset; the caller frees *list. */
 static ew_err limit_eval(struct ew_loader_opts *l, int64_t have, int64_t want, int64_t **list)
 {
     *list = NULL;
@@ -158,7 +158,7 @@ static ew_err limit_eval(struct ew_loader_opts *l, int64_t have, int64_t want, i
     return EW_OK;
 }
 
-/* Of those samples this rank's: as many as the others have, or one less.  *idle: none is. */
+/* This rank's share of the samples, equal to within one; *idle: none. */
 static ew_err share_eval(const struct ew_trainer *t, struct ew_loader_opts *l, int64_t have,
                          int64_t **list, bool *idle)
 {
@@ -168,7 +168,7 @@ static ew_err share_eval(const struct ew_trainer *t, struct ew_loader_opts *l, i
     *idle = last == first;
     if (ranks == 1)
         return EW_OK;
-    const int64_t count = *idle ? 1 : last - first; /* loaders have a sample at least */
+    const int64_t count = *idle ? 1 : last - first; /* loaders need a sample */
     int64_t *mine = malloc((size_t)count * sizeof(*mine));
     EW_CHECK(mine, EW_ERR_MEMORY, "no memory for %lld samples", (long long)count);
     for (int64_t i = 0; i < count; i++)
@@ -179,11 +179,11 @@ static ew_err share_eval(const struct ew_trainer *t, struct ew_loader_opts *l, i
     return EW_OK;
 }
 
-/* What an evaluation takes. */
+/* Memory of an evaluation. */
 struct eval_bytes {
-    size_t steps, packed; /* a block of another plan may have them */
-    size_t unpacked;      /* the graph with folded weights, until they are packed */
-    size_t largest;       /* weight */
+    size_t steps, packed; /* may be in another plan's block */
+    size_t unpacked;      /* folded weights before packing */
+    size_t largest;       /* largest weight */
     size_t other;
 };
 
@@ -211,8 +211,8 @@ static ew_err eval_bytes(struct ew_graph *net, struct eval_bytes *out)
     return e;
 }
 
-/* The batch of evaluations, as large as is of use and small in memory, under a limit an eighth of
- * it at most; and what its plan takes. */
+/* The batch of evaluations: large enough to be fast, small in memory (with a limit at most an
+ * eighth of it); and the memory of its plan. */
 static ew_err eval_batch(struct ew_graph *net, const struct ew_train_opts *o, int64_t *out,
                          struct eval_bytes *bytes)
 {
@@ -300,7 +300,7 @@ static ew_err open_evaluators(struct ew_trainer *t)
 ew_err ew_trainer_open_sources(struct ew_trainer *t)
 {
     t->cached = t->job.opts.cache_features;
-    t->depth = 1; /* cached features have one place */
+    t->depth = 1; /* cached features have one buffer */
     EW_TRY(open_loader(t));
     EW_TRY(open_evaluators(t));
     if (t->cached)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics of batch norms over ranks.  Sums are in double and in the order of ranks, so that all
- * of them get the same bits. */
+/* Synchronised batch norm.  Sums are in double and in rank order, so that all ranks get the same
+ * bits. */
 #include "train/sync_norm.h"
 
 #include <math.h>
@@ -27,21 +27,22 @@ float *ew_norm_message(const struct ew_stop *stop, size_t *bytes)
     return (float *)stop->norm->aux + (stop->kind == EW_STOP_SUMS ? 2 * channels : 0);
 }
 
-/* One channel's numbers of rank r. */
+/* Number `at` of rank r's message. */
 static double number(const struct ew_norm_messages *m, int64_t channels, int r, int64_t at)
 {
     return (double)m->all[2 * channels * r + at];
 }
 
-/* The unbiased variance of n rows, of 1 / std. */
+/* The unbiased variance of n rows from 1 / std. */
 static double unbiased(double rstd, double eps, double n)
 {
     return (1 / (rstd * rstd) - eps) * (n > 1 ? n / (n - 1) : 1);
 }
 
-/* Chan's rule: the variance of all is the mean of the ranks' variances and of the squares that
- * their means are apart.  The running mean is averaged with all other running statistics; a
- * variance is more than the average of the ranks'. */
+/* Chan's rule: the total variance is the weighted mean of the ranks' variances plus the squared
+ * distances of their means from the total mean.  Running means are averaged with all running
+ * statistics; the running variance needs the correction here, since the total variance exceeds the
+ * average. */
 static void merge_statistics(const struct ew_call *c, const struct ew_norm_messages *m)
 {
     const struct ew_batch_norm_attr *a = c->attr;
@@ -55,7 +56,7 @@ static void merge_statistics(const struct ew_call *c, const struct ew_norm_messa
         for (int r = 0; r < m->ranks; r++) {
             const double own = number(m, channels, r, channels + i);
             const double apart = number(m, channels, r, i) - middle;
-            var += m->weights[r] * (1 / (own * own) + apart * apart); /* with eps */
+            var += m->weights[r] * (1 / (own * own) + apart * apart); /* including eps */
         }
         const double all = 1 / sqrt(var);
         running[i] +=
@@ -66,8 +67,8 @@ static void merge_statistics(const struct ew_call *c, const struct ew_norm_messa
     }
 }
 
-/* Each rank's are means over its own rows of gradients of its own mean loss: w_s rows_s of them
- * count, and the rank divides by w_r rows_r, where rows are as the weights w are. */
+/* Each rank's sums are means over its rows of gradients of its own mean loss: in the total they
+ * weigh w_s rows_s, and this rank divides by w_r rows_r; rows are proportional to the weights w. */
 static void merge_sums(const struct ew_call *c, const struct ew_norm_messages *m)
 {
     const int64_t n = 2 * channels_of(c);

@@ -19,7 +19,7 @@ uint32_t ew_crc32c(const void *bytes, size_t n)
     uint32_t c = 0xffffffffU;
     for (size_t i = 0; i < n; i++) {
         c ^= p[i];
-        for (int k = 0; k < 8; k++) /* the reversed polynomial; events are too few for a table */
+        for (int k = 0; k < 8; k++) /* reflected polynomial; too few events for a table */
             c = c >> 1 ^ (c & 1 ? 0x82f63b78U : 0);
     }
     return ~c;
@@ -66,7 +66,7 @@ static void put_bytes(struct message *m, int field, const void *data, size_t n)
     m->n += n;
 }
 
-/* Event with the time now; the caller adds what it tells. */
+/* An Event with the present time, for the caller to complete. */
 static struct message begin_event(int64_t step)
 {
     struct message m = {.n = 0};
@@ -101,7 +101,7 @@ ew_err ew_tensorboard_open(const char *folder, struct ew_tensorboard *out)
     *out = (struct ew_tensorboard){0};
     EW_CHECK(mkdir(folder, 0777) == 0 || errno == EEXIST, EW_ERR_IO, "%s: %s", folder,
              strerror(errno));
-    /* "x": a file that is there stays, be it of the same second */
+    /* "x": never overwrites a file of the same second */
     for (int i = 0; i < 100 && !out->f; i++) {
         snprintf(out->path, sizeof(out->path), "%s/events.out.tfevents.%lld.edgewise.%d.%d", folder,
                  (long long)time(NULL), (int)getpid(), i);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training: opening all that it takes, and which step comes next.  Batches are epoch.c's,
- * checkpoints save.c's,
- * where samples come from sources.c's. */
+/* The trainer: set-up, and the sequence of steps.  Batches are in epoch.c, checkpoints in save.c,
+ * data in sources.c. */
 #include "train/trainer.h"
 
 #include <math.h>
@@ -32,7 +31,7 @@ static ew_err check_opts(const struct ew_train_opts *o)
     return EW_OK;
 }
 
-/* The teacher sees the same images and says as much. */
+/* Checks that the teacher has the same input and number of classes. */
 static ew_err check_teacher(const struct ew_trainer *t)
 {
     const struct ew_graph *g = t->net, *k = t->job.teacher.net;
@@ -77,7 +76,7 @@ static ew_err check_fit(const struct ew_trainer *t)
     return EW_OK;
 }
 
-/* A network that gives back its input learns from that alone. */
+/* Chooses the loss and checks that the options fit it; an autoencoder needs no labels. */
 static ew_err check_loss(struct ew_trainer *t)
 {
     const struct ew_train_opts *o = &t->job.opts;
@@ -102,7 +101,7 @@ static ew_err check_loss(struct ew_trainer *t)
     return EW_OK;
 }
 
-/* Each rank has its own samples of a batch: what one process would have, cut in order. */
+/* Each rank's slice of a batch: consecutive samples of what a single process would have. */
 static ew_err take_slice(struct ew_trainer *t)
 {
     const int64_t rank = ew_ranks_rank(t->job.ranks), n = ew_ranks_size(t->job.ranks);
@@ -116,7 +115,7 @@ static ew_err take_slice(struct ew_trainer *t)
     return EW_OK;
 }
 
-/* Ranks drop out different units of their samples. */
+/* Dropout differs between ranks. */
 static uint64_t dropout_seed(const struct ew_trainer *t)
 {
     const uint64_t rank = (uint64_t)ew_ranks_rank(t->job.ranks);
@@ -159,7 +158,7 @@ static ew_err name_classes(struct ew_trainer *t)
     return EW_OK;
 }
 
-/* Two checkpoints and one in the making, and some rows. */
+/* needs two checkpoints, one being written, and some rows */
 static ew_err open_folder(struct ew_trainer *t)
 {
     const struct ew_checkpoint c = {.graph = t->net,
@@ -173,7 +172,7 @@ static ew_err open_folder(struct ew_trainer *t)
     return t->job.machine ? ew_rundir_text(&t->dir, "machine.json", t->job.machine) : EW_OK;
 }
 
-/* The test is for the weights of the best epoch, which only the folder still has. */
+/* Tests the best epoch's weights, which are only in the folder. */
 static ew_err begin_test(struct ew_trainer *t)
 {
     char path[EW_RUNDIR_PATH];
@@ -183,12 +182,11 @@ static ew_err begin_test(struct ew_trainer *t)
         g = t->best.graph;
     }
     t->phase = EW_DOING_TEST;
-    EW_TRY(ew_trainer_spread_weights(t, g)); /* rank 0 alone has a folder */
+    EW_TRY(ew_trainer_spread_weights(t, g)); /* only rank 0 has a folder */
     return ew_evaluator_begin(&t->test, g);
 }
 
-/* The epoch after those that are done; where there is none the test, which a run that was killed
- * there has yet to do. */
+/* Starts the next epoch; after the last one the test, also if the run was killed before it. */
 static ew_err next_epoch(struct ew_trainer *t)
 {
     if (t->at.epoch < t->job.opts.epochs)
@@ -224,7 +222,7 @@ static ew_err open_all(struct ew_trainer *t)
     if (t->job.opts.load.cold == EW_COLD_START)
         EW_TRY(ew_dataset_drop_cache(t->job.data, EW_SPLIT_TRAIN));
     t->saved_ns = ew_clock_ns();
-    if (!t->job.resume) /* so that a run can go on from any moment on */
+    if (!t->job.resume) /* so that the run can be resumed from the beginning */
         ew_trainer_write(t, "last.ckpt");
     return next_epoch(t);
 }
@@ -247,7 +245,7 @@ void ew_trainer_close(struct ew_trainer *t)
 {
     if (!t)
         return;
-    if (t->n_flight) /* the device reads the loader's batches */
+    if (t->n_flight) /* the device is reading the loader's batches */
         ew_backend_sync(ew_plan_backend(t->learner.train));
     ew_loader_close(t->loader);
     ew_evaluator_close(&t->validation);
@@ -273,10 +271,10 @@ static bool is_validated(const struct ew_trainer *t)
     return epoch % every == 0 || epoch == t->job.opts.epochs;
 }
 
-/* The epoch's batches are done. */
+/* After the last batch of an epoch. */
 static ew_err end_training(struct ew_trainer *t, enum ew_train_event *event)
 {
-    /* What was done since the last batch: its row, a checkpoint. */
+    /* time since the last batch: its row, a checkpoint */
     const int64_t now = ew_clock_ns();
     const double rest = (double)(now - t->mark_ns) * 1e-9;
     t->at.now.wall_s += rest;
@@ -344,7 +342,7 @@ ew_err ew_trainer_step(struct ew_trainer *t, enum ew_train_event *event)
     return EW_OK;
 }
 
-/* ---- What is known ---- */
+/* ---- Status ---- */
 
 static double time_left(const struct ew_trainer *t)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The MPI module: calls of whichever MPI it was built with. */
+/* The MPI module, for the MPI library that it was built with. */
 #include "train/mpi/mpi_calls.h"
 
 #include <limits.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Collective calls are ordered within a communicator alone. */
+/* One communicator per lane, since collectives are ordered within a communicator. */
 static MPI_Comm lanes[EW_MPI_LANES];
 
 static int start(int *rank, int *size)
@@ -42,7 +42,7 @@ static void error_text(int code, char *out, int size)
     snprintf(out, (size_t)size, "%s", text);
 }
 
-/* MPI counts with int: large messages are counted in a larger unit, which divides them. */
+/* MPI counts are int: large messages are counted in a larger unit that divides their size. */
 #define UNIT 64
 
 static int counted(int64_t bytes, MPI_Datatype *type, int *count)
@@ -65,7 +65,7 @@ static int gather_all(const void *in, void *out, int64_t bytes)
                : MPI_Allgather(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
 }
 
-/* MPI keeps the type as long as the message is under way. */
+/* Frees a datatype, which MPI keeps until the message has ended. */
 static int release(MPI_Datatype type, int code)
 {
     MPI_Datatype own = type;
