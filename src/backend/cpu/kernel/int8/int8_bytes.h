@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole vectors of bytes, for kernels that do not widen them, and tables of 256 bytes. */
+/* Whole vectors of bytes, for kernels that do not widen them, and lookup tables of 256 bytes. */
 #ifndef EW_BACKEND_CPU_KERNEL_INT8_INT8_BYTES_H
 #define EW_BACKEND_CPU_KERNEL_INT8_INT8_BYTES_H
 
@@ -9,7 +9,7 @@
 typedef uint8_t vbig __attribute__((vector_size(BIG)));
 
 #if defined(EW_ISA_IS_avx512)
-/* n bytes, 1 to BIG. */
+/* Load and store n bytes, 1 to BIG. */
 INLINE vbig load_big(const uint8_t *p, int64_t n)
 {
     return (vbig)_mm512_maskz_loadu_epi8((__mmask64)(~0ull >> (64 - n)), p);
@@ -30,14 +30,14 @@ INLINE vbig min_bytes(vbig a, vbig b)
     return (vbig)_mm512_min_epu8((__m512i)a, (__m512i)b);
 }
 
-/* Two vectors of 16-bit numbers, saturated, within 128-bit parts. */
+/* Narrows two vectors of int16 with unsigned saturation, within 128-bit lanes. */
 INLINE vbig pack_bytes(v16 a, v16 b)
 {
     return (vbig)_mm512_packus_epi16((__m512i)a, (__m512i)b);
 }
 #else
-/* n bytes, 1 to BIG, to do something to each and store them again: where AVX2 has half a vector of
- * them or more the halves overlap in memory, for a copy of n bytes would be a call. */
+/* Load and store n bytes, 1 to BIG, for byte-wise operations between the two: on AVX2, 16 to 31
+ * bytes are two halves that overlap in memory, which avoids a call of memcpy. */
 INLINE vbig load_big(const uint8_t *p, int64_t n)
 {
     vbig v = {0};
@@ -119,8 +119,9 @@ INLINE vbytes lookup(vbytes x, const uint8_t *table)
     return (vbytes)_mm512_castsi512_si256(lookup64(_mm512_castsi256_si512((__m256i)x), table));
 }
 #elif defined(EW_ISA_IS_avx2)
-/* Sixteen bytes in both halves of a vector, which look at rows 2 i and 2 i + 1 of 16 bytes of the
- * table by their low bits; then each of the four upper bits halves what was found. */
+/* Looks up 16 bytes.  Both halves of a vector hold them; vpshufb selects by the low four bits from
+ * rows 2 i and 2 i + 1 of the table, 16 bytes each, and a blend for each upper bit selects among
+ * the results. */
 INLINE vbytes lookup(vbytes x, const uint8_t *table)
 {
     const __m256i by_128 = _mm256_broadcastsi128_si256((__m128i)x);

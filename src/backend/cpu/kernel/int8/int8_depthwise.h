@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the 8-bit depthwise kernels share: the table of pixels that one row of outputs reads.
+/* Common parts of the 8-bit depthwise kernels: the table of input pixels that one row of outputs
+ * reads.
  *
- * Entry [line][column] points at the channels of one input pixel, or at zero points where the taps
- * hang over the edge; a line is a row of the window, column o * stride + t * dilation is output o's
- * tap t. */
+ * Entry [line][column] points at the channels of one input pixel, or at zero points outside the
+ * image.  A line is a row of taps; column o * stride + t * dilation is output o's tap t. */
 #ifndef EW_BACKEND_CPU_KERNEL_INT8_INT8_DEPTHWISE_H
 #define EW_BACKEND_CPU_KERNEL_INT8_INT8_DEPTHWISE_H
 
@@ -26,7 +26,7 @@ INLINE int64_t qlines_pad(const struct ew_conv_shape *s)
     return div_up(s->cin, 64) * 64;
 }
 
-/* Bytes of scratch after it. */
+/* Bytes of scratch for struct qlines. */
 INLINE size_t qlines_bytes(const struct ew_conv_shape *s)
 {
     const int64_t entries = (int64_t)s->axis[0].taps * s->axis[1].taps * qlines_columns(s);
@@ -43,7 +43,7 @@ INLINE void qlines_init(struct qlines *l, const struct ew_qconv *q, void *scratc
     memset(l->pad, q->of_x.zero ^ q->of_x.flip, (size_t)qlines_pad(s));
 }
 
-/* Points the table at the inputs of output row `row` (counted over images, planes and rows). */
+/* Fills the table for output row `row` (counted over images, planes and rows). */
 static inline void qlines_find(struct qlines *l, const struct ew_qconv *q, int64_t row)
 {
     const struct ew_conv_axis *a = q->shape->axis;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the integer kernels need of an instruction set: products of words, rounding, narrowing.
+/* Integer vector operations of each instruction set: products of words, rounding, narrowing.
  *
- * A word is 32 bits of k: four bytes where there is an instruction for that (VNNI, dot product),
- * else two 16-bit numbers.  AVX2's product of bytes (maddubs) adds two of them in 16 bits and
- * saturates: only the GEMM uses it, where no sum can (int8_gemm.h).
+ * A word is 32 bits of k: four bytes with VNNI or the NEON dot product, else two int16.  AVX2's
+ * byte product (vpmaddubsw) adds two products in 16 bits and saturates; only the GEMM uses it,
+ * where no sum can saturate (int8_gemm.h).
  *
- * Two vectors of int32 are narrowed to one of int16 within 128-bit parts, as x86 does it: the
- * columns of a block are dealt out to its vectors so that they come out in order (column_of). */
+ * Narrowing two vectors of int32 to one of int16 works within 128-bit lanes, as on x86: the columns
+ * of a block are assigned to its vectors so that they come out in order (column_of). */
 #ifndef EW_BACKEND_CPU_KERNEL_INT8_INT8_VEC_H
 #define EW_BACKEND_CPU_KERNEL_INT8_INT8_VEC_H
 
@@ -23,25 +23,25 @@
 #endif
 #if defined(HAS_VNNI) || defined(EW_ISA_IS_neondot)
 #define WORD_BYTES 1
-#define WORD       4 /* elements of k */
+#define WORD       4 /* elements of k in a word */
 #else
 #define WORD_BYTES 0
 #define WORD       2
 #endif
-#define SIDE 2 /* vectors that are narrowed together */
+#define SIDE 2 /* vectors narrowed together */
 #define WIDE (SIDE * LANES)
 
 typedef int16_t v16 __attribute__((vector_size(WIDE * 2)));
 typedef uint8_t vbytes __attribute__((vector_size(WIDE)));
 
-/* The column of lane l of vector v of a block of WIDE. */
+/* The column in lane l of vector v of a block of WIDE columns. */
 INLINE int column_of(int v, int l)
 {
     return l / 4 * 8 + v * 4 + l % 4;
 }
 
-/* Where element j of the word of lane l is, in a vector of packed weights: that of one column is
- * together, but for NEON without dot products. */
+/* Index of element j of lane l's word in a vector of packed weights: a column's elements are
+ * contiguous, except for NEON without dot product. */
 #if defined(EW_ISA_IS_neon) && !defined(EW_ISA_IS_neondot)
 #define WORD_AT(l, j) ((j)*LANES + (l))
 #else
@@ -68,15 +68,15 @@ INLINE void store_int(int32_t *p, vint v)
     *(vint_u *)p = v;
 }
 
-/* Sums may wrap on the way, where Winograd takes them modulo 2^32. */
+/* Addition that may wrap: Winograd computes sums modulo 2^32. */
 INLINE vint wrap_add(vint a, vint b)
 {
     return (vint)((vuint)a + (vuint)b);
 }
 
 #if defined(__x86_64__)
-/* A sum that is made here: compilers that reassociate would make all products of an unrolled loop
- * first, more than there are registers. */
+/* Prevents reassociation of sums, by which compilers would compute all products of an unrolled loop
+ * first and spill them. */
 INLINE vint in_order(vint sum)
 {
     __asm__("" : "+v"(sum));
@@ -101,7 +101,7 @@ INLINE vint dot(vint sum, vint a, vint w)
 #endif
 }
 
-/* The same of pairs of 16-bit numbers. */
+/* The same for words of two int16. */
 INLINE vint dot_pairs(vint sum, vint a, vint w)
 {
 #if defined(EW_ISA_IS_avx512vnni)
@@ -127,7 +127,7 @@ INLINE vint splat_word(const void *p)
 }
 
 #if defined(EW_ISA_IS_avx2vnni)
-/* Assembly, so that a compiler need not know AVX-VNNI, and a build for tests can have AVX-512's
+/* Assembly, for compilers without AVX-VNNI intrinsics, and so that test builds can use AVX-512's
  * encoding (cmake/isa.cmake). */
 #if defined(EW_VNNI_EVEX)
 #define VNNI(name) "%{evex%} " name " %2, %1, %0"
@@ -234,7 +234,7 @@ INLINE vint dot_pairs(vint sum, vint a, vint w)
 }
 #endif
 
-/* ---- Narrowing, which saturates ---- */
+/* ---- Saturating narrowing ---- */
 
 #if defined(EW_ISA_IS_avx512)
 INLINE v16 narrow2(vint a, vint b)
@@ -242,7 +242,7 @@ INLINE v16 narrow2(vint a, vint b)
     return (v16)_mm512_packs_epi32((__m512i)a, (__m512i)b);
 }
 
-/* One vector alone, whose columns are in order; what follows is undefined. */
+/* A single vector, whose columns are in order; the rest of the result is undefined. */
 INLINE v16 narrow1(vint a)
 {
     return (v16)_mm512_castsi256_si512(_mm512_cvtsepi32_epi16((__m512i)a));
@@ -263,7 +263,7 @@ INLINE v16 min16(v16 a, v16 b)
     return (v16)_mm512_min_epi16((__m512i)a, (__m512i)b);
 }
 
-/* Of numbers in [0, 255]. */
+/* Narrows int16 values in [0, 255]. */
 INLINE vbytes bytes_of(v16 v)
 {
     return (vbytes)_mm512_cvtepi16_epi8((__m512i)v);
@@ -484,8 +484,8 @@ INLINE vint widen_one(v16 v)
 #endif
 
 #if defined(EW_ISA_IS_avx2)
-/* n bytes, 1 to WIDE.  Parts are two loads or stores that overlap: through memory a vector would
- * wait for the pieces that it was written in. */
+/* Load and store n bytes, 1 to WIDE, as two overlapping pieces: a detour through memory would fail
+ * store forwarding. */
 INLINE vbytes load_part_bytes(const uint8_t *p, int64_t n)
 {
     uint64_t low, high = 0;
@@ -536,7 +536,7 @@ INLINE void store_bytes(uint8_t *p, vbytes v, int64_t n)
         store_part_bytes(p, v, n);
 }
 #elif !defined(EW_ISA_IS_avx512)
-/* Fewer than WIDE bytes, in pieces of a constant size: no call of memcpy for each row. */
+/* Copies fewer than WIDE bytes in pieces of constant size, without a call of memcpy. */
 INLINE void copy_part(void *to, const void *from, int64_t n)
 {
     int64_t at = 0;
@@ -561,7 +561,7 @@ INLINE void copy_part(void *to, const void *from, int64_t n)
         }
 }
 
-/* n bytes, 1 to WIDE. */
+/* Load and store n bytes, 1 to WIDE. */
 INLINE vbytes load_bytes(const uint8_t *p, int64_t n)
 {
     vbytes v = {0};
@@ -581,8 +581,8 @@ INLINE void store_bytes(uint8_t *p, vbytes v, int64_t n)
 }
 #endif
 
-/* widen_a and widen_b of bytes, as floats and FLOAT_BASE more: with 0x4b00 as its upper half b is
- * 2^23 + b. */
+/* widen_a and widen_b of bytes as floats plus FLOAT_BASE: with 0x4b00 as upper half, the bits of b
+ * are the float 2^23 + b. */
 #if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_avx2)
 #define FLOAT_BASE 8388608.0f
 #if defined(EW_ISA_IS_avx512)
@@ -619,7 +619,7 @@ INLINE v16 splat16(int32_t i)
     return (int16_t)i - (v16){0};
 }
 
-/* Round to nearest even, as a float. */
+/* Rounds to nearest even. */
 INLINE vec round_float(vec t)
 {
 #if defined(EW_ISA_IS_avx512)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 8-bit depthwise convolution of any shape.  Lanes are channels; taps are taken two at a time,
- * which is what 16-bit products add up (x86), or one after the other (NEON). */
+/* 8-bit depthwise convolution of any shape.  Lanes are channels; two taps at a time form a word of
+ * int16 (x86), or taps are added one by one (NEON). */
 #include "backend/cpu/kernel/int8/int8_depthwise.h"
 
 bool EW_K(int8_depthwise_fits)(const struct ew_conv_shape *s)
@@ -18,14 +18,14 @@ static int64_t pairs_of(const struct ew_conv_shape *s)
     return div_up(qdepth_taps(s), 2);
 }
 
-/* ratio [channels], bias [channels], weights [block of WIDE][pair of taps][vector][lane][2], with
- * channels rounded up and in the order of column_of within a block. */
+/* Packed: ratio [channels], bias [channels], weights [block of WIDE][pair of
+ * taps][vector][lane][2], with channels rounded up and in the order of column_of within a block. */
 size_t EW_K(int8_depthwise_pack_size)(const struct ew_conv_shape *s)
 {
     return (size_t)(wide_of(s) * (pairs_of(s) + 2)) * sizeof(int32_t);
 }
 
-/* Where the weight of tap t is in the block, for lane l of vector v. */
+/* Index of the weight of tap t in the block, for lane l of vector v. */
 static int64_t weight_at(int64_t t, int v, int l)
 {
 #if defined(EW_ISA_IS_neon)
@@ -76,7 +76,7 @@ struct both {
     vint a, b;
 };
 
-/* Adds x of one tap and y of the next, each times its weights. */
+/* sum += x * weights of one tap + y * weights of the next. */
 INLINE void add_pair(struct both *sum, v16 x, v16 y, const int16_t *w)
 {
 #if defined(EW_ISA_IS_avx512)
@@ -109,13 +109,13 @@ INLINE void add_pair(struct both *sum, v16 x, v16 y, const int16_t *w)
 #endif
 }
 
-/* Loops of a pixel, as constants where they are. */
+/* Form of a pixel's loop: constants for common shapes. */
 struct form {
-    int64_t pairs; /* of taps */
+    int64_t pairs; /* pairs of taps */
     bool flips;    /* x is int8 */
 };
 
-/* n bytes that weights of 0 follow: whatever lies after them may be read too, up to `end`. */
+/* Loads n bytes; following bytes up to `end` may be loaded too, since their weights are 0. */
 INLINE v16 load_tap(const uint8_t *p, int64_t n, uintptr_t end, vbytes flip)
 {
     if (n < WIDE && (uintptr_t)p + WIDE <= end)
@@ -123,7 +123,7 @@ INLINE v16 load_tap(const uint8_t *p, int64_t n, uintptr_t end, vbytes flip)
     return widen(load_bytes(p, n) ^ flip);
 }
 
-/* Channels [c, c + n) of one pixel; `at` are its taps, one after the other, and one more. */
+/* Sums of channels [c, c + n) of one pixel; `at` lists its taps, padded to an even number. */
 INLINE struct both sum_taps(const struct ew_qconv *q, const uint8_t *const *at, int64_t c,
                             int64_t n, const struct form f)
 {
@@ -144,13 +144,13 @@ INLINE struct both sum_taps(const struct ew_qconv *q, const uint8_t *const *at, 
     return sum;
 }
 
-/* All channels of one pixel. */
+/* One output pixel, all channels. */
 struct qpixel {
     const struct ew_qconv *q;
     const uint8_t *const *taps;
     bool plain;
     struct qplain p;
-    int64_t y; /* its offset */
+    int64_t y; /* offset of its outputs */
 };
 
 INLINE void run_wide(const struct qpixel *x, int64_t c, int64_t n, const struct form f)
@@ -185,8 +185,8 @@ INLINE void run_pixel(const struct qpixel *x, const struct form f)
         run_wide(x, c, channels - c, f);
 }
 
-/* The taps of output o in the order of the filter, and the last once more: where their number is
- * odd it has weights of 0. */
+/* Lists the taps of output o in the order of the filter, and the last one again: with an odd
+ * number, the repeated tap has weights of 0. */
 static void find_taps(const struct qlines *l, const struct ew_conv_axis *a, int64_t o,
                       const uint8_t **taps)
 {

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 8-bit depthwise convolution by words: the taps of a column of the window that a product of words
- * adds up, four bytes with VNNI and two 16-bit numbers with AVX2.
+/* 8-bit depthwise convolution by columns of taps: a word is four taps of a column as bytes (VNNI)
+ * or two as int16 (AVX2), so one instruction multiplies and adds them.
  *
  *   VNNI: rows r0 r1 r2 r3 of 64 channels -> interleaved -> 4 vectors of 16 channels x 4 taps
  *         (half as many of each with AVX-VNNI)
  *   AVX2: rows r0 r1 of 16 channels, widened -> interleaved -> 2 vectors of 8 channels x 2 taps
  *
- * A column is interleaved once and serves all outputs whose windows it is in.  Bytes and words are
- * unpacked within 128-bit parts; narrowing brings channels back into order, so weights, biases and
- * ratios are packed in that order: vector i, lane 4 p + j holds channel 4 PARTS p + 4 i + j. */
+ * A column is interleaved once and serves all outputs whose windows contain it.  Unpacking works
+ * within 128-bit lanes, and narrowing restores the order of channels, so weights, biases and ratios
+ * are packed in the unpacked order: vector i, lane 4 p + j holds channel 4 PARTS p + 4 i + j. */
 #include "backend/cpu/kernel/int8/int8_depthwise.h"
 
 #if defined(HAS_VNNI) || defined(EW_ISA_IS_avx2)
 
 #if defined(EW_ISA_IS_avx512vnni)
-#define PIXELS  6 /* outputs at once: 24 sums, a column of 4 */
+#define PIXELS  6 /* outputs at once: 24 accumulators, a column of 4 */
 #define V(name) _mm512_##name
 typedef __m512i bytes;
 #elif defined(EW_ISA_IS_avx2vnni)
-#define PIXELS  2 /* 8 sums, a column of 4 */
+#define PIXELS  2 /* 8 accumulators, a column of 4 */
 #define V(name) _mm256_##name
 typedef __m256i bytes;
 #else
-#define PIXELS 4 /* 8 sums, a column of 2 */
+#define PIXELS 4 /* 8 accumulators, a column of 2 */
 #endif
 
 #if defined(HAS_VNNI)
-#define BLOCK BIG /* channels */
+#define BLOCK BIG /* channels of a block */
 #define PARTS 4   /* vectors of a block */
 typedef int8_t weight;
 #else
@@ -40,7 +40,7 @@ static int64_t groups_of(const struct ew_conv_shape *s)
     return div_up(s->axis[1].taps, WORD);
 }
 
-/* Words of one block: ratio and bias, then [group][column][PARTS][LANES]. */
+/* Words of a packed block: ratio, bias, then [group of rows of taps][column][PARTS][LANES]. */
 static int64_t block_words(const struct ew_conv_shape *s)
 {
     return BLOCK * (2 + groups_of(s) * s->axis[2].taps);
@@ -51,7 +51,7 @@ size_t EW_K(int8_depthwise_column_pack_size)(const struct ew_conv_shape *s)
     return (size_t)(div_up(s->cin, BLOCK) * block_words(s)) * sizeof(int32_t);
 }
 
-/* The first channel of block b.  Without masked loads the last block overlaps the one before. */
+/* The first channel of block b.  Without masked loads the last block overlaps the previous one. */
 static int64_t block_start(const struct ew_conv_shape *s, int64_t b)
 {
 #if defined(EW_ISA_IS_avx2)
@@ -61,7 +61,7 @@ static int64_t block_start(const struct ew_conv_shape *s, int64_t b)
 #endif
 }
 
-/* The channel of lane l of vector i. */
+/* The channel in lane l of vector i. */
 static int64_t channel_of(int64_t i, int64_t l)
 {
     return l / 4 * 4 * PARTS + i * 4 + l % 4;
@@ -97,12 +97,12 @@ void EW_K(int8_depthwise_column_pack)(const struct ew_conv_shape *s,
                          lane);
 }
 
-/* Some outputs of one row, some channels of them. */
+/* Consecutive outputs of one row, some channels. */
 struct span {
-    const uint8_t *const *at; /* of the first output's first tap, first line */
-    int64_t columns;          /* between lines */
-    const int32_t *words;     /* of the block */
-    int64_t c, n;             /* channels */
+    const uint8_t *const *at; /* table entry of the first output's first tap, in the first line */
+    int64_t columns;          /* table entries between lines */
+    const int32_t *words;     /* packed block */
+    int64_t c, n;             /* first channel, number of channels */
     int lines;
     uint8_t *y;
     int64_t y_step;
@@ -117,7 +117,7 @@ INLINE bytes load_line(const struct span *s, int line, int column)
     return (bytes)load_big(s->at[line * s->columns + column] + s->c, s->n);
 }
 
-/* Lines 4 g to 4 g + 3 of one column. */
+/* Interleaves lines 4 g to 4 g + 3 of one column. */
 INLINE void interleave(const struct span *s, int g, int column, vint out[PARTS])
 {
     const bytes a = load_line(s, 4 * g, column), b = load_line(s, 4 * g + 1, column);
@@ -130,7 +130,7 @@ INLINE void interleave(const struct span *s, int g, int column, vint out[PARTS])
     out[3] = (vint)V(unpackhi_epi16)(ab_high, cd_high);
 }
 
-/* The end is plain: the catalogue sees to that. */
+/* The epilogue is plain (ew_qlayer_end_is_plain): the catalogue checks it. */
 INLINE void finish_pixels(const struct span *s, vint sum[PIXELS][PARTS], const int pixels)
 {
     const float *ratio = (const float *)(const void *)s->words;
@@ -160,7 +160,7 @@ INLINE v16 load_line(const struct span *s, int line, int column)
     return widen(load_bytes(s->at[line * s->columns + column] + s->c, BLOCK));
 }
 
-/* Lines 2 g and 2 g + 1 of one column. */
+/* Interleaves lines 2 g and 2 g + 1 of one column. */
 INLINE void interleave(const struct span *s, int g, int column, vint out[PARTS])
 {
     const __m256i a = (__m256i)load_line(s, 2 * g, column);
@@ -169,7 +169,7 @@ INLINE void interleave(const struct span *s, int g, int column, vint out[PARTS])
     out[1] = (vint)_mm256_unpackhi_epi16(a, b);
 }
 
-/* As above, two at a time. */
+/* As above, two pixels at a time. */
 INLINE void finish_pixels(const struct span *s, vint sum[PIXELS][PARTS], const int pixels)
 {
     const float *ratios = (const float *)(const void *)s->words;
@@ -189,7 +189,8 @@ INLINE void finish_pixels(const struct span *s, vint sum[PIXELS][PARTS], const i
 #endif
 
 #if defined(EW_ISA_IS_avx2)
-/* A table, on pixels that have just been stored: beside the sums it has no registers. */
+/* Applies a lookup table to pixels that have just been stored: during the sums there are no
+ * registers for it. */
 static __attribute__((noinline)) void look_up_pixels(const struct span *s, int pixels)
 {
     uint8_t *y = s->y;
@@ -199,12 +200,12 @@ static __attribute__((noinline)) void look_up_pixels(const struct span *s, int p
 }
 #endif
 
-/* The size of the window, and constants of an instance. */
+/* Constants of an instance, with the size of the window. */
 struct form {
     int high, across, stride, pixels;
 };
 
-/* Column `column` of lines WORD g and following, for all outputs whose windows it is in. */
+/* Adds column `column` of lines WORD g and following to all outputs whose windows contain it. */
 INLINE void add_column(const struct span *s, vint sum[PIXELS][PARTS], const int g, const int column,
                        const struct form f)
 {
@@ -346,7 +347,7 @@ void EW_K(int8_depthwise_column_run)(const struct ew_qconv *q, int64_t begin, in
     }
 }
 
-#else /* nothing is won by packing columns */
+#else /* no gain from packing columns */
 
 bool EW_K(int8_depthwise_column_fits)(const struct ew_conv_shape *s)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 8-bit convolutions and dense layers: geometry, packing, panels and tiles. */
+/* 8-bit implicit GEMM: geometry, packing, panels and tiles. */
 #include "backend/cpu/kernel/int8/int8_gemm.h"
 
 /* ---- Geometry ---- */
 
-#define LINE_BUFFER_RUN      256  /* bytes of a run, at most, for which a line buffer is made */
-#define LINE_BUFFER_RUN_MOST 1536 /* where a row of outputs fills a panel */
-#define LINE_BUFFER_BYTES    (24 << 10) /* of a line buffer, so that it stays in L1 */
-#define LINE_BUFFER_MOST     (48 << 10) /* where a panel would take more */
-#define BYTES_K              48 /* from this on sums of bytes are worth finding the largest pixels */
-#define BYTES_CHANNELS       5  /* with fewer they are an image's, of the whole range */
+#define LINE_BUFFER_RUN      256        /* most bytes of a run for which a line buffer is used */
+#define LINE_BUFFER_RUN_MOST 1536       /* the same if a row of outputs fills a panel */
+#define LINE_BUFFER_BYTES    (24 << 10) /* most bytes of a line buffer, so that it stays in L1 */
+#define LINE_BUFFER_MOST     (48 << 10) /* the same if a panel would take more */
+#define BYTES_K              48 /* least k for which finding the largest pixels is worth it */
+/* Least channels for it: with fewer, x is an image of the whole range. */
+#define BYTES_CHANNELS 5
 
 static void plan_tiles(struct qcore *c)
 {
@@ -17,7 +18,7 @@ static void plan_tiles(struct qcore *c)
     c->blocks = div_up(c->columns, WIDE);
     c->o_block = min_i64(max_i64(Q_L2 / max_i64(block, 1), 1), c->blocks);
     c->o_tiles = div_up(c->blocks, c->o_block);
-    c->o_block = div_up(c->blocks, max_i64(c->o_tiles, 1)); /* all about equal */
+    c->o_block = div_up(c->blocks, max_i64(c->o_tiles, 1)); /* of about equal size */
     c->o_tiles = div_up(c->blocks, max_i64(c->o_block, 1));
     if (c->line_buffer) {
         c->row_tiles = c->batch * c->axis[1].out;
@@ -32,7 +33,7 @@ static void plan_tiles(struct qcore *c)
     c->tiles = c->row_tiles * c->groups * c->o_tiles;
 }
 
-/* How pixels reach the products. */
+/* Whether pixels are read in place, from a line buffer or from a panel. */
 static void plan_feed(struct qcore *c)
 {
     const struct ew_conv_axis *a = c->axis;
@@ -41,7 +42,7 @@ static void plan_feed(struct qcore *c)
     for (int i = 0; i < 3; i++)
         c->matrix =
             c->matrix && a[i].taps == 1 && a[i].stride == 1 && a[i].pad == 0 && a[i].in == a[i].out;
-    /* Rows a multiple of 4 KiB apart would share cache sets. */
+    /* Rows a multiple of 4 KiB apart share a set of L1. */
     c->flat = c->matrix && word_of(c) == 4 && X_OFFSET == 0 && c->cg % STEP_BYTES == 0 &&
               c->x_step[2] % 4096 != 0;
     const int64_t reach = (int64_t)(a[2].out - 1) * a[2].stride + a[2].taps;
@@ -84,7 +85,7 @@ void EW_K(qcore_init)(struct qcore *c, const struct ew_conv_shape *s)
         c->rows *= a[i].out;
     }
     c->x_image = step;
-    /* Neighbouring taps of a row of the image are neighbours in memory: one run. */
+    /* Adjacent taps along the width are contiguous in memory: one run. */
     const bool whole = a[2].dilation == 1 && c->groups == 1;
     c->run = whole ? a[2].taps * c->cg : c->cg;
     c->runs = (int64_t)a[0].taps * a[1].taps * (whole ? 1 : a[2].taps);
@@ -111,7 +112,7 @@ int64_t EW_K(int8_gemm_pack_tiles)(const struct ew_conv_shape *s)
     return c.groups * c.blocks;
 }
 
-/* Weight k of output o, as a number; k counts over the taps that are used. */
+/* The value of weight k of output o; k counts over used taps. */
 INLINE int weight_at(const struct qcore *c, const struct ew_qconv_weights *w, int64_t o, int64_t k)
 {
     const struct used *u = &c->used;
@@ -125,7 +126,7 @@ INLINE int weight_at(const struct qcore *c, const struct ew_qconv_weights *w, in
     return (int8_t)(w->w[at] ^ w->flip);
 }
 
-/* Sets element j of lane's word of a vector. */
+/* Sets element j of the word in `lane` of a vector. */
 INLINE void put_weight(const struct qcore *c, int32_t *vector, int lane, int64_t j, int value)
 {
     if (!c->bytes)
@@ -134,10 +135,10 @@ INLINE void put_weight(const struct qcore *c, int32_t *vector, int lane, int64_t
         ((int8_t *)vector)[lane * 4 + j] = (int8_t)value;
 }
 
-/* One vector of a block: its weights, bias and ratio.  `o` is lane 0's block's first column. */
+/* One vector of a block: its weights, bias and ratio; `o` is the block's first column. */
 struct pack_vector {
-    int32_t *words; /* the first */
-    int64_t step;   /* from one of a lane to its next */
+    int32_t *words; /* the first word */
+    int64_t step;   /* words between consecutive words of a lane */
     float *ratio;
     int32_t *bias;
     int64_t group, o;
@@ -164,8 +165,8 @@ static void pack_lane(const struct qcore *c, const struct ew_qconv_weights *w,
 }
 
 #if SUMS_16
-/* The largest sum of weights of the same sign among those that are added in 16 bits: two of a word
- * and, if `words` is 2, two of the next.  Words have `columns` columns. */
+/* The largest sum of weights of equal sign among those that are added in 16 bits: two of a word
+ * and, with words = 2, two of the next. */
 static int most_of_sum(const int8_t *w, int64_t columns, int words)
 {
     int most = 0;
@@ -182,7 +183,8 @@ static int most_of_sum(const int8_t *w, int64_t columns, int words)
     return most;
 }
 
-/* Pixels that `low` makes negative look larger than `above`. */
+/* The largest pixel for which sums cannot saturate.  Pixels that pixel_low makes negative appear as
+ * bytes larger than `above`, so they always exceed the limit. */
 static uint8_t limit_of(int most, int64_t above)
 {
     return (uint8_t)min_i64(INT16_MAX / max_i64(most, 1), above);
@@ -239,7 +241,7 @@ void EW_K(int8_gemm_pack)(const struct ew_conv_shape *s, const struct ew_qconv_w
 
 /* ---- Panels ---- */
 
-/* n bytes of x; up to PANEL_SLACK bytes more may be written. */
+/* Copies n bytes of x in the panel's form; may write up to PANEL_SLACK bytes more. */
 #if defined(HAS_VNNI) || SUMS_16
 INLINE void put_bytes(const struct qcore *c, uint8_t *to, const uint8_t *from, int64_t n,
                       struct ew_qbyte of)
@@ -272,7 +274,7 @@ INLINE void put_run(const struct qcore *c, uint8_t *panel, const uint8_t *from, 
     for (; i + 16 <= n; i += 16)
         put_16(to + i, from + i, flip);
     if (i < n && n >= 16)
-        put_16(to + n - 16, from + n - 16, flip); /* overlaps the last one */
+        put_16(to + n - 16, from + n - 16, flip); /* overlaps the previous store */
     else
         for (; i < n; i++)
             to[i] = from[i] ^ of.flip;
@@ -307,10 +309,10 @@ INLINE void put_zeros(const struct qcore *c, uint8_t *panel, int64_t n, struct e
 
 struct position {
     const uint8_t *image;
-    int64_t at[3]; /* input coordinates of tap 0; may be outside */
+    int64_t at[3]; /* input coordinates of tap 0, may be outside */
 };
 
-/* One run of taps along the width from `p` on. */
+/* Gathers one run, whose first tap reads position p. */
 INLINE void gather_run(const struct qcore *c, const struct ew_qconv *q, const struct position *p,
                        uint8_t *to)
 {
@@ -335,7 +337,7 @@ INLINE void gather_pixel(const struct qcore *c, const struct ew_qconv *q, const 
                          uint8_t *to)
 {
     const struct ew_conv_axis *a = c->axis;
-    const int64_t across = c->run == c->cg ? a[2].taps : 1; /* runs in a row of taps */
+    const int64_t across = c->run == c->cg ? a[2].taps : 1; /* runs along the width */
     for (int64_t t0 = 0; t0 < a[0].taps; t0++)
         for (int64_t t1 = 0; t1 < a[1].taps; t1++)
             for (int64_t t2 = 0; t2 < across; t2++) {
@@ -348,7 +350,7 @@ INLINE void gather_pixel(const struct qcore *c, const struct ew_qconv *q, const 
             }
 }
 
-/* Rows [row, row + count) of the output of one group. */
+/* Gathers output pixels [row, row + count) of one group. */
 static void gather(const struct qcore *c, const struct ew_qconv *q, int64_t row, int count,
                    int64_t group, uint8_t *panel)
 {
@@ -376,7 +378,7 @@ static void gather(const struct qcore *c, const struct ew_qconv *q, int64_t row,
     }
 }
 
-/* The lines of the image that row `row` of outputs (over all images) reads, with their padding. */
+/* Copies the input lines that output row `row` (over all images) reads, with their padding. */
 static void fill_lines(const struct qcore *c, const struct ew_qconv *q, int64_t row,
                        uint8_t *line_buffer)
 {
@@ -408,7 +410,7 @@ int64_t EW_K(int8_gemm_tiles)(const struct ew_conv_shape *s)
     return c.tiles;
 }
 
-/* Of the line buffer or a panel; with SUMS_16 `wide` and `most` follow. */
+/* Bytes of the line buffer or a panel; with SUMS_16 `wide` and `most` follow. */
 static int64_t pixel_bytes(const struct qcore *c)
 {
     return c->line_buffer ? c->lines * c->line : QMR * c->panel;
@@ -426,18 +428,18 @@ size_t EW_K(int8_gemm_scratch)(const struct ew_conv_shape *s)
     return (size_t)(pixel_bytes(&c) + wide_bytes(&c) + c.lines * c.limits);
 }
 
-/* Blocks [block, blocks) of the columns, for one panel. */
+/* A panel, and the blocks of columns [block, blocks) to compute for it. */
 struct panel {
     const uint8_t *a;
     int64_t step; /* bytes between rows */
     int64_t row;
     int rows;
     int64_t group, block, blocks;
-    uint8_t *wide, *most; /* of qmicro */
+    uint8_t *wide, *most; /* see struct qmicro */
 };
 
 #if SUMS_16
-/* The largest of each 8 bytes, in their first. */
+/* The maximum of each 8 bytes, in their first byte. */
 INLINE __m256i largest_of_8(__m256i x)
 {
     x = _mm256_max_epu8(x, _mm256_srli_epi64(x, 32));
@@ -446,7 +448,7 @@ INLINE __m256i largest_of_8(__m256i x)
 }
 
 /* The largest pixel of each step of a line, over all rows: four steps at a time, then single ones,
- * for nothing past the line may be read. */
+ * because nothing beyond the line may be read. */
 static void find_most(const struct qmicro *m, const uint8_t *line, int rows, uint8_t *most)
 {
     const uint8_t *a[QMR];
@@ -478,7 +480,7 @@ static void run_panel(const struct qcore *c, const struct ew_qconv *q, const str
 {
     const struct ew_qend *e = &q->end;
     const int64_t end = min_i64(p->blocks * WIDE, c->og);
-    struct qmicro m; /* by its fields: to clear it first would take longer than all else here */
+    struct qmicro m; /* set member by member: clearing it first would dominate this function */
     m.a = p->a;
     m.row_step = p->step;
     m.words = c->line_words;
@@ -511,7 +513,7 @@ static void run_panel(const struct qcore *c, const struct ew_qconv *q, const str
         m.add = e->add ? e->add + y : NULL;
         width = end - o;
         if (width > WIDE && width % WIDE > 0 && width % WIDE <= LANES)
-            width -= width % WIDE; /* a last block of one vector is done by itself */
+            width -= width % WIDE; /* a last block of one vector is computed separately */
         m.width = width;
         EW_K(qmicro)(&m, p->rows);
     }
@@ -538,11 +540,11 @@ static void run_tile(const struct qcore *c, const struct ew_qconv *q, int64_t ti
     }
 }
 
-/* A row of outputs. */
+/* One row of outputs, from a line buffer. */
 static void run_buffered_row(const struct qcore *c, const struct ew_qconv *q, int64_t tile,
                              void *scratch)
 {
-    /* One row is soon done: the weights stay for all rows. */
+    /* Rows vary fastest: a row is short, and the weights stay in the cache. */
     const int64_t o_tile = tile / c->row_tiles, row = tile % c->row_tiles, out = c->axis[2].out;
     struct panel p = {.step = c->axis[2].stride * c->cg * size_of(c),
                       .block = o_tile * c->o_block,

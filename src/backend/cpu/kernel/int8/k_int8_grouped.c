@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 8-bit convolutions of many small groups, with VNNI or AVX2: 4, 8 or 16 channels in and as many
- * out.
+/* 8-bit grouped convolution with VNNI or AVX2: groups of 4, 8 or 16 input and as many output
+ * channels.
  *
- * Sixteen output channels read sixteen input channels, whatever the size of the groups.  A step
- * multiplies each output with one word of its group's channels, which a permutation within 128-bit
- * parts has put in its lane.  As in k_int8_depthwise_column.c a pixel is loaded once for all
- * outputs of a row whose windows it is in. */
+ * A block of 16 output channels reads 16 input channels, whatever the group size.  A step
+ * multiplies each output by one word of its group's channels, which a permutation within 128-bit
+ * lanes has moved to its lane.  As in k_int8_depthwise_column.c, a pixel is loaded once for all
+ * outputs of a row whose windows contain it. */
 #include "backend/cpu/kernel/int8/int8_depthwise.h"
 
 #if defined(HAS_VNNI) || defined(EW_ISA_IS_avx2)
 
-#define BLOCK 16 /* channels */
+#define BLOCK 16 /* channels of a block */
 #define TAPS  3
 
-/* ---- Which word of its group an output takes in each step ---- */
+/* ---- Permutations: the word of its group that each output reads in a step ---- */
 
 #if defined(EW_ISA_IS_avx512vnni)
 #define PIXELS         7 /* outputs at once */
-#define VECTORS        1 /* of sums of a pixel */
+#define VECTORS        1 /* vectors of sums of a pixel */
 #define FOUR_WORDS(p)  (vint) _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)(p)))
 #define PERMUTE(x, at) (vint) _mm512_permutevar_ps((__m512)(x), (__m512i)(at))
 #elif defined(EW_ISA_IS_avx2vnni)
@@ -31,7 +31,7 @@
 typedef int8_t weight;
 typedef vint pixel;
 
-/* The output of lane l of vector v, and where an output is. */
+/* The output in lane l of vector v, and the inverse. */
 INLINE int output_of(const int v, const int l)
 {
     return VECTORS == 1 ? l : column_of(v, l);
@@ -47,8 +47,8 @@ INLINE int64_t step_of(int64_t each, int64_t o, int64_t word)
     return word;
 }
 
-/* The 16 channels of a pixel are four words, loaded into each 128-bit part; output o takes word
- * o / each * (each / 4) + step of them. */
+/* The 16 channels of a pixel are four words, loaded into each 128-bit lane; output o reads word o /
+ * each * (each / 4) + step. */
 INLINE pixel pixel_at(const uint8_t *p)
 {
     return FOUR_WORDS(p);
@@ -63,15 +63,15 @@ INLINE vint words_for(pixel x, const int each, const int step, const int v)
     return PERMUTE(x, at);
 }
 #else
-#define PIXELS  4 /* 8 sums, a pixel, its permutation and a product: 16 registers */
+#define PIXELS  4 /* 8 accumulators, a pixel, its permutation and a product: 16 registers */
 #define VECTORS 2
 typedef int16_t weight;
 typedef __m256i pixel;
 
-/* The 16 channels of a pixel are eight words, four in each 128-bit part, and those of outputs lie
- * as column_of says: outputs 0 to 7 in the lower parts of both vectors, 8 to 15 in the upper ones.
- * Groups of 4 or 8 find their words in their own part.  A group of 16 takes those of its own part
- * in steps 0 to 3, and those of the other one, with the parts exchanged, in steps 4 to 7. */
+/* The 16 channels of a pixel are eight words of int16, four in each 128-bit lane.  Outputs are in
+ * the order of column_of: 0 to 7 in the lower lanes of both vectors, 8 to 15 in the upper ones.
+ * Groups of 4 or 8 find their words in their own lane.  A group of 16 reads the words of its own
+ * lane in steps 0 to 3 and, with the lanes swapped, those of the other one in steps 4 to 7. */
 INLINE int64_t lane_of(int64_t o)
 {
     return o / 4 % 2 * LANES + o / 8 * 4 + o % 4;
@@ -118,7 +118,7 @@ static int64_t each_of(const struct ew_conv_shape *s)
     return s->cin / s->groups;
 }
 
-/* Words of one block: ratio and bias, then [row][column][step][BLOCK]. */
+/* Words of a packed block: ratio, bias, then [row][column][step][BLOCK]. */
 static int64_t block_words(const struct ew_conv_shape *s)
 {
     return BLOCK * (2 + TAPS * TAPS * each_of(s) / WORD);
@@ -138,7 +138,7 @@ void EW_K(int8_grouped_pack)(const struct ew_conv_shape *s, const struct ew_qcon
         weight *weights = (weight *)(words + 2 * BLOCK);
         const int64_t lane = lane_of(o % BLOCK);
         uint32_t sum = 0;
-        for (int64_t k = 0; k < size; k++) { /* tap, then channel */
+        for (int64_t k = 0; k < size; k++) { /* k runs over (tap, channel) */
             const int value = (int8_t)(w->w[o * size + k] ^ w->flip);
             const int64_t step = k / each * steps + step_of(each, o % BLOCK, k % each / WORD);
             weights[(step * BLOCK + lane) * WORD + k % WORD] = (weight)value;
@@ -160,11 +160,11 @@ size_t EW_K(int8_grouped_scratch)(const struct ew_conv_shape *s)
     return qlines_bytes(s);
 }
 
-/* Some outputs of one row, one block of channels. */
+/* Consecutive outputs of one row, one block of channels. */
 struct span {
-    const uint8_t *const *at; /* of the first output's first tap, first line */
-    int64_t columns;          /* between lines */
-    const int32_t *words;     /* of the block */
+    const uint8_t *const *at; /* table entry of the first output's first tap, in the first line */
+    int64_t columns;          /* table entries between lines */
+    const int32_t *words;     /* packed block */
     int64_t c;
     struct qmicro m;
 };
@@ -177,8 +177,8 @@ struct form {
     int each, stride, pixels;
 };
 
-/* Input pixel `column` of a line, for all outputs whose windows it is in; `w` are the line's
- * weights. */
+/* Adds input pixel `column` of a line to all outputs whose windows contain it; w: weights of the
+ * line. */
 INLINE void add_pixel(struct span_sums *s, const uint8_t *from, const int32_t *w, const int column,
                       const struct form f)
 {
@@ -215,7 +215,7 @@ INLINE void span_fixed(const struct span *s, const struct form f)
         for (int column = 0; column < reach; column++)
             add_pixel(&sums, s->at[r * s->columns + column] + s->c, w, column, f);
     }
-    struct span_sums out; /* a copy: the sums themselves must not be addressed */
+    struct span_sums out; /* a copy: taking the address of the sums would keep them in memory */
     UNROLL
     for (int p = 0; p < f.pixels; p++) {
         UNROLL
@@ -258,7 +258,7 @@ static span_fn *span_for(const struct ew_conv_shape *s)
     }
 }
 
-/* One row of outputs, one block. */
+/* Computes one row of outputs of one block. */
 static void run_row(const struct ew_qconv *q, const struct qlines *l, int64_t row, int64_t c)
 {
     const struct ew_conv_shape *s = q->shape;
@@ -295,7 +295,7 @@ void EW_K(int8_grouped_run)(const struct ew_qconv *q, int64_t begin, int64_t end
     }
 }
 
-#else /* a product of words takes two bytes of k: the GEMM does as well */
+#else /* words hold two elements of k: implicit GEMM is as fast */
 
 bool EW_K(int8_grouped_fits)(const struct ew_conv_shape *s)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The micro-kernel of 8-bit products, once for every number of rows and width, and what becomes of
- * its sums. */
+/* The 8-bit micro-kernel, instantiated for every number of rows and width, and its epilogues. */
 #include "backend/cpu/kernel/common/formed.h"
 #include "backend/cpu/kernel/int8/int8_gemm.h"
 
-#define AHEAD     8                   /* steps of k that weights are fetched ahead */
-#define AHEAD_FEW (SUMS_16 ? 64 : 32) /* where few rows wait for them */
+#define AHEAD     8                   /* prefetch distance of weights in steps of k */
+#define AHEAD_FEW (SUMS_16 ? 64 : 32) /* the same with few rows */
 
-/* ---- From sums to bytes ---- */
+/* ---- Epilogues: from sums to bytes ---- */
 
 static void finish_float(const struct qmicro *m, vec t, int v, int vectors, int64_t row)
 {
@@ -19,7 +18,7 @@ static void finish_float(const struct qmicro *m, vec t, int v, int vectors, int6
     }
 }
 
-/* Sums whose ratios are below 1, a clamp, and a table where there is one. */
+/* Ratios below 1, a clamp and an optional table. */
 INLINE void finish_plain(const struct qmicro *m, const struct qplain *p, const vint *sums, int rows,
                          const int vectors, const uint8_t *table)
 {
@@ -35,11 +34,11 @@ INLINE void finish_plain(const struct qmicro *m, const struct qplain *p, const v
     }
 }
 
-/* What does not change from row to row. */
+/* Values that are the same for all rows. */
 struct finish {
     struct qplain p;
     vec mid_lo, mid_hi, mid_ratio, add_ratio;
-    vec add_zero, add_base; /* and FLOAT_BASE more */
+    vec add_zero, add_base; /* add_base: plus FLOAT_BASE */
     vbytes add_flip;
     vec a, b; /* ratios of the two vectors */
 };
@@ -59,7 +58,7 @@ INLINE struct finish finish_of(const struct qmicro *m, const int vectors)
                            .b = load(m->ratio + (vectors - 1) * LANES)};
 }
 
-/* Rounds and adds: t is not rounded yet, b is what is added, less its zero point. */
+/* Adds a residual: t is the scaled sum, not yet rounded, b the residual minus its zero point. */
 INLINE vec add_to(const struct finish *f, vec t, vec b)
 {
     const vec mid = round_float(vmin(vmax(t, f->mid_lo), f->mid_hi)) * f->mid_ratio;
@@ -101,15 +100,16 @@ INLINE void finish_rows(const struct qmicro *m, const vint *sums, int rows, cons
     }
 }
 
-/* Whether a residual is all that is added, and sums with it fit into an int32: they need not be
- * clamped before they are rounded, since integers saturate on the way to bytes. */
+/* True if the epilogue is a residual addition whose result fits into an int32: it needs no clamp
+ * before rounding, since narrowing saturates. */
 INLINE bool is_residual(const struct ew_qend *e)
 {
     const bool fit = fabsf(e->mid_ratio) < 1e6f && fabsf(e->add_ratio) < 1e6f;
     return fit && e->add && !e->table && !e->to_float;
 }
 
-/* finish_rows of two vectors with a residual; what stores to y might change is read before. */
+/* finish_rows for two vectors with a residual; members that stores to y might alias are read
+ * before. */
 INLINE void finish_residual(const struct qmicro *m, const vint *sums, int rows)
 {
     const struct finish f = finish_of(m, 2);
@@ -124,7 +124,7 @@ INLINE void finish_residual(const struct qmicro *m, const vint *sums, int rows)
     }
 }
 
-/* Not inline: the forms of the micro-kernel would each have a copy of all ends. */
+/* Not inlined: every instance of the micro-kernel would have a copy of all epilogues. */
 __attribute__((noinline)) void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int rows,
                                              int vectors)
 {
@@ -173,7 +173,7 @@ INLINE void begin(const struct qmicro *m, struct qsums *s, const int rows, const
 typedef struct plain_end block_end;
 #define block_end_of plain_end_of
 
-/* Whole rows, two at a time, as finish_plain does one: sums do not leave registers. */
+/* finish_plain for whole rows, two at a time, with sums kept in registers. */
 INLINE void finish_whole(const struct qmicro *m, const struct plain_end *e, const struct qsums *s,
                          const int rows)
 {
@@ -194,7 +194,7 @@ typedef struct qplain block_end;
 #define block_end_of plain_of
 #endif
 
-/* `e` is made once for all blocks of a panel. */
+/* `e` is computed once for all blocks of a panel. */
 INLINE void finish(const struct qmicro *m, const block_end *e, struct qsums *s, const int rows,
                    const int vectors)
 {
@@ -207,7 +207,7 @@ INLINE void finish(const struct qmicro *m, const block_end *e, struct qsums *s, 
 #else
     const struct qplain p = *e;
 #endif
-    struct qsums out; /* a copy: the sums themselves must not be addressed */
+    struct qsums out; /* a copy: taking the address of the sums would keep them in memory */
     UNROLL
     for (int r = 0; r < rows; r++) {
         UNROLL
@@ -223,17 +223,16 @@ INLINE void finish(const struct qmicro *m, const block_end *e, struct qsums *s, 
 /* Constants of an instance. */
 struct form {
     int rows, vectors;
-    bool pairs; /* words are two 16-bit numbers, whatever others are */
+    bool pairs; /* words of two int16 (qmicro_pairs) */
 };
 
-/* Multiples 1, 2, 4 and 8 of an index register are free in an x86 address: five pointers reach 14
- * rows. */
+/* x86 addresses scale an index register by 1, 2, 4 or 8, so five pointers reach 14 rows. */
 static const struct {
     int base, times;
 } row_at[14] = {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {0, 4}, {1, 2}, {2, 0},
                 {1, 4}, {0, 8}, {3, 0}, {2, 4}, {1, 8}, {4, 0}, {3, 4}};
 
-/* Those of a line, and how far they have come. */
+/* The rows' current position in a line. */
 struct rows {
     const uint8_t *a[5];
     int64_t step;
@@ -300,7 +299,8 @@ INLINE void sum_up(const struct qmicro *m, struct qsums *s, const struct form f)
 }
 
 #if SUMS_16
-/* Two words of bytes whose products fit into 16 bits: those of both together, or of each alone. */
+/* One step of byte products: sums of both words fit into 16 bits (`together`), or of each word
+ * alone. */
 INLINE void step_bytes(const struct rows *a, const int32_t *w, struct qsums *s, const bool together,
                        const struct form f)
 {
@@ -326,7 +326,7 @@ INLINE void step_bytes(const struct rows *a, const int32_t *w, struct qsums *s, 
     }
 }
 
-/* A bit for each of LIMITS steps that might saturate. */
+/* A bit mask of the steps, of LIMITS, that might saturate. */
 INLINE uint32_t large_steps(const uint8_t *most, const uint8_t *limit)
 {
     const __m256i above = _mm256_subs_epu8(_mm256_loadu_si256((const void *)most),
@@ -334,7 +334,8 @@ INLINE uint32_t large_steps(const uint8_t *most, const uint8_t *limit)
     return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(above, _mm256_setzero_si256()));
 }
 
-/* Makes words of 16-bit numbers, the even bytes of each word first, and adds what bytes lack. */
+/* Widens the panel to 16 bits, the even bytes of each word first, and removes the overflow of
+ * pixel_low: values become pixel - low. */
 static __attribute__((noinline)) void widen_panel(struct qmicro *m, int rows)
 {
     const __m128i byte = _mm_set1_epi16(255);
@@ -353,7 +354,7 @@ static __attribute__((noinline)) void widen_panel(struct qmicro *m, int rows)
     m->is_widened = true;
 }
 
-/* One word of any bytes, as two words of 16-bit numbers. */
+/* One word of bytes, multiplied as two words of int16. */
 INLINE void word_widened(const struct rows *a, const int32_t *w, struct qsums *s,
                          const struct form f)
 {
@@ -387,8 +388,8 @@ INLINE void copy_sums(struct qsums *to, const struct qsums *from, const struct f
     }
 }
 
-/* The steps of `which`, of any bytes.  Not inline: beside it the loops over most steps would lack
- * registers. */
+/* The steps in the bit mask `which`, by 16-bit products.  Not inlined: it would take registers from
+ * the other loops. */
 #define WIDENED(r, vectors)                                                                        \
     static __attribute__((noinline)) void widened_##r##x##vectors(                                 \
         const uint8_t *panel, int64_t row, const int32_t *w, uint32_t which, struct qsums *sums)   \
@@ -410,7 +411,7 @@ INLINE void copy_sums(struct qsums *to, const struct qsums *from, const struct f
 #define WIDENED_NAMES(r) {widened_##r##x1, widened_##r##x2},
 EACH_ROWS(WIDENED_BOTH)
 
-/* From step `at` of the panel on. */
+/* The same for steps from `at` of the panel on. */
 INLINE void steps_widened(struct qmicro *m, int64_t at, const int32_t *w, uint32_t which,
                           struct qsums *s, const struct form f)
 {
@@ -418,7 +419,7 @@ INLINE void steps_widened(struct qmicro *m, int64_t at, const int32_t *w, uint32
                                           struct qsums *) = {EACH_ROWS(WIDENED_NAMES)};
     if (!m->is_widened)
         widen_panel(m, f.rows);
-    struct qsums out; /* a copy: the sums themselves must not be addressed */
+    struct qsums out; /* a copy: taking the address of the sums would keep them in memory */
     copy_sums(&out, s, f);
     table[f.rows - 1][f.vectors - 1](m->wide + at * 2 * STEP_BYTES, wide_row(m->lines * m->words),
                                      w, which, &out);
@@ -436,7 +437,8 @@ INLINE void steps_bytes(const struct rows *a, const int32_t *w, uint32_t which, 
     }
 }
 
-/* Sums have no order: each way of a step takes all steps of its own, so that jumps are foreseen. */
+/* Integer sums do not depend on the order: all steps of one kind are computed together, so that
+ * branches are predicted. */
 INLINE void sum_up_bytes(struct qmicro *m, struct qsums *s, const struct form f)
 {
     const int32_t *w = m->w;
@@ -475,7 +477,7 @@ INLINE void run_block(struct qmicro *m, const block_end *e, const int rows, cons
     finish(m, e, &s, rows, vectors);
 }
 
-/* From one block of WIDE columns to the next. */
+/* Advances to the next block of WIDE columns. */
 INLINE void next_block(struct qmicro *m)
 {
     m->w = (const int32_t *)m->w + m->lines * m->words * WIDE;

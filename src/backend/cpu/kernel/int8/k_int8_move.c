@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving bytes: rows, shuffles of channels, transposes. */
+/* 8-bit data movement: copies of rows, channel shuffles, transposes. */
 #include "backend/cpu/kernel/int8/int8_bytes.h"
 
-/* Libc's memcpy is a call, and most rows are a few vectors. */
+/* Inline: most rows are a few vectors, too short for a call of memcpy. */
 INLINE void copy_bytes(uint8_t *restrict to, const uint8_t *restrict from, int64_t n)
 {
     for (; n > BIG; n -= BIG, from += BIG, to += BIG)
@@ -17,7 +17,7 @@ void EW_K(int8_copy_rows)(const struct ew_qrows *r, int64_t begin, int64_t end)
         copy_bytes(r->out + row * r->out_step, r->in + row * r->in_step, r->n);
 }
 
-/* [groups, each] to [each, groups]; few groups are the usual case, and then each is one stream. */
+/* [groups, each] to [each, groups].  Groups are usually few, so that each is one input stream. */
 INLINE void deal(uint8_t *restrict to, const uint8_t *restrict from, const int64_t groups,
                  int64_t each)
 {
@@ -50,7 +50,7 @@ void EW_K(int8_shuffle_run)(const struct ew_qshuffle *s, int64_t begin, int64_t 
         deal_any(s->out + row * n, s->in + row * n, s->groups, s->each);
 }
 
-#define EDGE 64 /* of the square that is transposed at a time */
+#define EDGE 64 /* side of the tile that is transposed at a time */
 
 int64_t EW_K(int8_transpose_tiles)(const struct ew_qtranspose *t)
 {
@@ -72,7 +72,7 @@ void EW_K(int8_transpose_run)(const struct ew_qtranspose *t, int64_t begin, int6
 {
     const int64_t count = t->rows * t->columns, tiles = div_up(t->columns, EDGE);
     for (int64_t tile = begin; tile < end; tile++) {
-        if (t->rows <= 4) /* an image */
+        if (t->rows <= 4) /* the channels of an image */
             deal_any(t->out + tile * count, t->in + tile * count, t->rows, t->columns);
         else
             transpose(t, tile / tiles, tile % tiles * EDGE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 8-bit kernels element by element: sums and products of two, tables, to and from floats. */
+/* 8-bit element-wise kernels: sums and products, lookup tables, quantise and dequantise. */
 #include "backend/cpu/kernel/int8/int8_gemm.h"
 
 /* ---- Two inputs ---- */
@@ -30,7 +30,7 @@ static struct pair pair_of(const struct ew_qpair *p)
 
 INLINE vint pair_int(const struct pair *p, vec a, vec b, bool times)
 {
-    if (times) /* below 2^17: exact */
+    if (times) /* a * b is below 2^17: exact */
         return round_int(clamp((a * b) * p->a_ratio, p->lo, p->hi));
     const vec x = a * p->a_ratio, y = b * p->b_ratio;
     return round_int(clamp(x + y, p->lo, p->hi));
@@ -89,7 +89,7 @@ void EW_K(int8_table_run)(const struct ew_qtable *t, int64_t begin, int64_t end)
 
 /* ---- Floats ---- */
 
-/* A nan becomes the zero point. */
+/* NaN becomes the zero point. */
 INLINE vint quantize(vec x, vec scale, float lo, float hi)
 {
     const vec t = x / scale;

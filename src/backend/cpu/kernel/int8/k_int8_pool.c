@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 8-bit pools, lanes being channels.  A tile is a row of outputs. */
+/* 8-bit pooling; lanes are channels, a tile is a row of outputs. */
 #include "backend/cpu/kernel/int8/int8_gemm.h"
 
 int64_t EW_K(int8_pool_tiles)(const struct ew_conv_shape *s)
@@ -7,16 +7,17 @@ int64_t EW_K(int8_pool_tiles)(const struct ew_conv_shape *s)
     return s->axis[2].out ? (int64_t)s->batch * s->axis[0].out * s->axis[1].out : 0;
 }
 
-/* The part of one axis's taps that lies in the input. */
+/* The taps of one axis that are inside the input. */
 struct part {
-    int64_t first, count; /* input position, taps */
+    int64_t first, count; /* first input position, number of taps */
     int64_t step;
 };
 
 INLINE struct part part_of(const struct ew_conv_axis *a, int64_t o)
 {
     const int64_t at = o * a->stride - a->pad;
-    if (at >= 0 && at + (int64_t)(a->taps - 1) * a->dilation < a->in) /* no division for most */
+    if (at >= 0 && at + (int64_t)(a->taps - 1) * a->dilation < a->in) /* avoids divisions for most
+                                                                       * windows */
         return (struct part){at, a->taps, a->dilation};
     const int64_t skip = at < 0 ? div_up(-at, a->dilation) : 0;
     const int64_t first = at + skip * a->dilation;
@@ -24,7 +25,7 @@ INLINE struct part part_of(const struct ew_conv_axis *a, int64_t o)
     return (struct part){first, max_i64(min_i64(fit, a->taps - skip), 0), a->dilation};
 }
 
-/* One window: parts of all three axes, over the channels of the pixel at `x`. */
+/* One window: its taps along all three axes; x points at the channels of an image. */
 struct window {
     struct part p[3];
     int64_t step[3]; /* bytes between input positions */
@@ -62,11 +63,11 @@ static void max_pixel(const struct ew_qpool *p, const struct window *w, uint8_t 
         max_big(w, y, c, channels - c, flip);
 }
 
-/* ---- Largest of 2x2 and 3x3 windows inside the image, along a row ---- */
+/* ---- Max pool 2x2 and 3x3 inside the image, along a row ---- */
 
-/* Outputs of one row, neighbours of which are `stride` bytes apart in x. */
+/* Consecutive outputs of one row. */
 struct span {
-    const uint8_t *x;           /* of the first output's first tap */
+    const uint8_t *x;           /* at the first output's first tap */
     int64_t line, step, stride; /* bytes between lines, taps, outputs */
     int64_t channels, count;
     uint8_t *y;
@@ -100,8 +101,8 @@ INLINE void max_span(const struct span *s, const int taps)
 }
 
 #if defined(__SSE2__)
-/* Few channels: `size` bytes (8 or 16) are read and written for each output, of which those behind
- * the channels are another pixel's. */
+/* For few channels: 8 or 16 bytes (`size`) are read and written for each output; the bytes beyond
+ * its channels belong to the next pixel, which is written later. */
 INLINE __m128i load_few(const uint8_t *p, const int size)
 {
     return size == 8 ? _mm_loadl_epi64((const void *)p) : _mm_loadu_si128((const void *)p);
@@ -129,7 +130,8 @@ INLINE void max_span_few(const struct span *s, const int size, const int taps)
 }
 #endif
 
-/* The outputs of s that may read up to `x_end` and write up to `y_end`; returns how many it did. */
+/* Computes those outputs of s for which reads stay below `x_end` and writes below `y_end`; returns
+ * how many. */
 static int64_t max_run(struct span *s, int64_t taps, const uint8_t *x_end, const uint8_t *y_end)
 {
 #if defined(__SSE2__)
@@ -188,7 +190,7 @@ static void mean_pixel(const struct ew_qpool *p, const struct window *w, uint8_t
         mean_wide(p, w, y, c, channels - c);
 }
 
-/* Outputs [first, last) whose windows are inside the image in their own axis. */
+/* Outputs [first_inside, last_inside) along an axis whose windows are inside the image. */
 INLINE int64_t first_inside(const struct ew_conv_axis *a)
 {
     return a->pad > 0 ? div_up(a->pad, a->stride) : 0;
@@ -200,14 +202,15 @@ INLINE int64_t last_inside(const struct ew_conv_axis *a)
     return room < 0 ? 0 : min_i64(room / a->stride + 1, a->out);
 }
 
-/* Whether windows are squares that have a loop of their own. */
+/* True if there is a specialised loop for the window. */
 static bool has_span(const struct ew_qpool *p)
 {
     const struct ew_conv_axis *a = p->shape->axis;
     return p->max && a[0].taps == 1 && a[1].taps == a[2].taps && (a[2].taps == 2 || a[2].taps == 3);
 }
 
-/* One row of outputs; w has the parts of the outer axes, `image` its first line. */
+/* Computes one row of outputs; w has the taps of the outer axes, `image` is the image's first
+ * byte. */
 static void pool_row(const struct ew_qpool *p, struct window *w, const uint8_t *image, uint8_t *y)
 {
     const struct ew_conv_axis *a = p->shape->axis;

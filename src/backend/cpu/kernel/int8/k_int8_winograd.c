@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Winograd's F(4x4, 3x3) on bytes, exact: 36 products of 16 bits for 16 outputs, where the direct
- * way takes 144 of 8 bits.  VNNI multiplies half as many of these at once, so half of the time is
- * left; instruction sets without products of bytes gain four times.
+/* Exact 8-bit Winograd F(4x4, 3x3): 36 products of int16 for 16 outputs instead of 144 of bytes.
+ * VNNI computes half as many int16 as byte products at once, so the gain is a factor of two;
+ * instruction sets without byte products gain a factor of four.
  *
  *   bytes 6x6 --B'dB--> 36 x [tiles][C] --36 matrix products--> 36 x [tiles][O] --A'mA--> 4x4 sums
  *
- * The points are 0, 2, 1, -1, -1/2 and infinity, times 30 to have whole numbers:
+ * The points are 0, 2, 1, -1, -1/2 and infinity; G is scaled by 30 to be integer:
  *
  *        2  3 -4 -3  2  0         15  0  0         1  0  0  0
  *        0 -1 -2  1  2  0          1  2  4         1  2  4  8
@@ -14,32 +14,32 @@
  *        0  2 -1 -2  1  0         -4  2 -1         8 -4  2 -1
  *        0  2  3 -4 -3  2          0  0 15         0  0  0  1
  *
- * Two points are even, two odd and two have even denominators, which is what keeps the power of two
- * among their differences, and so in 30, at one; those of the usual set (2 and -2, no half) have
- * three.  Both transforms are exact in 16 bits: at most 14 * 14 * 255 / 2 and 15 * 15 * 128.  Sums
- * are taken modulo 2^32 and may wrap on the way; what comes out is 900 times the sum of the direct
- * way, and 900 is 4 times a number that has an inverse modulo 2^32.  So the sum is known modulo
- * 2^30, and that is all of it up to MOST_CHANNELS. */
+ * Two points are even, two odd and two have even denominators, which keeps the power of two in the
+ * products of their differences, and so in 30, at one; the usual points (2 and -2 instead of 2 and
+ * -1/2) give three.  Both transforms are exact in 16 bits: at most 14 * 14 * 255 / 2 and 15 * 15 *
+ * 128.  Sums are computed modulo 2^32 and may wrap.  The result is 900 times the direct sum, and
+ * 900 = 4 * 225, where 225 has an inverse modulo 2^32.  So the sum is known modulo 2^30, which is
+ * exact up to MOST_CHANNELS. */
 #include "backend/cpu/kernel/int8/int8_gemm.h"
 
-/* Products of bytes by the dot product are four times as fast as those of 16 bits: no gain. */
+/* No gain with NEON's dot product, whose byte products are four times as fast as those of int16. */
 #if !defined(EW_ISA_IS_neondot)
 
 #define POINTS        6
 #define PRODUCTS      (POINTS * POINTS)
 #define OUT           4
-#define INVERSE       2271560481u /* of 225 modulo 2^32 */
-#define MOST_CHANNELS 1792        /* 255 * 128 * 9 * channels below 2^29 */
-#define FEWEST        16          /* channels */
-#define WORK_BYTES    (640 << 10) /* of transforms that a work tile keeps in L2 */
+#define INVERSE       2271560481u /* inverse of 225 modulo 2^32 */
+#define MOST_CHANNELS 1792        /* 255 * 128 * 9 * channels < 2^29 */
+#define FEWEST        16          /* fewest channels */
+#define WORK_BYTES    (640 << 10) /* bytes of transforms that a work tile keeps in L2 */
 #define MOST_PANELS   4
-#define MIN_TILES     8 /* work tiles to aim at */
+#define MIN_TILES     8 /* smallest number of work tiles for which outputs are not split */
 
 struct wino {
     int64_t cin, words, cout, blocks; /* words: pairs of channels; blocks of WIDE outputs */
-    int64_t high, wide, tiles;        /* in an image; in all */
-    int64_t row;                      /* bytes of a tile's inputs of one product */
-    int64_t most;                     /* image tiles of a work tile, at most */
+    int64_t high, wide, tiles;        /* tiles of an image; all tiles */
+    int64_t row;                      /* bytes of one image tile in one product */
+    int64_t most;                     /* most image tiles of a work tile */
     int64_t parts, part;              /* work tiles along the tiles, and their size */
     int64_t splits, split;            /* work tiles along the blocks, and their size */
 };
@@ -54,18 +54,18 @@ static void init(struct wino *w, const struct ew_conv_shape *s)
     w->wide = div_up(s->axis[2].out, OUT);
     w->tiles = s->batch * w->high * w->wide;
     w->row = div_up(div_up(w->cin, WIDE) * WIDE * (int64_t)sizeof(int16_t), 64) * 64;
-    w->row += w->row % 512 == 0 ? 64 : 0; /* rows must not share cache sets */
+    w->row += w->row % 512 == 0 ? 64 : 0; /* padded, so that rows do not share cache sets */
     const int64_t tile = PRODUCTS * (w->row + WIDE * (int64_t)sizeof(int32_t));
     w->most = min_i64(max_i64(WORK_BYTES / tile, QMR), MOST_PANELS * QMR);
     w->parts = div_up(w->tiles, w->most);
     w->part = w->parts ? div_up(w->tiles, w->parts) : 0;
-    /* Few tiles: split over outputs too, though each part transforms the input anew. */
+    /* Few tiles: divide the outputs too, although each part transforms the input again. */
     w->splits = min_i64(div_up(MIN_TILES, max_i64(w->parts, 1)), w->blocks);
     w->split = div_up(w->blocks, w->splits);
     w->splits = div_up(w->blocks, w->split);
 }
 
-/* ---- Whether it pays ---- */
+/* ---- Cost estimates ---- */
 
 bool EW_K(int8_winograd_fits)(const struct ew_conv_shape *s)
 {
@@ -76,8 +76,8 @@ bool EW_K(int8_winograd_fits)(const struct ew_conv_shape *s)
     return fits && s->cin >= FEWEST && s->cout >= FEWEST && s->cin <= MOST_CHANNELS;
 }
 
-/* Cycles, about: a product of vectors takes one, with AVX2 two take 1.25 (measured on a Zen 4, also
- * of bytes by AVX-VNNI), and some bytes of weights take one, more of them where they stay in L2. */
+/* Estimated cycles: a vector product takes one, with AVX2 0.625 (measured on a Zen 4, also for
+ * bytes with AVX-VNNI); reading weights is added, at a higher rate if they stay in L2. */
 #if defined(EW_ISA_IS_avx2)
 #define PRODUCT_CYCLES 0.625
 #else
@@ -131,7 +131,7 @@ int64_t EW_K(int8_winograd_pack_tiles)(const struct ew_conv_shape *s)
     return div_up(s->cout, WIDE);
 }
 
-/* G g, of one line. */
+/* G g of one line. */
 INLINE void filter_line(const int g[3], int out[POINTS])
 {
     out[0] = 15 * g[0];
@@ -142,8 +142,7 @@ INLINE void filter_line(const int g[3], int out[POINTS])
     out[5] = 15 * g[2];
 }
 
-/* Where element j of lane l's word lies among the 16-bit numbers of a vector: WORD_AT, for pairs.
- */
+/* Index of element j of a lane's word among the int16 of a vector: WORD_AT for pairs. */
 INLINE int pair_at(int lane, int j)
 {
 #if WORD_BYTES
@@ -153,7 +152,7 @@ INLINE int pair_at(int lane, int j)
 #endif
 }
 
-/* Channel c of output o, into a word of each product; returns the sum of its weights. */
+/* Packs channel c of output o into a word of each product; returns the sum of its weights. */
 static int pack_channel(const struct wino *w, const struct ew_qconv_weights *q, int64_t o,
                         int64_t c, int16_t *to)
 {
@@ -207,7 +206,7 @@ struct job {
     const struct ew_qconv *conv;
     struct wino w;
     int64_t first, count; /* image tiles of this work tile */
-    int64_t rows;         /* of them in a panel */
+    int64_t rows;         /* image tiles in a panel */
     uint8_t *v;           /* [PRODUCTS][most] rows of int16 */
     int32_t *m;           /* [PRODUCTS][most][WIDE] */
     uint8_t *zero;        /* a pixel of padding */
@@ -227,7 +226,7 @@ static void find_pixels(struct job *j, int64_t tile)
     }
 }
 
-/* B' d: differences of neighbours but one are in most lines. */
+/* B' d: most rows share differences of elements two apart. */
 INLINE void input_line(const v16 d[POINTS], v16 out[POINTS])
 {
     const v16 u = d[4] - d[2], v = d[3] - d[1], s = d[2] - d[0], r = d[5] - d[3];
@@ -241,7 +240,7 @@ INLINE void input_line(const v16 d[POINTS], v16 out[POINTS])
     out[5] = r + r - u2 - v2 - u;
 }
 
-/* WIDE channels from c on; n of them exist. */
+/* Transforms n <= WIDE channels from c on. */
 INLINE void input_vector(const struct job *j, uint8_t *v, int64_t c, int64_t n)
 {
     const vbytes flip = j->conv->of_x.flip - (vbytes){0};
@@ -296,7 +295,7 @@ static void multiply(const struct job *j, int64_t block)
             m.a = j->v + (p * w->most + tile) * w->row;
             const int32_t *const own = words + p * size;
             m.w = own;
-            /* The first panel fetches the next product's weights, or the first two do. */
+            /* The first panel, or the first two, prefetch the next product's weights. */
             const bool first = tile == 0, alone = j->rows >= j->count;
             m.prefetch[0] = own + (first ? size : 0);
             m.prefetch[1] = own + (alone || tile == j->rows ? size : 0) + LANES;
@@ -305,7 +304,7 @@ static void multiply(const struct job *j, int64_t block)
         }
 }
 
-/* ---- Output: A' m A, and the end ---- */
+/* ---- Output: A' m A, and the epilogue ---- */
 
 INLINE void output_line(const vuint m[POINTS], vuint out[OUT])
 {
@@ -317,7 +316,7 @@ INLINE void output_line(const vuint m[POINTS], vuint out[OUT])
     out[3] = b + (four + four) - m[4] + m[5];
 }
 
-/* Sums of LANES outputs. */
+/* Transforms the sums of LANES outputs. */
 INLINE void output_vector(const int32_t *m, int64_t product, vint bias, vint out[OUT][OUT][SIDE],
                           const int v)
 {
@@ -387,7 +386,7 @@ int64_t EW_K(int8_winograd_tiles)(const struct ew_conv_shape *s)
     return w.parts * w.splits;
 }
 
-/* Rows that do not exist may be multiplied up to a whole panel: they are there. */
+/* Bytes of V, with room for whole panels: missing rows are multiplied as well. */
 static int64_t v_bytes(const struct wino *w)
 {
     return PRODUCTS * w->most * w->row;
@@ -415,7 +414,7 @@ void EW_K(int8_winograd_run)(const struct ew_qconv *q, int64_t begin, int64_t en
     int64_t last = -1;
     for (int64_t i = begin; i < end; i++) {
         const int64_t part = i / j.w.splits, from = i % j.w.splits * j.w.split;
-        if (part != last) { /* else the tile before has left what is needed */
+        if (part != last) { /* else V is that of the previous work tile */
             j.first = part * j.w.part;
             j.count = min_i64(j.w.part, j.w.tiles - j.first);
             j.rows = div_up(j.count, div_up(j.count, QMR));
