@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts: streams of runs on one engine.
+/* Execution contexts of an engine.
  *
- * Each has a plan for every batch that it was asked for, all over one block of memory and one set
- * of threads, since they take turns; weights are the engine's. */
+ * A context has a plan for every batch that it was asked for.  Only one is active, so they share
+ * one block of memory and one thread pool; weights are the engine's. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,12 +20,12 @@ struct at_batch {
 struct ew_context {
     const struct ew_engine *e;
     struct ew_backend *be;
-    struct ew_memory *block;  /* pages that no batch has needed yet take no memory */
-    struct at_batch *batches; /* by batch - batch_min; p NULL: not yet */
+    struct ew_memory *block;  /* sized for batch_max; untouched pages take no memory */
+    struct at_batch *batches; /* by batch - batch_min; p NULL: not compiled yet */
     struct at_batch *now;
-    bool started;                  /* a run that is not waited for yet */
-    struct ew_image_input *images; /* made when the first one comes; else NULL */
-    struct ew_bytes frame;         /* of pixels that had to be converted */
+    bool started;                  /* an asynchronous run is in flight */
+    struct ew_image_input *images; /* made for the first image */
+    struct ew_bytes frame;         /* conversion buffer of ew_context_put_pixels */
 };
 
 /* ---- Life ---- */
@@ -228,7 +228,7 @@ EW_API ew_err ew_context_profile(struct ew_context *c, int runs, struct ew_step_
     *n = ew_plan_step_count(p);
     EW_TRY(check_idle(c));
     EW_CHECK(runs >= 1 && runs <= 1000000, EW_ERR_ARG, "%d runs", runs);
-    /* By step, so that a step's times can be sorted. */
+    /* [step][run], to sort each step's times */
     EW_CLEANUP(ew_free_ptr) int64_t *all = calloc((size_t)*n * (size_t)runs + 1, sizeof(*all));
     EW_CLEANUP(ew_free_ptr) int64_t *one = calloc((size_t)*n + 1, sizeof(*one));
     EW_CHECK(all && one, EW_ERR_MEMORY, "no memory to profile %d steps", *n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of engines: compiling a network into a file (engine_build.c), loading it
- * (engine_load.c), and the streams that run it (context.c).  What others see is in edgewise.h. */
+/* Private to the engine: compiling a network into a file (engine_build.c), loading it
+ * (engine_load.c), and execution contexts (context.c).  The public interface is edgewise.h. */
 #ifndef EW_ENGINE_ENGINE_H
 #define EW_ENGINE_ENGINE_H
 
@@ -9,35 +9,36 @@
 
 struct ew_engine {
     struct ew_engine_file file;
-    struct ew_plan_packed *packed; /* weights in the form that this machine's kernels want */
+    struct ew_plan_packed *packed; /* packed weights for this machine's kernels */
     int *packed_of;                /* by node: see ew_plan_given */
     int n_packed;
-    struct ew_plan *packer; /* where the file's are for another machine: it owns them; else NULL */
-    size_t block_bytes;     /* activations and scratch at batch_max, here */
+    struct ew_plan *packer; /* plan that owns repacked weights, if the file's are for another
+                             * machine; else NULL */
+    size_t block_bytes;     /* activations and scratch at batch_max, on this machine */
 };
 
-/* An engine of a file that was read, which it takes over, also on failure; `what` is for messages.
- */
+/* Makes an engine from a file that was read, and takes it over, also on failure; `what` is for
+ * messages. */
 ew_err ew_engine_take(struct ew_engine_file *file, const char *what, struct ew_engine **out);
 
-/* The plan's options for a batch of the engine; `given` is filled in and borrowed by them. */
+/* Plan options for a batch of the engine; *out borrows `given`, which is filled in. */
 void ew_engine_plan_opts(const struct ew_engine *e, int64_t batch, struct ew_plan_given *given,
                          struct ew_plan_opts *out);
-/* A copy of the engine's graph at this batch; release with ew_graph_free. */
+/* A copy of the engine's graph at this batch; free with ew_graph_free. */
 ew_err ew_engine_graph_at(const struct ew_engine *e, int64_t batch, struct ew_graph **out);
 
-/* Bytes of activations and scratch at the largest batch, by a plan that takes no memory; `be` NULL:
- * with the engine's own number of threads. */
+/* Bytes of activations and scratch at the largest batch, from a dry plan; `be` NULL: with the
+ * engine's default threads. */
 ew_err ew_engine_block(const struct ew_engine *e, struct ew_backend *be, size_t *bytes);
 
-/* The plan of the context's present batch, for benchmarks; it stays the context's. */
+/* The plan of the context's current batch, for benchmarks; owned by the context. */
 struct ew_plan *ew_context_plan(struct ew_context *c);
-/* The graph that it runs. */
+/* The graph of that plan. */
 struct ew_graph *ew_context_graph(struct ew_context *c);
-/* What the file says of the network. */
+/* The engine file's card. */
 const struct ew_engine_card *ew_context_card(const struct ew_context *c);
 
-/* "x86_64", "aarch64": what packed weights and numbers are for. */
+/* The architecture of this build: "x86_64", "aarch64". */
 const char *ew_engine_arch(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiling a network into an engine file.
  *
- * Passes run once, at the largest batch; kernels are chosen at the smallest and kept at every other
- * one where they are offered, so that all batches read the same packed weights. */
+ * Passes run once, at the largest batch; kernels are chosen at the smallest and reused at every
+ * other batch where they are offered, so that all batches read the same packed weights. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,17 +14,17 @@
 #include "graph/facts.h"
 #include "graph/ops.h"
 
-/* An engine in the making. */
+/* An engine being compiled. */
 struct build {
     const struct ew_compile_opts *o;
     struct ew_graph *source; /* the caller's, at batch_min */
-    struct ew_arena arena;   /* names of classes */
+    struct ew_arena arena;   /* class names */
     struct ew_engine_file file;
     int n_batches;
     struct planned {
         struct ew_graph *g;
         struct ew_plan *p;
-    } * planned;          /* by batch - batch_min, where the plan owns packed weights; else NULL */
+    } * planned;          /* by batch - batch_min: the plan, if it owns packed weights; else NULL */
     const char **choices; /* file.choices */
     struct ew_plan_packed *packed; /* the same list as file.packed */
     int *packed_of;                /* by node: see ew_plan_given */
@@ -49,7 +49,7 @@ static ew_err same_outputs(const struct ew_graph *a, const struct ew_graph *b, i
     return EW_OK;
 }
 
-/* The passes must have left the graph right for every batch of the range. */
+/* Checks that the graph after the passes has the right output shapes at every batch. */
 static ew_err check_batches(const struct build *b)
 {
     const struct ew_engine_card *c = &b->file.card;
@@ -77,11 +77,12 @@ static bool batch_varies(const struct ew_graph *g)
     return false;
 }
 
-/* A copy at batch_min with all passes done, as they hold for every batch. */
+/* A copy of the graph after all passes, valid for every batch, at batch_min. */
 static ew_err make_graph(struct build *b, const struct ew_graph *g)
 {
     struct ew_engine_card *c = &b->file.card;
-    if (!batch_varies(g) && c->batch_min == 1 && c->batch_max == 1) /* nothing else was asked for */
+    if (!batch_varies(g) && c->batch_min == 1 &&
+        c->batch_max == 1) /* no other batch was asked for */
         c->batch_min = c->batch_max = ew_graph_images(g);
     EW_CHECK(
         batch_varies(g) || (c->batch_min == c->batch_max && ew_graph_images(g) == c->batch_min),
@@ -89,8 +90,8 @@ static ew_err make_graph(struct build *b, const struct ew_graph *g)
     EW_TRY(ew_graph_clone(g, &b->source));
     EW_TRY(ew_graph_set_batch(b->source, c->batch_min));
     EW_TRY(ew_graph_clone(b->source, &b->file.graph));
-    /* At batch 1 shapes are equal that are not at others: a constant that is added to every image
-     * is then like the output, and a reshape to one row changes nothing. */
+    /* not at batch 1, where more shapes coincide than at others: a constant added to every image
+     * would look like the output, and a reshape to one row like an identity */
     EW_TRY(ew_graph_set_batch(b->file.graph, c->batch_max));
     if (b->device.lowers_pow2)
         EW_TRY(ew_pass_lower_dpu(b->file.graph));
@@ -100,7 +101,7 @@ static ew_err make_graph(struct build *b, const struct ew_graph *g)
     return check_batches(b);
 }
 
-/* Integer arithmetic on 8-bit weights makes it int8. */
+/* True if the network has integer nodes with 8-bit weights. */
 static bool is_int8(const struct ew_graph *g)
 {
     for (int k = 0; k < g->n_nodes; k++) {
@@ -151,7 +152,8 @@ static bool have_packed(const struct build *b, const struct ew_plan_packed *p)
     return false;
 }
 
-/* Notes the plan's kernels; *missing: some of its packed weights were not in the list. */
+/* Records the plan's kernels, and its packed weights if `add`; *missing: some were not in the list.
+ */
 static ew_err note_choices(struct build *b, int row, struct ew_plan *p, bool add, bool *missing)
 {
     const int nodes = b->file.graph->n_nodes;
@@ -192,8 +194,7 @@ static void drop(struct planned *p)
     *p = (struct planned){0};
 }
 
-/* The plan of one batch; beyond the first a dry one is tried, since mostly nothing new is packed.
- */
+/* Plans one batch.  Beyond the first a dry plan is tried, since usually nothing new is packed. */
 static ew_err plan_batch(struct build *b, int row, struct ew_tuner *tuner)
 {
     struct planned *kept = &b->planned[row];
@@ -237,7 +238,8 @@ static ew_err plan_batches(struct build *b)
     return e;
 }
 
-/* Weights that every kernel knows by its packed copy alone need not be in the file. */
+/* Finds the weights that all kernels read in packed form only, and so need not be in a compact
+ * file. */
 static ew_err find_absent(struct build *b)
 {
     const struct ew_graph *g = b->file.graph;
@@ -249,7 +251,7 @@ static ew_err find_absent(struct build *b)
         for (int i = 0; i < g->nodes[k].n_in; i++)
             if (g->nodes[k].in[i] >= 0 && ew_plan_node_packs(b->planned[0].p, k, i))
                 b->absent[g->nodes[k].in[i]] = true;
-    for (int row = 0; row < b->n_batches; row++) /* whoever packed anew has been kept */
+    for (int row = 0; row < b->n_batches; row++) /* plans that packed were kept */
         for (int k = 0; b->planned[row].p && k < g->n_nodes; k++)
             for (int i = 0; i < g->nodes[k].n_in; i++)
                 if (g->nodes[k].in[i] >= 0 && !ew_plan_node_packs(b->planned[row].p, k, i))
@@ -260,9 +262,9 @@ static ew_err find_absent(struct build *b)
     return EW_OK;
 }
 
-/* ---- All of it ---- */
+/* ---- Compile ---- */
 
-/* How images are made and what classes are called: as the options say, else as the network does. */
+/* Fills the image card from the options, else from the network. */
 static ew_err fill_images(struct build *b, const struct ew_graph *g)
 {
     const struct ew_compile_opts *o = b->o;
@@ -310,7 +312,7 @@ static ew_err fill_card(struct build *b, const struct ew_graph *g)
     return fill_images(b, g);
 }
 
-/* Facts are those of the network as it was given, at batch 1 where it allows that. */
+/* Facts of the network before the passes, at batch 1 if it can vary. */
 static ew_err fill_facts(struct build *b)
 {
     struct ew_graph *one;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading engines: is the file for this machine, and are its packed weights? */
+/* Loading engines: checks that the file is for this architecture, and repacks weights for another
+ * instruction set. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +43,7 @@ ew_err ew_engine_graph_at(const struct ew_engine *e, int64_t batch, struct ew_gr
 
 /* ---- Packed weights ---- */
 
-/* Room for n entries, and none yet. */
+/* Allocates the list of packed weights, empty. */
 static ew_err new_packed(struct ew_engine *e, int n)
 {
     const int nodes = e->file.graph->n_nodes;
@@ -73,7 +74,7 @@ static ew_err use_packed(struct ew_engine *e)
     return EW_OK;
 }
 
-/* What a plan has packed. */
+/* Records the packed weights of a plan. */
 static ew_err take_packed(struct ew_engine *e, struct ew_plan *p)
 {
     const int nodes = e->file.graph->n_nodes;
@@ -87,7 +88,7 @@ static ew_err take_packed(struct ew_engine *e, struct ew_plan *p)
     return EW_OK;
 }
 
-/* Packs the plain weights for this machine, once for all contexts. */
+/* Repacks the plain weights for this machine, once for all contexts. */
 static ew_err pack_again(struct ew_engine *e, const char *what, const struct ew_device_found *here)
 {
     const struct ew_engine_card *c = &e->file.card;
@@ -143,7 +144,7 @@ static ew_err check_machine(const struct ew_engine *e, const char *what)
     return EW_OK;
 }
 
-/* Everything after the file has been read. */
+/* Completes an engine after its file was read. */
 static ew_err finish(struct ew_engine *e, const char *what)
 {
     struct ew_device_found here;
@@ -194,7 +195,7 @@ EW_API void ew_engine_free(struct ew_engine *e)
     free(e);
 }
 
-/* ---- What it is ---- */
+/* ---- Information ---- */
 
 EW_API ew_err ew_engine_info(const struct ew_engine *e, struct ew_engine_info *out)
 {
