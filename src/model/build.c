@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The builder's calls.  What a network consists of is its family's file; what an operator means is
- * the operator's: attributes go there as text. */
+/* The builder's calls.  Attributes are passed to operators as text, in the syntax of their field
+ * tables. */
 #include "model/build.h"
 
 #include <stdarg.h>
@@ -31,10 +31,10 @@ const char *ew_b_name(struct ew_builder *b, const char *fmt, ...)
     vsnprintf(buf, sizeof(buf), fmt, ap);
     va_end(ap);
     const char *name = ew_arena_strdup(&b->g->arena, buf);
-    return name ? name : ""; /* the arena remembers; the next call fails */
+    return name ? name : ""; /* the arena records the failure, and the next call fails */
 }
 
-/* Notes a failure of which the message has been set. */
+/* Records a failure whose message has been set. */
 static int fail(struct ew_builder *b, ew_err e)
 {
     if (b->err == EW_OK)
@@ -68,7 +68,7 @@ static int64_t scaled_filters(struct ew_builder *b, int64_t base, int64_t step)
     return n;
 }
 
-/* Notes the count of a gate.  After a failure it is 1, which later arithmetic survives. */
+/* Records the count of a gate; after a failure 1, which is safe in later arithmetic. */
 static int64_t gate(struct ew_builder *b, int64_t n)
 {
     if (b->err == EW_OK && b->n_gates == EW_MAX_GATES)
@@ -111,7 +111,7 @@ int64_t ew_b_channels(const struct ew_builder *b, int x)
 
 /* ---- Nodes ---- */
 
-/* "layer1.0.relu", then "layer1.0.relu_2" and so on: nodes and their values share their names. */
+/* A unique name for a node and its value: "layer1.0.relu", then "layer1.0.relu_2", ... */
 static void free_name(const struct ew_builder *b, const char *name, char *out, size_t size)
 {
     snprintf(out, size, "%s%s", b->prefix, name);
@@ -144,7 +144,7 @@ struct step {
     int in[5], n_in, n_out;
 };
 
-/* The general form of all calls below; out[0] is -1 after a failure. */
+/* Adds a node, with attributes as formatted text; out[0] is -1 after a failure. */
 static void put(struct ew_builder *b, struct step s, int *out, const char *attrs, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -169,7 +169,7 @@ static void put(struct ew_builder *b, struct step s, int *out, const char *attrs
     }
 }
 
-/* A parameter or running statistic: a name and a shape. */
+/* Adds a parameter or running statistic. */
 static int weight(struct ew_builder *b, const char *layer, const char *part,
                   enum ew_value_kind kind, struct ew_shape shape)
 {
@@ -192,7 +192,7 @@ static struct ew_shape vector(int64_t n)
 
 /* ---- Layers with weights ---- */
 
-/* One attribute of a window as text: along time, where the map is of video, and in space. */
+/* One window attribute as text: along time, for video, and in space. */
 static const char *sides(int rank, int64_t t, int64_t side, char text[64])
 {
     if (rank == 5)
@@ -294,7 +294,7 @@ int ew_b_dense(struct ew_builder *b, const char *name, int x, int64_t out)
     return y;
 }
 
-/* ---- Layers without ---- */
+/* ---- Layers without weights ---- */
 
 static int unary(struct ew_builder *b, const char *op, int x)
 {
@@ -322,7 +322,7 @@ int ew_b_leaky_relu(struct ew_builder *b, int x, double slope)
     return y;
 }
 
-/* A bound of all the graph's clips. */
+/* A constant bound, shared by all clips of the graph. */
 static int bound(struct ew_builder *b, const char *name, float v)
 {
     int out = ew_graph_find(b->g, name);
@@ -420,7 +420,7 @@ int ew_b_flatten(struct ew_builder *b, int x)
 int ew_b_unflatten(struct ew_builder *b, int x, struct ew_shape like)
 {
     int y, shape = -1;
-    int64_t dims[EW_MAX_RANK] = {0, like.dim[like.rank - 1]}; /* 0: the batch, as it is */
+    int64_t dims[EW_MAX_RANK] = {0, like.dim[like.rank - 1]}; /* 0: copy the batch */
     for (int i = 1; i + 1 < like.rank; i++)
         dims[i + 1] = like.dim[i];
     if (b->err == EW_OK) {

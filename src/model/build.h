@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The builder: a network reads like its figure.
+/* The builder of networks:
  *
- *   x = ew_b_conv(b, "conv1", x, ew_b_filters(b, 64), ew_win(7, 2, 3));
- *   x = ew_b_bn(b, "bn1", x);
- *   x = ew_b_relu(b, x);
+ * x = ew_b_conv(b, "conv1", x, ew_b_filters(b, 64), ew_win(7, 2, 3));
+ * x = ew_b_bn(b, "bn1", x);
+ * x = ew_b_relu(b, x);
  *
- * Calls return a value's number.  The first failure sticks: later calls do nothing and return -1,
- * and the one who opened the builder reports it.  Maps are [N, H, W, C], of video [N, T, H, W, C];
- * parameters get names and shapes but no memory.  Names are torchvision's, so that weights carry
- * over by name. */
+ * Calls return value numbers.  The first failure sticks: later calls do nothing and return -1, and
+ * whoever opened the builder reports it.  Feature maps are [N, H, W, C], of video [N, T, H, W, C];
+ * parameters get names and shapes but no data.  Names are torchvision's, so that weights can be
+ * copied by name. */
 #ifndef EW_MODEL_BUILD_H
 #define EW_MODEL_BUILD_H
 
@@ -21,46 +21,47 @@
 
 struct ew_builder {
     struct ew_graph *g;
-    ew_err err;           /* the first failure; its message is the thread's last */
-    char prefix[96];      /* put before every name: "layer1.0." */
-    int64_t classes;      /* what the last layer has to give */
-    double bn_eps;        /* of the batch norms to come */
-    double bn_keep;       /* share of the running statistics that a training step keeps */
-    double scale;         /* of all filter counts, where `given` is NULL */
+    ew_err err;      /* the first failure */
+    char prefix[96]; /* prefix of every name: "layer1.0." */
+    int64_t classes; /* outputs of the last layer */
+    double bn_eps;   /* of subsequent batch norms */
+    double bn_keep;  /* of subsequent batch norms: share of the running statistics kept per step
+                      * (ONNX's momentum) */
+    double scale;    /* of all filter counts, if `given` is NULL */
     const int32_t *given; /* filter counts by gate, in the order of ew_b_filters calls */
     int n_given;
-    int32_t gates[EW_MAX_GATES]; /* the counts that were used */
+    int32_t gates[EW_MAX_GATES]; /* filter counts in use */
     int n_gates;
 };
 
 /* ---- Names and widths ---- */
 
-/* Names to come begin with this ("layer1.0."); root: with nothing. */
+/* Sets, or resets, the prefix of subsequent names ("layer1.0."). */
 void ew_b_scope(struct ew_builder *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void ew_b_root(struct ew_builder *b);
-/* A name with a number in it; lives as long as the graph. */
+/* A formatted name; lives as long as the graph. */
 const char *ew_b_name(struct ew_builder *b, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The filter count of the next gate: trunc(base x scale), or the next of the given ones.  None left
- * is a failure. */
+/* The filter count of the next free width ("gate"): trunc(base x scale), or the next given one;
+ * fails if none is left. */
 int64_t ew_b_filters(struct ew_builder *b, int64_t base);
-/* In multiples of `step`: rounded down to one; what is given must be one. */
+/* The same in multiples of `step`: rounded down; a given count must be a multiple. */
 int64_t ew_b_filters_by(struct ew_builder *b, int64_t base, int64_t step);
-/* trunc(base x scale) x times; what is given is free. */
+/* trunc(base x scale) x times; a given count is used unchanged. */
 int64_t ew_b_filters_of(struct ew_builder *b, int64_t base, int64_t times);
 
-/* Channels of a map, and its shape; zeros after a failure. */
+/* Channels of a feature map, and its shape; zeros after a failure. */
 int64_t ew_b_channels(const struct ew_builder *b, int x);
 struct ew_shape ew_b_shape(const struct ew_builder *b, int x);
 
 /* ---- Layers with weights ---- */
 
-#define EW_DEPTHWISE (-1) /* as many groups as channels */
+#define EW_DEPTHWISE (-1) /* one group per channel */
 
 struct ew_win {
-    int64_t k, stride, pad, groups; /* square; the same padding on all sides */
-    bool ceil;                      /* pooling: the last window may reach over the edge */
+    int64_t k, stride, pad, groups; /* kernel k x k, symmetric padding */
+    bool ceil;                      /* pooling: ceil_mode */
     int64_t t_k, t_stride, t_pad;   /* of video, along time; t_k 0: as in space */
 };
 
@@ -74,7 +75,7 @@ static inline struct ew_win ew_win_groups(int64_t k, int64_t stride, int64_t pad
     return (struct ew_win){.k = k, .stride = stride, .pad = pad, .groups = groups};
 }
 
-/* Of video: (frames x side), strides and padding likewise. */
+/* Of video: (frames, side) for kernel, stride and padding. */
 static inline struct ew_win ew_win_video(const int64_t k[2], const int64_t stride[2],
                                          const int64_t pad[2])
 {
@@ -87,20 +88,20 @@ static inline struct ew_win ew_win_video(const int64_t k[2], const int64_t strid
                            .t_pad = pad[0]};
 }
 
-/* name.weight [out, k, k, in / groups], and name.bias [out] where asked for. */
+/* name.weight [out, k, k, in / groups], and optionally name.bias [out]. */
 int ew_b_conv(struct ew_builder *b, const char *name, int x, int64_t out, struct ew_win w);
 int ew_b_conv_bias(struct ew_builder *b, const char *name, int x, int64_t out, struct ew_win w);
-/* name.weight [in, k, k, out] and name.bias [out]: the map grows by the stride. */
+/* name.weight [in, k, k, out] and name.bias [out]; upsamples by the stride. */
 int ew_b_conv_transpose(struct ew_builder *b, const char *name, int x, int64_t out,
                         struct ew_win w);
-/* Weight, bias, running_mean, running_var: [C]. */
+/* weight, bias, running_mean, running_var: [C]. */
 int ew_b_bn(struct ew_builder *b, const char *name, int x);
-/* Weight, bias: [C]; statistics of each image and group of channels. */
+/* weight, bias: [C]. */
 int ew_b_group_norm(struct ew_builder *b, const char *name, int x, int64_t groups);
 /* [N, in] to [N, out] with bias; name.weight is [out, in]. */
 int ew_b_dense(struct ew_builder *b, const char *name, int x, int64_t out);
 
-/* ---- Layers without ---- */
+/* ---- Layers without weights ---- */
 
 int ew_b_relu(struct ew_builder *b, int x);
 /* slope x below 0. */
@@ -113,14 +114,14 @@ int ew_b_mul(struct ew_builder *b, int x, int y);
 int ew_b_dropout(struct ew_builder *b, int x, double ratio);
 int ew_b_max_pool(struct ew_builder *b, int x, struct ew_win w);
 int ew_b_avg_pool(struct ew_builder *b, int x, struct ew_win w);
-/* torchvision's pooling layer: any map to side x side (counted by thop). */
+/* Adaptive average pooling to side x side, as a module (counted by thop). */
 int ew_b_adaptive_pool(struct ew_builder *b, int x, int64_t side);
-/* The mean of each channel as a bare function call (not counted by thop). */
+/* Global average pooling as a function call (not counted by thop). */
 int ew_b_global_pool(struct ew_builder *b, int x);
 /* [N, H, W, C] to [N, C * H * W], of video [N, C * T * H * W], in torchvision's channels-first
  * order. */
 int ew_b_flatten(struct ew_builder *b, int x);
-/* The way back: [N, C * H * W] to a map of the shape `like`, whose batch does not matter. */
+/* The inverse: [N, C * H * W] to a feature map of the shape `like`, except its batch. */
 int ew_b_unflatten(struct ew_builder *b, int x, struct ew_shape like);
 /* Along the channels. */
 int ew_b_concat(struct ew_builder *b, int x, int y);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fresh weights, by the rules of the families' original code.  Random numbers come by counter
- * (base/rng.h), so that neither order nor threads matter. */
+/* Weight initialisation, by the rules of the families' original code.  Random numbers are
+ * counter-based (base/rng.h), so that neither order nor threads matter. */
 #include "model/init.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 
 enum shape { UNIFORM, NORMAL };
 
-/* A parameter's own stream: FNV-1a of its name. */
+/* The random stream of a parameter: FNV-1a of its name. */
 static uint64_t stream_of(const char *name)
 {
     uint64_t h = 1469598103934665603u;
@@ -21,8 +21,8 @@ static uint64_t stream_of(const char *name)
     return h;
 }
 
-/* Four numbers from 128 bits: in (-1, 1), or by Box and Muller.  float32 is plenty for weights and
- * keeps a network of 10^8 of them within seconds. */
+/* Four numbers from 128 bits: uniform in (-1, 1), or normal by Box-Muller.  In float32, which
+ * suffices for weights and takes seconds for 10^8 of them. */
 static void draw(struct ew_rng_block r, enum shape shape, double *out)
 {
     float u[4];
@@ -62,8 +62,7 @@ static void fill_constant(struct ew_value *v, double x)
         ew_tensor_store(&v->t, i, 1, &x);
 }
 
-/* A filter is [O, k..., I / groups], a dense weight [O, I].  Neither fan counts the groups, as in
- * PyTorch. */
+/* A filter is [O, k..., I / groups], a dense weight [O, I]; fans as PyTorch computes them. */
 static void fill_by_rule(struct ew_value *v, uint64_t seed, enum ew_init_rule rule)
 {
     const struct ew_shape *s = &v->t.shape;
@@ -88,18 +87,18 @@ static void fill_by_rule(struct ew_value *v, uint64_t seed, enum ew_init_rule ru
     }
 }
 
-/* ---- By layer ---- */
+/* ---- Layers ---- */
 
-struct fresh {
+struct init_pass {
     struct ew_graph *g;
     const struct ew_init *how;
     uint64_t seed;
-    bool *todo;    /* by value: had no data, has not been filled */
+    bool *todo;    /* by value: without data, not initialised yet */
     int last_conv; /* node, or -1 */
 };
 
-/* The value in slot i where it is still to be filled, else NULL. */
-static struct ew_value *take(const struct fresh *f, const struct ew_node *n, int i)
+/* The value in slot i if it is still to be initialised, else NULL. */
+static struct ew_value *take(const struct init_pass *f, const struct ew_node *n, int i)
 {
     if (i >= n->n_in || n->in[i] < 0 || !f->todo[n->in[i]])
         return NULL;
@@ -107,7 +106,7 @@ static struct ew_value *take(const struct fresh *f, const struct ew_node *n, int
     return &f->g->values[n->in[i]];
 }
 
-static void fill_layer(const struct fresh *f, const struct ew_node *n, enum ew_init_rule rule,
+static void fill_layer(const struct init_pass *f, const struct ew_node *n, enum ew_init_rule rule,
                        bool zero_bias)
 {
     const struct ew_shape *s = &f->g->values[n->in[1]].t.shape;
@@ -118,9 +117,9 @@ static void fill_layer(const struct fresh *f, const struct ew_node *n, enum ew_i
         fill_random(bias, f->seed, UNIFORM, 1 / sqrt((double)ew_shape_span(s, 1, s->rank)));
 }
 
-/* Filters [I, k..., O / groups] of stride s: an output sums I prod(k / s) products, so that is the
- * fan-in of He's rule (normal, variance 2 / i). */
-static void fill_transposed(const struct fresh *f, const struct ew_node *n)
+/* Filters [I, k..., O / groups] of stride s: an output is a sum of I prod(k / s) products, which is
+ * the fan-in of He's rule (normal, variance 2 / i). */
+static void fill_transposed(const struct init_pass *f, const struct ew_node *n)
 {
     const struct ew_conv_transpose_attr *a = n->attr;
     const struct ew_shape *s = &f->g->values[n->in[1]].t.shape;
@@ -134,7 +133,7 @@ static void fill_transposed(const struct fresh *f, const struct ew_node *n)
         fill_random(bias, f->seed, UNIFORM, 1 / sqrt(in));
 }
 
-static void fill_batch_norm(const struct fresh *f, const struct ew_node *n)
+static void fill_batch_norm(const struct init_pass *f, const struct ew_node *n)
 {
     struct ew_value *gain = take(f, n, 1), *variance = take(f, n, 4);
     if (gain)
@@ -143,7 +142,7 @@ static void fill_batch_norm(const struct fresh *f, const struct ew_node *n)
         fill_constant(variance, 1);
 }
 
-static void fill_node(const struct fresh *f, int node)
+static void fill_node(const struct init_pass *f, int node)
 {
     const struct ew_node *n = &f->g->nodes[node];
     const struct ew_init *how = f->how;
@@ -167,9 +166,9 @@ ew_err ew_init_weights(struct ew_graph *g, const struct ew_init *how, uint64_t s
     EW_CLEANUP(ew_free_ptr) bool *todo = calloc((size_t)g->n_values + 1, sizeof(*todo));
     EW_CHECK(todo, EW_ERR_MEMORY, "no memory to initialise graph %s", g->name);
     for (int i = 0; i < g->n_values; i++)
-        todo[i] = !g->values[i].t.data; /* what no rule below names starts at 0 */
+        todo[i] = !g->values[i].t.data; /* values without a rule start at 0 */
     EW_TRY(ew_graph_alloc_weights(g));
-    struct fresh f = {g, how, seed, todo, -1};
+    struct init_pass f = {g, how, seed, todo, -1};
     for (int k = 0; k < g->n_nodes && how->last_conv != EW_INIT_DEFAULT; k++)
         if (g->nodes[k].op->layer == EW_LAYER_CONV)
             f.last_conv = k;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Losses that a network can be trained for. */
+/* The table of losses. */
 #include "model/loss_table.h"
 
 #include <math.h>
@@ -59,7 +59,7 @@ static double l1(double y, double target)
     return fabs(y - target);
 }
 
-/* Of logits x and targets t in [0, 1]: -t log s(x) - (1 - t) log(1 - s(x)) = softplus(x) - t x. */
+/* Logits x, targets t in [0, 1]: -t log s(x) - (1 - t) log(1 - s(x)) = softplus(x) - t x. */
 static ew_err add_bce(struct ew_graph *g, int x, int target, int *loss)
 {
     int plus, product, d;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry of model families, from the build's list of model_*.c, and how a network is built
- * from its name and options. */
+/* The registry of model families, generated from the list of model_*.c, and building a network from
+ * name and options. */
 #include "model/model.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static const struct ew_family *const table[] = {
 #define EW_MODEL(name) &ew_family_##name,
 #include "model_list.h"
 #undef EW_MODEL
-    NULL, /* so that a build without families compiles too */
+    NULL, /* not empty even without families */
 };
 
 int ew_family_count(void)
@@ -93,7 +93,7 @@ static ew_err in_range(const char *what, int64_t value, int64_t most)
     return EW_OK;
 }
 
-/* The options with the network's own values where they are 0. */
+/* Replaces options that are 0 by the network's defaults. */
 static ew_err resolve(const struct ew_variant *v, const struct ew_model_opts *given,
                       struct ew_model_opts *o)
 {
@@ -122,7 +122,7 @@ static ew_err resolve(const struct ew_variant *v, const struct ew_model_opts *gi
     return EW_OK;
 }
 
-/* Input, the family's layers, output. */
+/* Adds input, the family's layers and output. */
 static ew_err fill(struct ew_builder *b, const struct ew_family *f, const struct ew_variant *v,
                    const struct ew_model_opts *o)
 {
@@ -141,7 +141,7 @@ static ew_err fill(struct ew_builder *b, const struct ew_family *f, const struct
     return ew_graph_infer(b->g);
 }
 
-/* Builds into b->g; the failure's message names the network and its input. */
+/* Builds into b->g; errors name the network and its input size. */
 static ew_err build(const char *name, const struct ew_model_opts *given, struct ew_builder *b)
 {
     const struct ew_family *family;

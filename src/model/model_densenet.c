@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DenseNet-BC as torchvision has it.  Features are joined one layer at a time, which gives the same
- * tensors as joining all of them before each layer, with fewer edges. */
+/* DenseNet-BC as in torchvision.  Features are concatenated one layer at a time, which gives the
+ * same tensors as concatenating all before each layer, with fewer edges. */
 #include "model/model.h"
 
 struct spec {

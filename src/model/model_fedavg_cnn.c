@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network that federated learning began with: McMahan et al., AISTATS 2017, section 3. */
+/* The CNN of federated averaging: McMahan et al., AISTATS 2017, section 3. */
 #include "model/model.h"
 
 static int build(struct ew_builder *b, const struct ew_variant *v, int x)

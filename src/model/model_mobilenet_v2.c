@@ -16,7 +16,7 @@ static int conv_bn_relu6(struct ew_builder *b, const char *name, int x, int64_t 
     return ew_b_relu6(b, x);
 }
 
-/* The sum with the input is there where it can be: at stride 1 and equal widths. */
+/* An inverted residual; it has a shortcut at stride 1 and equal widths. */
 static int block(struct ew_builder *b, int x, int64_t out, int expand, int stride)
 {
     const int64_t in = ew_b_channels(b, x);

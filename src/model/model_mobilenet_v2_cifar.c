@@ -5,7 +5,7 @@
 #include "model/model.h"
 
 struct spec {
-    int stride5; /* of stage 5: 1, or 2 for the larger images of tiny ImageNet */
+    int stride5; /* of stage 5: 1, or 2 for Tiny ImageNet */
 };
 
 static const struct {
@@ -18,8 +18,8 @@ static int conv_bn(struct ew_builder *b, const char *conv, const char *bn, int x
     return ew_b_bn(b, bn, ew_b_conv_bias(b, conv, x, out, w));
 }
 
-/* The study calls relu6 as a function here, which its exporter writes as Relu and Clip; its
- * critical datapath length of 111 counts both. */
+/* The study's functional relu6 is exported as Relu and Clip; its critical datapath length of 111
+ * counts both. */
 static int functional_relu6(struct ew_builder *b, int x)
 {
     return ew_b_relu6(b, ew_b_relu(b, x));

@@ -45,7 +45,7 @@ static int squeeze_excite(struct ew_builder *b, const char *name, int x)
     return ew_b_mul(b, y, x);
 }
 
-/* A block without expansion has no gate for it. */
+/* A block without expansion has no free width for it. */
 static int block(struct ew_builder *b, int x, const struct block *k)
 {
     const int64_t in = ew_b_channels(b, x);

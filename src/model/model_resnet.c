@@ -29,7 +29,7 @@ static int basic(struct ew_builder *b, int x, int planes, int stride)
     return ew_b_relu(b, ew_b_add(b, y, x));
 }
 
-/* With groups both inner widths come in whole groups. */
+/* With groups both inner widths are multiples of the number of groups. */
 static int bottleneck(struct ew_builder *b, const struct spec *s, int x, int planes, int stride)
 {
     const int inner = planes * s->group_width / 64 * s->groups;

@@ -22,7 +22,7 @@ static int fire(struct ew_builder *b, int x, struct fire f)
     return ew_b_concat(b, one, three);
 }
 
-/* The last window may reach over the edge: 109 becomes 54, and 54 becomes 27. */
+/* ceil_mode: 109 becomes 54, and 54 becomes 27. */
 static int max_pool(struct ew_builder *b, int x)
 {
     struct ew_win w = ew_win(3, 2, 0);

@@ -2,10 +2,10 @@
 /* VGG without batch norm, as torchvision has it.  The CIFAR form is model_vgg_cifar.c. */
 #include "model/model.h"
 
-#define POOL 0 /* in a list of filters; END closes it */
+#define POOL 0 /* entry in a list of filters, which END terminates */
 #define END  (-1)
 
-/* Counts layers as torchvision does: activations and pools have numbers too. */
+/* Numbers layers as torchvision does: activations and pools count. */
 static int features(struct ew_builder *b, const int *filters, int x)
 {
     ew_b_scope(b, "features.");

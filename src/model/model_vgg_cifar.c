@@ -5,14 +5,14 @@
 
 static const struct {
     int filters;
-    bool pool; /* halve the map afterwards */
+    bool pool; /* 2x2 max pooling after it */
 } layers[] = {{64, true},   {128, true}, {256, false}, {256, true},
               {512, false}, {512, true}, {512, false}, {512, true}};
 
 static int build(struct ew_builder *b, const struct ew_variant *v, int x)
 {
     ew_b_scope(b, "features.");
-    int at = 0; /* activations and pools have numbers too */
+    int at = 0; /* activations and pools count */
     for (size_t i = 0; i < EW_COUNT(layers); i++) {
         const int64_t out = ew_b_filters(b, layers[i].filters);
         x = ew_b_conv_bias(b, ew_b_name(b, "%d", at), x, out, ew_win(3, 1, 1));

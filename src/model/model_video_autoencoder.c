@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A 3-D convolutional autoencoder of clips: it learns to give back what it sees, through 49 numbers
- * a clip, and gives back badly what it has never seen.  The ENGINE study gives the count of
- * parameters of its own, 332,807, and its arithmetic, 22,434,944, but not its layers: these meet
- * the count exactly and the arithmetic, in multiply-accumulates, within 0.2 %. */
+/* A 3-D convolutional autoencoder for anomaly detection in clips, with a bottleneck of 49 numbers
+ * per clip.  The ENGINE study gives its number of parameters, 332,807, and its arithmetic,
+ * 22,434,944, but not its layers: these meet the former exactly and the latter, in
+ * multiply-accumulates, within 0.2 %. */
 #include "model/model.h"
 
 #define PAIR(t, s) ((const int64_t[]){(t), (s)})
 
-/* With ReLU all units of the code's way through the decoder die in the first hundred steps, while
- * the decoder still makes noise of them, and the mean clip is all that is learnt. */
+/* With ReLU all units behind the bottleneck die in the first hundred steps, while the decoder still
+ * outputs noise, and only the mean clip is learnt. */
 static int leaky(struct ew_builder *b, int x)
 {
     return ew_b_leaky_relu(b, x, 0.1);

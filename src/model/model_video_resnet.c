@@ -11,13 +11,14 @@ struct spec {
 
 #define PAIR(t, s) ((const int64_t[]){(t), (s)})
 
-/* The filters between space and time that make as many weights as a whole convolution has. */
+/* Filters between the spatial and the temporal convolution of R(2+1)D, for as many weights as the
+ * full 3-D convolution. */
 static int64_t middle_of(int64_t in, int64_t out)
 {
     return in * out * 27 / (in * 9 + 3 * out);
 }
 
-/* One convolution of a block: "conv1.0", or in two parts "conv1.0.0", "conv1.0.1", "conv1.0.3". */
+/* One convolution of a block: "conv1.0", or factorised "conv1.0.0", "conv1.0.1", "conv1.0.3". */
 static int block_conv(struct ew_builder *b, enum cut cut, const char *name, int x,
                       const int64_t out_middle_stride[3])
 {

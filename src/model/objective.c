@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a network is trained for: a loss between its output and labels, or its own input. */
+/* The training objective. */
 #include "model/objective.h"
 #include "graph/ops.h"
 
-/* Labels as rows of 0 with a 1: targets of losses by element. */
+/* One-hot labels, the targets of element-wise losses. */
 static ew_err one_hot(struct ew_graph *g, int labels, int64_t classes, int *out)
 {
     float off_on[] = {0, 1};
@@ -15,7 +15,7 @@ static ew_err one_hot(struct ew_graph *g, int labels, int64_t classes, int *out)
                         out);
 }
 
-/* The value that the output is compared with. */
+/* Adds the target of the loss. */
 static ew_err add_target(struct ew_graph *g, const struct ew_loss *loss, int *out)
 {
     const struct ew_value *y = &g->values[g->outputs[0]];
