@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Importance by weights alone. */
+/* Importance from weights alone. */
 #include "prune/importance.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 const char *const ew_importance_names[] = {"l1", "l2", "bn", "taylor", "random", NULL};
 
-/* Sums and how many went into them, by unit. */
+/* Sums and counts by unit. */
 struct tally {
     double *sum;
     int *n;
@@ -31,7 +31,7 @@ static void tally_free(struct tally *t)
     free(t->n);
 }
 
-/* Sum of magnitudes, or length, of filter i: what lies at i on the axis. */
+/* L1 or L2 norm of filter i along the axis. */
 static double filter_norm(const struct ew_tensor *w, int axis, int64_t i, bool squares)
 {
     const int64_t inner = ew_shape_span(&w->shape, axis + 1, w->shape.rank);
@@ -46,7 +46,8 @@ static double filter_norm(const struct ew_tensor *w, int axis, int64_t i, bool s
     return squares ? sqrt(sum) : sum;
 }
 
-/* Layers differ in size and scale: a filter counts against the mean of its layer. */
+/* Adds the norms of filters relative to their layer's mean, since layers differ in size and scale.
+ */
 static ew_err add_filters(const struct ew_graph *g, const struct ew_channels *c, bool squares,
                           struct tally *t)
 {
@@ -82,7 +83,7 @@ static void add_scales(const struct ew_graph *g, const struct ew_channels *c, st
     }
 }
 
-/* Units without a batch norm are compared by their filters. */
+/* Scores by batch norms; units without one by their filters. */
 static ew_err by_scales(const struct ew_graph *g, const struct ew_channels *c, double *scores)
 {
     struct tally norms = {0}, filters = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pruning from a network to a smaller one. */
+/* Pruning a network. */
 #include "prune/prune_run.h"
 
 #include <math.h>
@@ -15,9 +15,9 @@
 
 struct work {
     const struct ew_prune_run_job *job;
-    struct ew_prune_run_opts o; /* with what 0 stands for */
-    double base, target;        /* of what is to become small, as an amount */
-    int *weight, *axis;         /* by layer: where its width stands */
+    struct ew_prune_run_opts o; /* with defaults filled in */
+    double base, target;        /* of the quantity, absolute */
+    int *weight, *axis;         /* by layer: weight and axis of its width */
     struct ew_pruned *r;
 };
 
@@ -26,7 +26,7 @@ static int64_t width_of(const struct work *w, int layer)
     return w->job->net->values[w->weight[layer]].t.shape.dim[w->axis[layer]];
 }
 
-/* ---- What is asked for ---- */
+/* ---- Target ---- */
 
 static ew_err find_target(struct work *w)
 {
@@ -37,7 +37,7 @@ static ew_err find_target(struct work *w)
         EW_TRY(ew_prune_measure(w->job->net, o->by, (int)o->threads, &w->base));
     w->target = o->share ? o->target * w->base : o->target;
     if (o->by != EW_PRUNE_KEEP && o->by != EW_PRUNE_LATENCY)
-        w->target = floor(w->target); /* counts are whole */
+        w->target = floor(w->target); /* counts are integers */
     EW_CHECK(w->target > 0 && (w->target < w->base || o->by == EW_PRUNE_KEEP), EW_ERR_ARG,
              "%.*g %s are asked for, %s has no more than %.*g", ew_prune_digits(o->by), w->target,
              ew_prune_by_names[o->by], net->name, ew_prune_digits(o->by), w->base);
@@ -63,7 +63,7 @@ static ew_err note_layers(struct work *w, const struct ew_channels *c)
     return EW_OK;
 }
 
-/* Scores by the loss and learning again take whole batches. */
+/* Taylor scores and fine-tuning need at least one whole batch. */
 static ew_err check_batches(const struct work *w)
 {
     const struct ew_loader_opts *train = w->job->train;
@@ -81,7 +81,7 @@ static ew_err check_batches(const struct work *w)
     return EW_OK;
 }
 
-/* Says why, where nothing can go. */
+/* Fails, with the reason, if no channel can be removed. */
 static ew_err check_groups(const struct ew_graph *g, const struct ew_channels *c)
 {
     if (c->n_groups > 0)
@@ -148,7 +148,7 @@ static ew_err cut(struct work *w, double target)
     return e;
 }
 
-/* Whether it can be done at all, and what there is to cut. */
+/* Checks that the target can be reached, and counts what there is to prune. */
 static ew_err look(struct work *w, const struct ew_channels *c)
 {
     EW_CLEANUP(ew_free_ptr) void *scores = calloc((size_t)c->n_units + 1, sizeof(double));
@@ -172,7 +172,7 @@ static ew_err check_work(struct work *w)
     return e;
 }
 
-/* ---- Learning again ---- */
+/* ---- Fine-tuning ---- */
 
 static ew_err evaluate(struct work *w, double *out)
 {
@@ -188,7 +188,7 @@ static ew_err evaluate(struct work *w, double *out)
     return err;
 }
 
-/* What learns is for this run to say, whatever stood in the file. */
+/* Sets which weights are frozen, overriding the file. */
 static ew_err freeze(struct work *w)
 {
     struct ew_graph *net = w->job->net;
@@ -209,7 +209,7 @@ static ew_err fine_tune(struct work *w)
                                      .prep = w->job->train->prep};
     struct ew_trainer *t;
     enum ew_train_event event = EW_TRAIN_BATCH;
-    EW_TRY(freeze(w)); /* cuts have made new weights */
+    EW_TRY(freeze(w)); /* a cut replaces weights */
     EW_TRY(ew_trainer_open(&job, &t));
     ew_err e = EW_OK;
     while (e == EW_OK && event != EW_TRAIN_DONE) {
@@ -222,11 +222,11 @@ static ew_err fine_tune(struct work *w)
     }
     ew_trainer_close(t);
     EW_TRY(e);
-    EW_TRY(ew_image_card_random(net, false)); /* they have learnt, whatever they were */
+    EW_TRY(ew_image_card_random(net, false)); /* the weights are trained now */
     return evaluate(w, &w->r->accuracy_after);
 }
 
-/* Cuts come in equal ratios, so that each takes the same share of what is left. */
+/* Cuts form a geometric sequence: each removes the same share of what is left. */
 static ew_err prune(struct work *w)
 {
     const struct ew_prune_run_opts *o = &w->o;
@@ -244,7 +244,7 @@ static ew_err prune(struct work *w)
             EW_TRY(fine_tune(w));
     }
     if (!w->job->fine_tune)
-        w->r->accuracy_cut = (double)NAN; /* the same as after */
+        w->r->accuracy_cut = (double)NAN; /* equal to accuracy_after */
     return EW_OK;
 }
 
@@ -254,7 +254,7 @@ static ew_err run(struct work *w)
     EW_TRY(check_batches(w));
     EW_TRY(ew_quantize_check_float(net));
     EW_TRY(ew_graph_set_batch(net, 1));
-    EW_TRY(freeze(w)); /* a pattern that nothing fits is said before the work */
+    EW_TRY(freeze(w)); /* reports a pattern without matches before the work */
     EW_TRY(find_target(w));
     EW_TRY(check_work(w));
     EW_TRY(ew_graph_cost(net, &w->r->cost_before, NULL));

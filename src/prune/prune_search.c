@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choosing units, and how many of them. */
+/* Choosing units to remove, and how many. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ ew_err ew_prune_measure(struct ew_graph *g, enum ew_prune_by by, int threads, do
     return EW_OK;
 }
 
-/* The same once these units have gone. */
+/* The value without these units. */
 static ew_err measure_without(const struct ew_prune_job *j, const bool *gone, double *out)
 {
     struct ew_graph *copy;
@@ -75,7 +75,7 @@ struct ranked {
     int unit;
 };
 
-/* Least important first; equal ones by number, so that the same network is pruned alike. */
+/* By increasing importance; ties by number, for determinism. */
 static int compare(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
@@ -84,7 +84,7 @@ static int compare(const void *a, const void *b)
     return x->unit - y->unit;
 }
 
-/* Units that a group keeps of n where about `keep` of them should stay. */
+/* Number of units that a group of n keeps at the share `keep`. */
 static int stay_of(int n, double keep, int align)
 {
     int stay = (int)ceil(keep * n - 1e-9);
@@ -104,7 +104,7 @@ static void cut_group(const struct ew_channel_group *k, const double *scores, in
         gone[room[i].unit] = i < k->n - stay;
 }
 
-/* How many of each group are among the `n` most important of all. */
+/* stay[group]: how many are among the `n` most important units overall. */
 static void count_global(const struct ew_channels *c, const double *scores, int n,
                          struct ranked *room, int *stay)
 {

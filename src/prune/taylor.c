@@ -7,12 +7,12 @@
 #include "plan/plan.h"
 #include "prune/importance.h"
 
-/* A plan that gives gradients, on a copy of the network that learns nothing. */
+/* A training plan without updates, on a copy of the network. */
 struct probe {
     struct ew_graph *g;
     struct ew_plan *plan;
-    double *change; /* by unit, of one batch */
-    bool *normed;   /* by unit: a batch norm scales it */
+    double *change; /* by unit: sum of weight x gradient over one batch */
+    bool *normed;   /* by unit: has a batch norm */
 };
 
 static void probe_close(struct probe *p)
@@ -23,7 +23,7 @@ static void probe_close(struct probe *p)
     free(p->normed);
 }
 
-/* Training moves running statistics: the copy gets its own. */
+/* Gives the copy its own running statistics, which training mode updates. */
 static ew_err own_states(struct ew_graph *g)
 {
     for (int v = 0; v < g->n_values; v++) {
@@ -66,8 +66,8 @@ static ew_err probe_open(const struct ew_graph *net, const struct ew_channels *c
     return EW_OK;
 }
 
-/* Adds weight times gradient of all that belongs to each unit along one axis; `normed`: of units
- * that a batch norm scales, or of the others. */
+/* Adds weight x gradient along one axis by unit; `normed`: of units with a batch norm, else of the
+ * others. */
 static void add_products(struct probe *p, const struct ew_channels *c, int v, int axis, bool normed)
 {
     const struct ew_tensor *w = v >= 0 ? &p->g->values[v].t : NULL;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which layers stay float32 for their time.  A layer that is slower in int8 by itself need not be
- * kept: float32 between int8 layers costs conversions on both sides.  So layers in a row are tried
- * together, and what decides is the time of the whole network. */
+/* Which layers stay float32 for speed.  A layer that is slower in int8 by itself may still be
+ * better quantised, since float32 between int8 layers costs conversions on both sides.  So runs of
+ * adjacent layers are tried together, and the time of the whole network decides. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "edgewise.h"
 #include "quant/gate.h"
 
-#define SLOWER 1.05  /* times as long, before int8 counts as slower: below that it is noise */
-#define COUNTS 0.005 /* of the network's time that a layer must take for its time to matter */
-#define FASTER 0.99  /* of the best time so far, before a choice counts as faster */
-#define TRIALS 12    /* groups that are tried, each a plan and a score of runs */
+#define SLOWER 1.05  /* int8 counts as slower from this ratio of times on; below it is noise */
+#define COUNTS 0.005 /* share of the network's time below which a layer is ignored */
+#define FASTER 0.99  /* a choice counts as faster below this share of the best time */
+#define TRIALS 12    /* groups tried; each costs a plan and about twenty runs */
 
 static bool is_slow(const struct ew_quant_layer *l, double whole_s)
 {
@@ -34,7 +34,8 @@ int ew_quant_slow_groups(const struct ew_quant_layer *layers, int n, double whol
         const bool slow = is_slow(l, whole_s);
         if (slow && !open)
             out[groups++] = (struct ew_quant_group){.first = i};
-        open = slow || (open && l->is_float); /* float32 anyway: the group goes on after it */
+        open = slow ||
+               (open && l->is_float); /* a layer that is float32 anyway does not end the group */
         if (!slow)
             continue;
         out[groups - 1].n = i + 1 - out[groups - 1].first;
@@ -54,7 +55,7 @@ static ew_err time_now(struct ew_quant_gate *gate, double *s)
     return e;
 }
 
-/* The slow layers of a group become float32; undone where the network is not faster for it. */
+/* Makes the slow layers of a group float32; undoes it if the network is not faster. */
 static ew_err try_group(struct ew_quant_gate *gate, const struct ew_quant_group *group,
                         double *best)
 {
@@ -95,7 +96,7 @@ ew_err ew_quant_gate_by_time(struct ew_quant_gate *gate)
     double best;
     ew_progress_begin(&bar, gate->job->talk, "timing choices", trials + 1);
     ew_err e = time_now(gate, &best);
-    if (e == EW_OK) /* all of them at once, then one group after the other */
+    if (e == EW_OK) /* first all together, then group by group */
         e = try_group(gate, &(struct ew_quant_group){.n = n}, &best);
     for (int i = 0; e == EW_OK && all > 1 && i < trials; i++) {
         ew_progress_update(&bar, i + 1);

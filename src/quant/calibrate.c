@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calibration: a plan whose outputs are the values to be observed, and their statistics.  What the
- * ranges are used for is left to the quantiser. */
+/* Calibration: a plan whose outputs are the observed values, and their statistics. */
 #include "quant/calibrate.h"
 
 #include <math.h>
@@ -11,7 +10,7 @@
 #include "edgewise.h"
 #include "plan/plan.h"
 
-#define BINS 2048 /* of magnitudes, from 0 to the largest seen */
+#define BINS 2048 /* of magnitudes, from 0 to the peak */
 
 const char *const ew_calibrate_names[] = {
 #define NAME(id, name) name,
@@ -21,20 +20,20 @@ const char *const ew_calibrate_names[] = {
 
 struct observer {
     const char *name;
-    bool is_input; /* pixels are bounded and their extremes are ink, not outliers: never clipped */
-    int output;    /* of the plan */
+    bool is_input; /* never clipped: pixels are bounded, so extremes are no outliers */
+    int output;    /* output of the plan */
     float lo, hi;
     int64_t count, channels;
     double *sum; /* by channel */
     float *mean, *peak;
-    uint64_t *bins;               /* NULL: not asked for */
-    int votes[EW_POW2_POSITIONS]; /* batches that each binary point was the best for */
+    uint64_t *bins;               /* histogram; NULL: not needed */
+    int votes[EW_POW2_POSITIONS]; /* [position]: batches for which it was best */
 };
 
 struct ew_calibrator {
     struct ew_calibrate_opts o;
     struct ew_arena arena;
-    struct ew_graph *g; /* a clone whose outputs are observed */
+    struct ew_graph *g; /* a clone whose outputs are the observed values */
     struct ew_plan *plan;
     struct observer *obs;
     int n;
@@ -54,14 +53,14 @@ void ew_calibrator_start(struct ew_calibrator *c, int pass)
 
 /* ---- Observing ---- */
 
-/* True where all of x is finite; widens [*lo, *hi]. */
+/* Widens [*lo, *hi] to the elements of x; false if one is not finite. */
 static bool extremes(const float *x, int64_t n, float *lo, float *hi)
 {
     float a = *lo, b = *hi, odd = 0;
     for (int64_t i = 0; i < n; i++) {
         a = x[i] < a ? x[i] : a;
         b = x[i] > b ? x[i] : b;
-        odd += x[i] * 0; /* NaN as soon as one is not finite */
+        odd += x[i] * 0; /* NaN if any is not finite */
     }
     *lo = a;
     *hi = b;
@@ -89,7 +88,8 @@ static void add_bins(struct observer *ob, const float *x, int64_t n)
     const float top = magnitude(ob);
     const float scale = top > 0 ? BINS / top : 0;
     for (int64_t i = 0; i < n; i++) {
-        const float at = fabsf(x[i]) * scale; /* inputs that differ from the first pass: the end */
+        const float at =
+            fabsf(x[i]) * scale; /* clamped, in case the inputs differ from the first pass */
         ob->bins[at < BINS ? (int)at : BINS - 1]++;
     }
 }
@@ -98,7 +98,7 @@ static ew_err observe(struct ew_calibrator *c, struct observer *ob, int64_t imag
 {
     const struct ew_tensor *t = ew_plan_output(c->plan, ob->output);
     const int64_t all = ew_tensor_count(t);
-    /* A value with another first dimension (a table of anchors) is not per image. */
+    /* values with another first dimension (a table of anchors) are not per image */
     const int64_t n = t->shape.rank && t->shape.dim[0] == c->batch ? all / c->batch * images : all;
     if (c->pass > 0) {
         add_bins(ob, t->data, n);
@@ -142,8 +142,8 @@ static double clip_percentile(const uint64_t *bins, double percentile)
     return (double)(i < BINS ? i + 1 : BINS) / BINS;
 }
 
-/* How much is lost when the first `kept` bins become `levels` steps and the rest is clipped to the
- * last: the divergence of the histogram with that clip from its stepped version. */
+/* KL divergence between the histogram clipped to the first `kept` bins and its quantisation to
+ * `levels` steps. */
 static double divergence(const uint64_t *bins, int kept, int levels, double beyond)
 {
     double total = beyond, loss = 0;
@@ -167,7 +167,7 @@ static double divergence(const uint64_t *bins, int kept, int levels, double beyo
                 p += beyond;
             if (p <= 0)
                 continue;
-            /* A step without a sample inside still has what was clipped to it. */
+            /* a step without samples of its own still has the clipped mass */
             const double q = used && bins[i] ? sum / used / inside : 1e-9;
             loss += p / total * log(p / total / q);
         }
@@ -181,8 +181,8 @@ static double clip_entropy(const uint64_t *seen, int levels)
     double beyond = 0, best = INFINITY;
     int at = BINS;
     memcpy(bins, seen, sizeof(bins));
-    bins[0] = bins[1]; /* zero is exact at any scale: its many must not ask for finer steps */
-    /* From all bins down, so that a tie keeps more. */
+    bins[0] = bins[1]; /* zero is exact at any scale, so its count must not favour finer steps */
+    /* from all bins down, so that a tie clips less */
     for (int kept = BINS; kept >= levels; kept--) {
         if (kept % 8 == 0) {
             const double loss = divergence(bins, kept, levels, beyond);
@@ -196,7 +196,7 @@ static double clip_entropy(const uint64_t *seen, int levels)
     return (double)at / BINS;
 }
 
-/* The most frequent choice over batches; inputs are not clipped. */
+/* The position chosen for most batches; inputs are not clipped. */
 static int position_of(const struct observer *ob)
 {
     int best = 0;
@@ -227,12 +227,12 @@ ew_err ew_calibrator_range(const struct ew_calibrator *c, int i, struct ew_value
                                    .channels = ob->channels,
                                    .mean = ob->mean,
                                    .peak = ob->peak};
-    /* Where all values lie on one side the other end may be beyond the clip. */
+    /* one-sided values: the other end may lie beyond the clip */
     out->lo = fminf(out->lo, out->hi);
     return EW_OK;
 }
 
-/* ---- Making one ---- */
+/* ---- New ---- */
 
 static ew_err observer_init(struct ew_calibrator *c, struct observer *ob, int value)
 {

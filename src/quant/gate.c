@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which layers stay float32: rated alone, timed in both precisions, and sorted by what they cost.
- */
+/* Which layers stay float32: each is quantised alone and rated, timed in both precisions, and
+ * ranked. */
 #include "quant/gate.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ int ew_quant_node_of(const struct ew_graph *g, const char *name)
     return -1;
 }
 
-/* The activation that alone reads what a node makes, or -1. */
+/* The activation that is the only reader of a node's output, or -1. */
 static int follower(const struct ew_graph *g, const struct ew_readers *r, int node)
 {
     const int next = ew_readers_only(r, g->nodes[node].out[0]);
@@ -42,7 +42,7 @@ static int follower(const struct ew_graph *g, const struct ew_readers *r, int no
     return -1;
 }
 
-/* keep[] of a layer and of the activation after it. */
+/* Sets keep[] of a layer and of the activation after it. */
 static void mark(const struct ew_quant_gate *gate, const char *name, bool keep)
 {
     const int k = ew_quant_node_of(gate->v->g, name);
@@ -160,8 +160,8 @@ void ew_quant_gate_close(struct ew_quant_gate *gate)
     ew_readers_free(gate->readers);
 }
 
-/* What is no layer and reads only what is float32 stays so too: between two of its kind int8 would
- * only add conversions. */
+/* Nodes without weights whose inputs are all float32 stay float32 too: int8 would only add
+ * conversions. */
 static void settle(const struct ew_graph *g, bool *keep)
 {
     for (int k = 0; k < g->n_nodes; k++) {
@@ -185,7 +185,7 @@ ew_err ew_quant_gate_build(const struct ew_quant_gate *gate, struct ew_graph **o
     return ew_quant_build(gate->job, gate->v, keep, out);
 }
 
-/* Quantised layers, the costliest first. */
+/* By decreasing loss of accuracy. */
 static int by_cost(const void *a, const void *b)
 {
     const struct ew_quant_layer *x = *(struct ew_quant_layer *const *)a;

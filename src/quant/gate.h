@@ -10,35 +10,35 @@ struct ew_quant_gate {
     const struct ew_quant_job *job;
     const struct ew_quant_probe *probe;
     const struct ew_quant_variant *v;
-    struct ew_quant_result *out; /* its layers are filled in */
-    bool *keep;                  /* by node of v->g: it stays float32 */
+    struct ew_quant_result *out; /* its `layers` are filled in */
+    bool *keep;                  /* by node of v->g: stays float32 */
     struct ew_readers *readers;
 };
 
-/* Rates and times every layer and decides; release with close, also after a failure. */
+/* Rates and times every layer, and decides.  Free with close, also after a failure. */
 ew_err ew_quant_gate_open(struct ew_quant_gate *gate);
 void ew_quant_gate_close(struct ew_quant_gate *gate);
 
-/* The network in QDQ form as it stands. */
+/* Builds the network in QDQ form with the present decisions. */
 ew_err ew_quant_gate_build(const struct ew_quant_gate *gate, struct ew_graph **out);
 
-/* The layers that are quantised now, the costliest first. */
+/* The quantised layers, by decreasing loss of accuracy. */
 ew_err ew_quant_gate_order(struct ew_quant_gate *gate, struct ew_quant_layer ***out, int *n);
-/* A layer stays float32 for a reason, or (NULL) is quantised after all. */
+/* Keeps a layer in float32 for a reason, or (NULL) quantises it. */
 void ew_quant_gate_set(struct ew_quant_gate *gate, struct ew_quant_layer *l, const char *reason);
 
-/* Layers in a row of which some take longer in int8 by themselves. */
+/* Adjacent layers of which some are slower in int8. */
 struct ew_quant_group {
-    int first, n;   /* of the layers */
-    double saves_s; /* by themselves, without the conversions round the group */
+    int first, n;   /* index and number of layers */
+    double saves_s; /* estimate, without conversions around the group */
 };
 
-/* The groups of `n` layers in a network that takes whole_s in float32, the largest saving first,
- * into room for n; returns how many. */
+/* Finds the groups among `n` layers of a network that takes whole_s in float32, by decreasing
+ * saving; `out` has room for n.  Returns their number. */
 int ew_quant_slow_groups(const struct ew_quant_layer *layers, int n, double whole_s,
                          struct ew_quant_group *out);
 
-/* Slow groups stay float32 where the whole network is measured faster for it. */
+/* Keeps slow groups in float32 if the whole network is measured to be faster. */
 ew_err ew_quant_gate_by_time(struct ew_quant_gate *gate);
 
 #endif

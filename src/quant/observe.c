@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a network's values look like over the calibration images. */
+/* Statistics of a network's values over the calibration images. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ void ew_quant_variant_fini(struct ew_quant_variant *v)
     *v = (struct ew_quant_variant){0};
 }
 
-/* relu and clip read it and nothing else does: only what they give is ever stored. */
+/* True if the only use of the value is a relu or clip, so that it is never stored. */
 static bool is_inner(const struct ew_graph *g, const struct ew_readers *r, int value)
 {
     const int reader = ew_readers_only(r, value);
@@ -40,7 +40,7 @@ static ew_err choose_values(struct ew_graph *g, int *values, int *n)
     return EW_OK;
 }
 
-/* All images through the calibrator, as often as its method needs. */
+/* Runs all images through the calibrator, once per pass. */
 static ew_err feed(const struct ew_quant_job *job, struct ew_loader *l, struct ew_calibrator *c,
                    const char *what)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A few images whose scores tell how much a change of the network costs, and how long layers take.
- */
+/* The probe: the SQNR of a changed network's scores on a few images, and times of layers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +94,7 @@ ew_err ew_quant_probe_sqnr(const struct ew_quant_probe *p, const struct ew_graph
         noise += d * d;
     }
     if (isnan(noise) || isinf(noise))
-        *db = -NOTHING_DB; /* scores that are no numbers */
+        *db = -NOTHING_DB; /* NaN among the scores */
     else
         *db = noise > 0 && signal > 0 ? fmin(10 * log10(signal / noise), NOTHING_DB) : NOTHING_DB;
     return EW_OK;
@@ -115,7 +114,7 @@ static double layer_time(const struct ew_plan *plan, const int64_t *ns, const ch
     return sum;
 }
 
-/* The least time of each step: what disturbs a run only ever adds. */
+/* The minimum time of each step, since disturbances only add. */
 static ew_err least_times(struct ew_plan *plan, int64_t *least, int64_t *now)
 {
     const int n = ew_plan_step_count(plan);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks that learn for integers. */
+/* Networks for quantisation-aware training. */
 #include "quant/quant_learn.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static ew_err build(const struct ew_quant_job *job, const struct ew_quant_varian
     return EW_OK;
 }
 
-/* Learning begins at the best that quantising after training gives. */
+/* Training starts from the best post-training quantisation. */
 static ew_err learn(const struct ew_quant_job *job, struct ew_graph **out)
 {
     struct ew_quant_probe probe = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quantising: the order of things, and the evaluation. */
+/* Post-training quantisation: the sequence of stages, and the evaluation. */
 #include "quant/quant_run.h"
 
 #include <math.h>
@@ -12,8 +12,7 @@
 #include "quant/remedies.h"
 #include "train/evaluate.h"
 
-/* Gives node k of `g`, a clone, the bias that node `from` of another graph has: a copy, or zeros.
- */
+/* Sets the bias of node k of `g` to a copy of that of node `from` of another graph, or zeros. */
 static ew_err restore_bias(struct ew_graph *g, int k, const struct ew_graph *before, int from)
 {
     const struct ew_node *n = &g->nodes[k], *old = &before->nodes[from];
@@ -30,7 +29,7 @@ static ew_err restore_bias(struct ew_graph *g, int k, const struct ew_graph *bef
     return EW_OK;
 }
 
-/* Layers that stay float32 keep their own biases. */
+/* Restores the uncorrected biases of layers that stay float32. */
 static ew_err restore_biases(const struct ew_quant_variant *v, const bool *keep, struct ew_graph *g)
 {
     for (int k = 0; keep && v->uncorrected && k < v->g->n_nodes; k++) {
@@ -91,7 +90,7 @@ static ew_err evaluate(const struct ew_quant_job *job, const struct ew_graph *ne
     return e;
 }
 
-/* The network with what the gate keeps, and its accuracy where one is asked for. */
+/* Builds the network by the gate's decisions, and measures its accuracy if asked to. */
 static ew_err build(struct ew_quant_gate *gate, bool *good)
 {
     struct ew_quant_result *r = gate->out;
@@ -99,7 +98,7 @@ static ew_err build(struct ew_quant_gate *gate, bool *good)
     ew_graph_free(r->graph);
     r->graph = NULL;
     *good = true;
-    /* Biases that were corrected for int8 are wrong without it. */
+    /* all float32: without bias correction */
     const bool plain = r->n_float == r->n_layers;
     EW_TRY(plain ? ew_graph_clone(gate->job->net, &r->graph)
                  : ew_quant_gate_build(gate, &r->graph));
@@ -110,15 +109,15 @@ static ew_err build(struct ew_quant_gate *gate, bool *good)
     return EW_OK;
 }
 
-/* The costliest `n` layers of the order stay float32, no others of it. */
+/* Keeps exactly the first `n` layers of the ranking in float32. */
 static void keep_first(struct ew_quant_gate *gate, struct ew_quant_layer **order, int all, int n)
 {
     for (int i = 0; i < all; i++)
         ew_quant_gate_set(gate, order[i], i < n ? "needed for --max-drop" : NULL);
 }
 
-/* The fewest layers, costliest first, that must stay float32 for the drop that is allowed: more and
- * more until it is met, then back by halves. */
+/* Finds the fewest layers of the ranking that must stay float32 to meet the drop: doubling, then
+ * bisection. */
 static ew_err meet_drop(struct ew_quant_gate *gate)
 {
     struct ew_quant_layer **order;
@@ -147,9 +146,9 @@ static ew_err meet_drop(struct ew_quant_gate *gate)
     return build(gate, &good);
 }
 
-/* ---- All of it ---- */
+/* ---- Stages ---- */
 
-/* Conversions between layers may cost more than the layers gain: then nothing is quantised. */
+/* Conversions may cost more than int8 layers gain: then nothing is quantised. */
 static ew_err check_speed(struct ew_quant_gate *gate)
 {
     struct ew_quant_result *r = gate->out;
@@ -202,7 +201,7 @@ static int64_t weight_bytes(const struct ew_graph *g)
     return sum;
 }
 
-/* Whatever the result borrows of variants becomes its own. */
+/* the result must not borrow constants of the variants */
 ew_err ew_quant_own_weights(struct ew_graph *g)
 {
     for (int v = 0; v < g->n_values; v++) {
@@ -242,7 +241,7 @@ ew_err ew_quant_run(const struct ew_quant_job *job, struct ew_quant_result *out)
         e = gate_and_finish(&own, &probe, remedies.best, out);
     if (e == EW_OK)
         e = ew_quant_own_weights(out->graph);
-    if (e == EW_OK) /* how images are made, names of classes */
+    if (e == EW_OK) /* the image card */
         e = ew_graph_notes_copy(job->net, out->graph);
     if (e == EW_OK) {
         out->float_bytes = weight_bytes(job->net);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The remedies, each tried: the one whose scores stay closest to the float network's is taken. */
+/* Tries the remedies, and chooses the one with the best SQNR against the float network. */
 #include <string.h>
 
 #include "compress/pass.h"
@@ -7,9 +7,9 @@
 #include "quant/remedies.h"
 
 #define EQUALIZE_ROUNDS 4
-#define WORTH_DB        0.5 /* by which a remedy must be better than doing without */
+#define WORTH_DB        0.5 /* improvement that justifies a remedy */
 
-/* Ranges and means of `from`, found by name: passes renumber values. */
+/* Copies ranges and means by name, since passes renumber values. */
 static ew_err carry_over(const struct ew_quant_variant *from, struct ew_quant_variant *to)
 {
     const size_t n = (size_t)to->g->n_values;
@@ -45,7 +45,7 @@ static ew_err corrected(const struct ew_quant_job *job, const struct ew_quant_va
 static ew_err equalized(const struct ew_quant_job *job, const struct ew_quant_variant *from,
                         struct ew_quant_variant *to)
 {
-    /* Filters that share one scale are made alike by their own sizes, round after round. */
+    /* one scale per layer: equalise by the filters' own ranges, repeatedly */
     const struct ew_equalize_opts pow2 = {.reach = from->peaks, .rounds = EQUALIZE_ROUNDS};
     const struct ew_equalize_opts channel = {.peaks = from->peaks, .rounds = 1};
     struct ew_graph *g = NULL;
@@ -54,7 +54,7 @@ static ew_err equalized(const struct ew_quant_job *job, const struct ew_quant_va
         e = ew_pass_equalize(g, is_pow2(job) ? &pow2 : &channel);
     if (e == EW_OK)
         e = ew_quant_observe(job, g, "calibrating, equalised", to);
-    if (e == EW_OK) /* what it borrows of g must last as long as it does */
+    if (e == EW_OK) /* keeps alive what it borrows */
         to->parent = g;
     else
         ew_graph_free(g);
@@ -72,8 +72,7 @@ static ew_err rate(const struct ew_quant_job *job, const struct ew_quant_probe *
     return e;
 }
 
-/* A remedy and its rating; it is the result's from now on where it is better by what makes it worth
- * its while. */
+/* Rates a remedy, and chooses it if it is better by the margin. */
 static ew_err consider(struct ew_quant_remedies *w, struct ew_quant_variant *v, bool is_equalized,
                        bool is_corrected)
 {
@@ -89,13 +88,13 @@ static ew_err consider(struct ew_quant_remedies *w, struct ew_quant_variant *v, 
     return EW_OK;
 }
 
-/* With one scale for all filters of a layer, weights that hardly count are cut off. */
+/* With one scale per layer, clips weights that hardly matter. */
 static ew_err limit(const struct ew_quant_job *job, struct ew_quant_variant *v)
 {
     return is_pow2(job) ? ew_pass_limit_weights(v->g, v->peaks) : EW_OK;
 }
 
-/* Variant `at`, and after it the same with biases corrected. */
+/* Considers variant `at`, and the same with bias correction. */
 static ew_err consider_both(struct ew_quant_remedies *w, int at, bool is_equalized)
 {
     EW_TRY(limit(w->job, &w->all[at]));
@@ -118,6 +117,6 @@ ew_err ew_quant_remedies_try(struct ew_quant_remedies *w)
 
 void ew_quant_remedies_fini(struct ew_quant_remedies *w)
 {
-    for (int i = EW_QUANT_REMEDIES - 1; i >= 0; i--) /* later ones borrow of earlier ones */
+    for (int i = EW_QUANT_REMEDIES - 1; i >= 0; i--) /* later variants borrow from earlier ones */
         ew_quant_variant_fini(&w->all[i]);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What may be done to a network before it is quantised, and the best of it. */
+/* Remedies applied to a network before quantisation, and the choice of the best. */
 #ifndef EW_QUANT_REMEDIES_H
 #define EW_QUANT_REMEDIES_H
 
@@ -8,7 +8,7 @@
 struct ew_quant_remedies {
     const struct ew_quant_job *job;
     const struct ew_quant_probe *probe;
-    struct ew_quant_result *out; /* its remedies are filled in */
+    struct ew_quant_result *out; /* its `remedies` are filled in */
     struct ew_quant_variant all[EW_QUANT_REMEDIES];
     const struct ew_quant_variant *best;
 };
