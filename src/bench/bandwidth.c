@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fast memory is read. */
+/* Memory read bandwidth. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "base/pool.h"
 #include "bench/bench.h"
 
-#define BYTES  ((size_t)256 << 20) /* several times the caches of the machines that matter */
+#define BYTES  ((size_t)256 << 20) /* several times the last-level cache */
 #define PASSES 5
 #define LINE   64
 
@@ -16,7 +16,7 @@ typedef double lanes __attribute__((vector_size(LINE)));
 
 struct reading {
     const lanes *at;
-    lanes *sums; /* one a worker: what is read must be used */
+    lanes *sums; /* one per worker: keeps the reads from being optimised away */
 };
 
 static void read_part(void *ctx, int64_t begin, int64_t end, int worker)

@@ -50,7 +50,7 @@ void ew_bench_fill(struct ew_plan *p, struct ew_graph *g, int64_t classes, uint6
     }
 }
 
-/* Runs under way, and who is told. */
+/* Progress, and its callback. */
 struct going {
     ew_bench_tick *tick;
     void *ctx;

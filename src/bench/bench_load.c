@@ -14,11 +14,11 @@
 #include "base/order_stats.h"
 #include "base/pool.h"
 
-#define SPIN_NS 100000 /* before a request is due: a sleep may end that much too late */
+#define SPIN_NS 100000 /* spin this long before a request is due, since sleeps end late */
 
 struct load;
 
-/* What one stream does; only its own worker touches it while it runs. */
+/* State of a stream, used only by its own worker during the run. */
 struct stream {
     struct ew_plan *plan;
     struct ew_load_run *runs;
@@ -33,9 +33,9 @@ struct load {
     ew_bench_tick *tick;
     void *ctx;
     int64_t start_ns;
-    int counted;        /* streams that serve requests; those after them run beside */
-    atomic_int serving; /* of them, those that have not ended */
-    atomic_llong next;  /* the number of the next request */
+    int counted;        /* streams that serve requests; the others are background load */
+    atomic_int serving; /* serving streams that have not ended */
+    atomic_llong next;  /* next request */
     atomic_bool failed;
 };
 
@@ -51,7 +51,7 @@ static void wait_until(int64_t at_ns)
         ;
 }
 
-/* When request k comes, or now where they are served as they can be; false: there is no k. */
+/* Arrival time of request k (closed loop: now); false: no more requests. */
 static bool arrives(const struct load *l, int64_t k, int64_t *at)
 {
     const struct ew_load_opts *o = l->o;
@@ -60,7 +60,7 @@ static bool arrives(const struct load *l, int64_t k, int64_t *at)
     return k < o->iters || (double)(*at - l->start_ns) * 1e-9 < o->duration_s;
 }
 
-/* How many requests it will be, by the speed so far. */
+/* Estimate of the total number of requests. */
 static int64_t expected(const struct load *l, int64_t done, int64_t now)
 {
     const double s = (double)(now - l->start_ns) * 1e-9;
@@ -87,7 +87,7 @@ static ew_err serve(struct load *l, struct stream *s, int number)
     }
 }
 
-/* Keeps the machine busy while others are served. */
+/* A background stream. */
 static ew_err run_beside(struct load *l, struct stream *s)
 {
     do {
@@ -195,7 +195,7 @@ void ew_load_result_fini(struct ew_load_result *r)
     *r = (struct ew_load_result){0};
 }
 
-/* ---- What it says ---- */
+/* ---- Results ---- */
 
 static ew_err latencies(const struct ew_load_result *r, int64_t **out)
 {

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several plans measured side by side: A B A B, so that what the machine does meanwhile happens to
- * all of them. */
+/* Interleaved timing of several plans, so that drift of the machine affects all alike. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "bench/bench.h"
 
-#define AGAIN 2 /* runs that fill the caches again after the others have had their turn */
+#define AGAIN 2 /* runs that refill the caches at the start of a turn */
 
 /* The times of one trial begin at trial * iters. */
 struct table {
     struct ew_bench_side *sides;
     int n;
     const struct ew_bench_opts *o;
-    int64_t **ns;    /* by side: all durations */
-    double *medians; /* by turn and side: of that turn's runs */
+    int64_t **ns;    /* [side]: all durations */
+    double *medians; /* [turn][side]: median of that turn's runs */
     int64_t turns;
 };
 
@@ -25,7 +24,7 @@ static int by_double(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* One side's turn: some runs that are not counted, then `n` that are. */
+/* One side's turn: `warm` unmeasured runs, then `n` measured ones. */
 static ew_err take_turn(struct ew_plan *p, int64_t warm, int64_t *ns, int64_t n)
 {
     for (int64_t i = 0; i < warm; i++)
@@ -38,7 +37,7 @@ static ew_err take_turn(struct ew_plan *p, int64_t warm, int64_t *ns, int64_t n)
     return EW_OK;
 }
 
-/* The order of the sides is turned round every other time. */
+/* Reverses the order of the sides every other round. */
 static ew_err run_round(struct table *t, int64_t trial, int64_t round, int64_t rounds)
 {
     const struct ew_bench_opts *o = t->o;
@@ -70,7 +69,7 @@ static ew_err run_all(struct table *t, int64_t rounds, ew_bench_tick *tick, void
     return EW_OK;
 }
 
-/* Quartiles of first's time / this one's over the turns. */
+/* Quartiles over turns of (time of the first side / time of this one). */
 static void set_ratio(const struct table *t, int s, double *scratch)
 {
     for (int64_t k = 0; k < t->turns; k++)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX Runtime by its C interface.  Packages of the library come without its header, so functions
- * are called by their position in the table that it hands out: the table only grows at its end,
- * and what is used here was in it from version 1 of the interface on. */
+/* ONNX Runtime through its C API.  Distribution packages come without the header, so functions are
+ * called by index in the API table (onnxruntime_table.h). */
 #include "bench/onnxruntime.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX Runtime beside us, where its library is installed: one network, opened and run. */
+/* ONNX Runtime as a peer in benchmarks, if its library is installed. */
 #ifndef EW_BENCH_ONNXRUNTIME_H
 #define EW_BENCH_ONNXRUNTIME_H
 
@@ -7,20 +7,20 @@
 
 struct ew_ort;
 
-/* Opens libonnxruntime.so ($EW_ONNXRUNTIME names another file) and with it the network at `path`,
- * as its documentation advises for latency: every rewriting of the graph, one operator at a time,
- * so many threads inside it.  EW_ERR_UNSUPPORTED where there is no library; its own message where
- * it refuses the file. */
+/* Opens libonnxruntime.so (or $EW_ONNXRUNTIME) and loads the network at `path`, with the settings
+ * that its documentation advises for latency: all graph optimisations, sequential execution,
+ * `threads` intra-op threads.  EW_ERR_UNSUPPORTED without the library; its own message if it
+ * rejects the file. */
 ew_err ew_ort_open(const char *path, int threads, struct ew_ort **out);
-/* What the library itself holds stays until the process ends. */
+/* The library stays loaded until the process ends. */
 void ew_ort_close(struct ew_ort *o); /* NULL is fine */
 
 const char *ew_ort_version(const struct ew_ort *o); /* "1.30.0" */
 
-/* The first input reads this tensor's float32 data from now on; it stays the caller's. */
+/* Binds the first input to this tensor's float32 data, which is borrowed. */
 ew_err ew_ort_bind(struct ew_ort *o, const struct ew_tensor *input);
 ew_err ew_ort_run(struct ew_ort *o);
-/* The first output of the last run: n float32 values that the library holds. */
+/* The first output of the last run: n float32 values, owned by the library. */
 ew_err ew_ort_output(struct ew_ort *o, const float **data, size_t *n);
 
 #endif

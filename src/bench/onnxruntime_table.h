@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX Runtime's C interface, by position: packages of the library come without its header.  The
- * table that it hands out only ever grows at its end, and what is here was in it from version 1 of
- * the interface on. */
+/* ONNX Runtime's C API by table index, since distribution packages come without the header.  The
+ * table only grows at its end, and all entries used here exist since API version 1. */
 #ifndef EW_BENCH_ONNXRUNTIME_TABLE_H
 #define EW_BENCH_ONNXRUNTIME_TABLE_H
 
@@ -10,14 +9,13 @@
 
 typedef void any_fn(void);
 
-/* What the one exported function returns: the table by version, and the library's own version. */
+/* The result of the exported function: gets the API table by version, and the library's version. */
 struct ort_base {
     any_fn *const *(*table)(uint32_t version);
     const char *(*version)(void);
 };
 
-/* Positions in the table of version 1.  Objects are opaque; a status is NULL where all went well.
- */
+/* Indices in the API table. */
 enum ort_slot {
     ORT_ERROR_MESSAGE = 2,
     ORT_ENV_NEW = 3,
@@ -47,7 +45,7 @@ enum {
     ORT_MEMORY_DEFAULT = 0,
 };
 
-/* Functions at those positions.  A status is NULL where all went well. */
+/* Types of these functions.  A status is NULL on success. */
 typedef const char *message_fn(const void *status);
 typedef void *env_new_fn(int log_level, const char *name, void **env);
 typedef void *session_open_fn(const void *env, const char *path, const void *options, void **out);

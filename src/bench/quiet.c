@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPU time of others while something was measured. */
+/* CPU time of other programs during a measurement. */
 #include "bench/quiet.h"
 
 #include <math.h>
@@ -9,10 +9,10 @@
 
 #include "base/clock.h"
 
-#define SHORTEST_S 0.2 /* below that hundredths of a second tell too little */
+#define SHORTEST_S 0.2 /* minimum interval, since the system counts in hundredths of a second */
 
-/* User, nice, system and interrupts of all CPUs; stolen time is others' too, but of another kind of
- * machine. */
+/* User, nice, system and interrupt time of all CPUs; not stolen time, which belongs to other
+ * virtual machines. */
 static double machine_seconds(void)
 {
     unsigned long long v[8];

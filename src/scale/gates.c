@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the gates of a network are. */
+/* Positions of gates. */
 #include "scale/gates.h"
 #include "graph/ops.h"
 
@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nodes whose outputs are gated, in the order of the widths. */
+/* Which nodes' outputs are gated. */
 struct place {
-    const char *network;        /* beginning of its name */
-    const struct ew_op *ops[2]; /* operators whose nodes are */
-    const char *not_in;         /* but not those with this in their names */
+    const char *network;        /* prefix of the name */
+    const struct ew_op *ops[2]; /* operators that are gated, */
+    const char *not_in;         /* except nodes with this in their names */
 };
 
 /* VGG-11: batch norms.  MobileNetV2: stem, the sums of 17 blocks, last convolution.  PreAct
@@ -38,7 +38,7 @@ static bool is_gated(const struct place *p, const struct ew_node *n)
     return n->op == p->ops[1];
 }
 
-/* Node `node` again with a product after it, in its place. */
+/* Replaces the node by itself followed by the multiplication with its gate. */
 static ew_err gate_node(struct ew_graph *g, int node, int k)
 {
     struct ew_node n = g->nodes[node];
@@ -69,7 +69,7 @@ ew_err ew_gates_insert(struct ew_graph *g, const char *network, int n)
     for (int i = 0; i < g->n_nodes; i++)
         if (is_gated(p, &g->nodes[i])) {
             EW_TRY(gate_node(g, i, k++));
-            i++; /* the product is after it */
+            i++; /* skip the multiplication */
         }
     EW_CHECK(k == n, EW_ERR_INTERNAL, "%s: %d gates for %d widths", network, k, n);
     return ew_graph_infer(g);

@@ -107,7 +107,7 @@ static ew_err store_at(const struct ew_scaling *s, const struct ew_power_law *la
     return store(s, widths, out);
 }
 
-/* ---- Few records: the first one, scaled ---- */
+/* ---- Too few records: scales the first one ---- */
 
 static ew_err scale_first(const struct ew_scaling *s, const struct ew_power_law *law,
                           struct ew_widths_found *out)
@@ -134,7 +134,7 @@ static ew_err scale_first(const struct ew_scaling *s, const struct ew_power_law 
 
 /* ---- NeuralScale's descent in tau ---- */
 
-/* tau of the widths at `tau`, and the derivative of the sum of all widths there. */
+/* tau of the widths that the law gives at `tau`, and the derivative of their sum. */
 static double look(const struct ew_scaling *s, const struct ew_power_law *law, double tau,
                    double *slope)
 {
@@ -170,7 +170,7 @@ static ew_err descend(const struct ew_scaling *s, const struct ew_power_law *law
 
 /* ---- Bisection, for all other networks and targets ---- */
 
-/* Widths at a point of the search, each at least 1: tau with a law, else the uniform ratio. */
+/* Widths at a point of the search (tau with a law, else the uniform ratio), each at least 1. */
 static void widths_at(const struct ew_scaling *s, const struct ew_power_law *law, double at,
                       int32_t *widths)
 {

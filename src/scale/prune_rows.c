@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of pruning: filters by gate, row by row, in memory and as CSV. */
+/* Pruning records: filters by gate, one row per step, in memory and as CSV. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Closing gates by first-order importance, a few every so many minibatches. */
+/* Closes gates by first-order importance, some units every few minibatches. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +71,7 @@ static void sort_units(struct ew_pruner *p, int from, int to)
     qsort(p->order + from, (size_t)(to - from), sizeof(*p->order), by_value);
 }
 
-/* Closes all units of a gate up to the threshold; false where its last one would go. */
+/* Closes all units of a gate up to the threshold; false if none would remain. */
 static bool close_units(struct ew_pruner *p, int gate, double threshold)
 {
     sort_units(p, p->first[gate], p->first[gate + 1]);
@@ -96,7 +96,7 @@ static ew_err prune(struct ew_pruner *p)
     for (int l = 0; l < p->gates && !p->done; l++)
         p->done = !close_units(p, l, threshold);
     if (p->done)
-        return EW_OK; /* of this step nothing is recorded */
+        return EW_OK; /* this step is not recorded */
     bool all = true;
     p->closed = p->units;
     for (int l = 0; l < p->gates; l++) {
@@ -112,7 +112,7 @@ ew_err ew_pruner_batch(struct ew_pruner *p, const double *gradients)
     for (int u = 0; u < p->units; u++)
         p->sum[u] += p->open[u] ? gradients[u] * gradients[u] : 0;
     p->since++;
-    p->done |= p->step == p->steps; /* noticed at the minibatch after the last step */
+    p->done |= p->step == p->steps; /* detected at the minibatch after the last step */
     if (!p->done && p->batches > 0 && p->batches % p->o.every == 0) {
         EW_TRY(prune(p));
         memset(p->sum, 0, (size_t)p->units * sizeof(*p->sum));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Power laws of the descents that NeuralScale's authors published: least squares over the records
- * of the last iteration (github.com/eugenelet/NeuralScale; tests/scale/test_widths.c fits them
- * again).  MobileNetV2's is of CIFAR-100, none of CIFAR-10 was published. */
+/* Power laws of the descents published by NeuralScale's authors: least squares over the records of
+ * the last iteration (github.com/eugenelet/NeuralScale; tests/scale/test_widths.c repeats the
+ * fits).  MobileNetV2's are of CIFAR-100, since none of CIFAR-10 was published. */
 #include <string.h>
 
 #include "scale/power_law.h"

@@ -7,8 +7,7 @@
 
 #include "graph/graph.h"
 
-/* ---- NeuralScale's counts: convolution with bias and batch norm 3 a filter, without bias 2 ----
- */
+/* ---- NeuralScale's counts: 3 per filter for bias and batch norm, 2 without bias ---- */
 
 static double count_vgg(const double *w, int n, double classes)
 {

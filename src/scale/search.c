@@ -16,7 +16,7 @@
 
 #define OPTIONS_MOST 65536 /* bytes of search.ini */
 
-/* One iteration under way. */
+/* A running iteration. */
 struct descent {
     const struct ew_search_job *job;
     int iteration;
@@ -29,7 +29,7 @@ struct descent {
     int64_t step, began_ns;
 };
 
-/* ---- Learning with gates ---- */
+/* ---- Training with gates ---- */
 
 static ew_err build(struct descent *d)
 {
@@ -82,8 +82,8 @@ static void close_descent(struct descent *d)
     free(d->gradients);
 }
 
-/* The optimiser is not for gates: with its momentum at 0 before the step, the momentum after it is
- * the gradient and the decay of the gate, and the gate is put back to 1 or 0. */
+/* Reads the gates' gradients and undoes their update: with momentum 0 before the step, the momentum
+ * after it is gradient + weight decay; the gates are reset to 1 or 0. */
 static ew_err take_gates(struct descent *d)
 {
     for (int l = 0; l < d->pruner.gates; l++) {
@@ -130,7 +130,7 @@ static ew_err learn(struct descent *d, const struct ew_batch *b, double lr, bool
 
 /* ---- Epochs ---- */
 
-/* A tenth of the rate from the last epoch of the warm-up on, then 1.5 times less every ten. */
+/* lr / 10 from the last warm-up epoch on, then divided by 1.5 every ten epochs. */
 static double rate_of(const struct ew_search_opts *o, int64_t epoch)
 {
     if (epoch < o->warmup || o->warmup == 0)
@@ -148,7 +148,7 @@ static void say(const struct descent *d, int64_t epoch)
         return;
     fprintf(d->job->talk, "iteration %d, epoch %lld: loss %.4f, %d of %d filters closed, %.0f s",
             d->iteration, (long long)epoch, ew_learner_loss(&d->learner), p->closed, p->most, s);
-    if (epoch > warm && share > 0) /* pruning takes a known number of steps */
+    if (epoch > warm && share > 0) /* pruning has a known number of steps */
         fprintf(d->job->talk, ", %.0f s left",
                 s * (double)(epoch - warm) / (double)epoch * (1 - share) / share);
     fputc('\n', d->job->talk);
@@ -185,7 +185,7 @@ static ew_err descend(struct descent *d, const char *path)
     return ew_prune_rows_write(&d->pruner.rows, path);
 }
 
-/* ---- The shape that follows ---- */
+/* ---- Widths of the next iteration ---- */
 
 static ew_err fit(const struct ew_scaling *s, const char *path, int32_t *widths)
 {
@@ -197,10 +197,10 @@ static ew_err fit(const struct ew_scaling *s, const char *path, int32_t *widths)
     ew_err e = ew_fail_in(ew_power_law_fit(s, &rows, &law), "%s", path);
     ew_prune_rows_fini(&rows);
     EW_TRY(e);
-    law.first = true; /* the search itself never asks more closely */
+    law.first = true; /* the search always uses the tolerance of the first iteration */
     EW_TRY(ew_scaling_target(s, 1, &target));
     EW_TRY(ew_fail_in(ew_power_law_widths(s, &law, target, &found), "%s", path));
-    /* Narrow layers get room to be found again; VGG's never were so narrow. */
+    /* gives very narrow layers room to grow again; VGG's are never so narrow */
     const bool widen = !s->rule || s->rule->steps == 0;
     for (int l = 0; l < s->n; l++)
         widths[l] = found.widths[l] + (widen && found.widths[l] < 10 ? 10 : 0);
@@ -213,7 +213,7 @@ static bool is_there(const char *path)
     return stat(path, &st) == 0;
 }
 
-/* What hours of work would end at. */
+/* Checks the job before hours of work. */
 static ew_err check_job(const struct ew_search_job *job)
 {
     const struct ew_loader_opts *l = &job->loader;
@@ -236,7 +236,7 @@ static ew_err check_job(const struct ew_search_job *job)
     return EW_OK;
 }
 
-/* Records of other options would be taken for this search's own. */
+/* Fails if the folder's records are of other options. */
 static ew_err check_options(const struct ew_search_job *job)
 {
     EW_CLEANUP(ew_free_ptr) char *old = NULL;

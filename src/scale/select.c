@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Equation 1, and the study's lines. */
+/* Equation 1, and the lines published in the study. */
 #include "scale/select.h"
 
 #include <math.h>
