@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Documented facts of DPU sizes and boards, and the text that names a device. */
+/* Table of DPU sizes and boards, from data sheets, and the parser of device names. */
 #include "backend/dpu/dpu_arch.h"
 
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include "base/mem.h"
 
 /* clang-format off */
-/* PG338: parallelism, on-chip buffers (two groups of feature maps), BRAM36 with low RAM usage, DSP48
- * slices with low DSP usage (its table 9, before depthwise units). */
+/* From PG338: parallelism; on-chip buffers (two image groups, weights) in KiB; DSP48 slices with
+ * low DSP usage and BRAM36 with low RAM usage (table 9, without depthwise units). */
 const struct ew_dpu_arch ew_dpu_archs[] = {
     /*  name  pp icp ocp  image weight  dsp bram */
     {"B512",  4,  8,  8, 128, 128,  66,  72},
@@ -23,10 +23,11 @@ const struct ew_dpu_arch ew_dpu_archs[] = {
     {"B4096", 8, 16, 16, 512, 512, 514, 255},
 };
 
-/* Chips by their data sheets.  DPUs as in the vendor's images: ZCU102, ZCU104 and KV260 of Vitis AI
- * 3.0; the Ultra96-V2's is the board maker's, others exist.  Power of the ZCU104 at rest: QuTiBench's base
- * load.  The host's time: published speeds with one thread less those of several (KV260), or less the KV260's core
- * (ZCU104); that of the others is taken to be the ZCU104's. */
+/* Chips from data sheets.  DPUs as in the vendor's images: Vitis AI 3.0 for ZCU102, ZCU104 and
+ * KV260; the board maker's for Ultra96-V2, for which others exist.  Idle power of the ZCU104:
+ * QuTiBench's base load.  Host time per image: on the KV260 the published time with one thread
+ * minus that with several; on the ZCU104 the published time with one thread minus the KV260's DPU
+ * time; assumed as on the ZCU104 for the other boards. */
 const struct ew_dpu_board ew_dpu_boards[] = {
     {"zcu102",  "Xilinx ZCU102",   "B4096", 3, 281, 19.2, 0,   0.57, 2520, 912,  0},
     {"zcu104",  "Xilinx ZCU104",   "B4096", 2, 300, 19.2, 9.2, 0.57, 1728, 312, 96},
@@ -38,7 +39,7 @@ const struct ew_dpu_board ew_dpu_boards[] = {
 const int ew_dpu_n_archs = (int)EW_COUNT(ew_dpu_archs);
 const int ew_dpu_n_boards = (int)EW_COUNT(ew_dpu_boards);
 
-#define DEFAULT_BOARD 1 /* the study's ZCU104 */
+#define DEFAULT_BOARD 1 /* zcu104, the board of the study */
 
 static const struct ew_dpu_arch *find_arch(const char *name, size_t chars)
 {
@@ -67,7 +68,7 @@ static void take_board(const struct ew_dpu_board *b, struct ew_dpu_config *out)
                                   .ddr_gb_s = b->ddr_gb_s};
 }
 
-/* "cores=2" and the like; the value is a number in [least, most]. */
+/* One setting, e.g. "cores=2"; its value is a number in [least, most]. */
 static ew_err take_setting(const char *text, size_t chars, struct ew_dpu_config *out)
 {
     const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DPU sizes, boards that carry them, and how a device is named:
+/* DPU sizes, boards with a DPU, and the syntax of device names:
  *
  *   dpu[:SIZE or BOARD][,cores=N][,clock=MHZ][,ddr=GB/S]     dpu:B4096,cores=2   dpu:kv260 */
 #ifndef EW_BACKEND_DPU_ARCH_H
@@ -13,21 +13,22 @@
 /* A size of the DPUCZDX8G (product guide PG338). */
 struct ew_dpu_arch {
     const char *name;
-    int pp, icp, ocp;          /* pixels, input and output channels multiplied in a cycle */
-    int image_kib, weight_kib; /* on chip */
-    int dsp, bram;             /* of one core with the documented defaults: DSP48 slices, BRAM36 */
+    int pp, icp, ocp;          /* pixel, input channel and output channel parallelism */
+    int image_kib, weight_kib; /* on-chip buffers */
+    int dsp, bram;             /* per core with the documented defaults: DSP48 slices, BRAM36 */
 };
 
-/* A board with its usual DPU. */
+/* A board with the DPU of its usual image. */
 struct ew_dpu_board {
     const char *name, *title;
     const char *arch;
     int cores;
     double clock_mhz;
-    double ddr_gb_s;     /* peak of the board's memory */
-    double idle_w;       /* power of the board at rest; 0: unknown */
-    double host_ms;      /* a thread's own work for an image: pictures in, scores out, start-up */
-    int dsp, bram, uram; /* that the chip has; BRAM36 and UltraRAM288 */
+    double ddr_gb_s;     /* peak memory bandwidth */
+    double idle_w;       /* idle power of the board; 0: unknown */
+    double host_ms;      /* host time per image and thread: preprocessing, postprocessing,
+                          * start-up */
+    int dsp, bram, uram; /* of the chip: DSP slices, BRAM36, UltraRAM288 */
 };
 
 struct ew_dpu_config {
@@ -43,7 +44,7 @@ extern const int ew_dpu_n_archs;
 extern const struct ew_dpu_board ew_dpu_boards[];
 extern const int ew_dpu_n_boards;
 
-/* What stands after "dpu:"; "" is a ZCU104's.  Fails with what there is. */
+/* Parses the text after "dpu:"; "" is the ZCU104's DPU.  Errors list the alternatives. */
 ew_err ew_dpu_config_parse(const char *arguments, struct ew_dpu_config *out);
 /* "B4096 x 2 at 300 MHz (zcu104)" */
 void ew_dpu_config_text(const struct ew_dpu_config *c, char *buf, size_t size);

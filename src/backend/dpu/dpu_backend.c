@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The emulated DPU as a device.  Memory, threads and programs are the CPU backend's; dpu_conv.c and
- * dpu_rest.c have the kernels, and dpu_model.c says how long a real one would take. */
+/* The emulated DPU as a backend.  Memory, threads and programs are the CPU backend's; the kernels
+ * are in dpu_conv.c and dpu_rest.c, the performance model of the hardware is in dpu_model.c. */
 #include "backend/dpu/dpu_backend.h"
 
 #include <stdio.h>

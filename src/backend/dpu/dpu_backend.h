@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An emulated DPU: the bits of the hardware, computed on this machine's CPU. */
+/* An emulated DPU: bit-identical to the hardware, computed on the CPU. */
 #ifndef EW_BACKEND_DPU_BACKEND_H
 #define EW_BACKEND_DPU_BACKEND_H
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/dpu/dpu_arch.h"
 
-/* CPU kernels take it for the CPU's own struct, which it begins with: what the DPU cannot do runs
- * there, as on the host of a real one. */
+/* Begins with the CPU backend's struct, so CPU kernels run on it: they do what the DPU cannot, like
+ * the host of a real one. */
 struct ew_dpu {
     struct ew_cpu cpu;
-    struct ew_backend *host; /* whose threads and memory these are */
+    struct ew_backend *host; /* owner of the threads and memory */
     struct ew_dpu_config config;
     char name[96], device[96], target[64];
 };
 
 extern const struct ew_backend_type ew_dpu_type;
 
-/* Kernels of single operators: how many (0 or 1). */
+/* Kernels of single operators; return their number (0 or 1). */
 int ew_dpu_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *out);
 int ew_dpu_offer_two(const struct ew_kernel_query *query, struct ew_kernel *out);
 int ew_dpu_offer_pool(const struct ew_kernel_query *query, struct ew_kernel *out);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dpu_conv on the CPU's int8 kernels, bit for bit.
+/* dpu_conv by the CPU's int8 kernels (qlinear_conv), bit for bit.
  *
- * Those store round((float)sum * ratio) + zero, ties to even; the DPU rounds half up.  With
+ * Those compute round((float)sum * ratio) + zero with ties to even; the DPU rounds ties up.  With
  *     sum' = sum + 128 * 2^shift,  ratio = 2^-shift * (1 + 2^-23),  zero = -128
- * all results in range are positive, and the product lies one or two units in the last place above
- * sum' / 2^shift: enough to take every tie up.  It is at most 2^-15 above (units of numbers below
- * 256 are 2^-16), less than the 2^-shift to the next number that is no tie as long as shift <= 14.
- * Sums that float32 does not hold exactly (2^24 and up) saturate in any case. */
+ * all results in range are positive, and the product is one or two units in the last place above
+ * sum' / 2^shift, which takes every tie up.  The excess is at most 2^-15 (an ulp of numbers below
+ * 256 is 2^-16); other sums are at least 2^-shift below a tie, so they are not affected as long as
+ * shift <= 14.  Sums that float32 cannot represent (2^24 and up) saturate in any case. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@
 #define SHIFT_MOST 14
 #define SLOTS      (EW_QCONV_BIAS + 1)
 
-/* The call of qlinear_conv that stands for one of dpu_conv; kept in the step's state. */
+/* The qlinear_conv call that computes a dpu_conv; in the step's state. */
 struct inner {
     struct ew_kernel kernel;
     struct ew_call call;
@@ -28,7 +28,7 @@ struct inner {
     struct ew_tensor *slots[SLOTS + 1];
     float ratio, one;
     int8_t x_zero, y_zero;
-    int32_t bias[]; /* one for each filter */
+    int32_t bias[]; /* per filter */
 };
 
 static size_t inner_bytes(const struct ew_call *c)
@@ -57,7 +57,7 @@ static void set_bias(struct inner *in, const struct ew_call *c)
     in->slots[EW_QCONV_BIAS] = &in->t[EW_QCONV_BIAS];
 }
 
-/* What may have moved since: data of tensors, and the memory that the plan lends. */
+/* Pointers that may change between calls: tensors' data, scratch, packed weights. */
 static void bind(struct inner *in, const struct ew_call *c)
 {
     in->t[EW_QCONV_X] = *c->in[EW_DPU_CONV_X];
@@ -94,7 +94,7 @@ static void make(struct inner *in, const struct ew_call *c, const struct ew_back
     bind(in, c);
 }
 
-/* The CPU's kernel for it, the best one; false where it has only the reference. */
+/* Picks the CPU's best kernel; false if there is only the reference. */
 static bool choose(struct inner *in)
 {
     struct ew_kernel offers[EW_OFFERS];

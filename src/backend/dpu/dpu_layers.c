@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a graph, float32 or quantised, to the layers that a DPU's compiler makes of it. */
+/* Maps a graph, float32 or quantised, to DPU layers as the vendor's compiler does. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ const char *const ew_dpu_unit_names[] = {"conv", "depthwise", "pool", "element-w
 struct reading {
     const struct ew_graph *g;
     struct ew_dpu_net *n;
-    int *of; /* by value: tensor, or -1 for what is no feature map */
+    int *of; /* by value: tensor, or -1 if it is not a feature map */
 };
 
 typedef ew_err read_fn(struct reading *r, const struct ew_node *n);
@@ -30,7 +30,7 @@ static int new_tensor(struct reading *r, int value, int maker)
     return at;
 }
 
-/* Height, width and channels; vectors are one pixel. */
+/* Height, width and channels; a vector is one pixel. */
 static void set_size(const struct ew_shape *s, int64_t *h, int64_t *w, int64_t *c)
 {
     *h = s->rank > 3 ? s->dim[1] : 1;
@@ -38,7 +38,7 @@ static void set_size(const struct ew_shape *s, int64_t *h, int64_t *w, int64_t *
     *c = s->rank > 1 ? s->dim[s->rank - 1] : 1;
 }
 
-/* A layer of the node, with the feature maps among its inputs. */
+/* Adds a layer for the node; its inputs are those that are feature maps. */
 static struct ew_dpu_layer *add_layer(struct reading *r, const struct ew_node *n,
                                       enum ew_dpu_unit unit)
 {
@@ -94,10 +94,10 @@ static ew_err read_conv(struct reading *r, const struct ew_node *n)
     return EW_OK;
 }
 
-/* A convolution of one pixel, with all inputs as channels. */
+/* A 1x1 convolution of one pixel, with all inputs as channels. */
 static ew_err read_dense(struct reading *r, const struct ew_node *n)
 {
-    if (r->of[n->in[1]] >= 0) { /* a product of two feature maps */
+    if (r->of[n->in[1]] >= 0) { /* both operands are feature maps */
         to_host(add_layer(r, n, EW_DPU_HOST), "multiplies two feature maps");
         return EW_OK;
     }
@@ -118,7 +118,7 @@ static ew_err read_pool(struct reading *r, const struct ew_node *n)
     return EW_OK;
 }
 
-/* The one value that the node makes is its input, as far as a DPU is concerned. */
+/* A node that costs nothing on a DPU: its outputs stand for its input. */
 static ew_err read_view(struct reading *r, const struct ew_node *n)
 {
     for (int i = 0; i < n->n_out; i++)
@@ -127,7 +127,7 @@ static ew_err read_view(struct reading *r, const struct ew_node *n)
     return EW_OK;
 }
 
-/* Averages over all, or over even parts. */
+/* Global or adaptive average pooling; windows are rounded up to equal size. */
 static ew_err read_average(struct reading *r, const struct ew_node *n)
 {
     int64_t in_h, in_w, c;
@@ -146,7 +146,7 @@ static ew_err read_element(struct reading *r, const struct ew_node *n)
     return EW_OK;
 }
 
-/* A product with its own hard sigmoid, which the layer before it makes. */
+/* x * hard_sigmoid(x): an element-wise product; the hard sigmoid is fused into the layer before. */
 static ew_err read_hard_swish(struct reading *r, const struct ew_node *n)
 {
     struct ew_dpu_layer *l = add_layer(r, n, EW_DPU_ELEMENT);
@@ -155,7 +155,7 @@ static ew_err read_hard_swish(struct reading *r, const struct ew_node *n)
     return EW_OK;
 }
 
-/* Behind a convolution it is part of that; alone it is one of single taps. */
+/* Folded into a preceding convolution; otherwise a 1x1 depthwise convolution. */
 static ew_err read_norm(struct reading *r, const struct ew_node *n)
 {
     const struct ew_dpu_tensor *t = &r->n->tensors[r->of[n->in[0]]];
@@ -178,7 +178,7 @@ static ew_err read_concat(struct reading *r, const struct ew_node *n)
     return EW_OK;
 }
 
-/* What comes after the network's own work. */
+/* Post-processing. */
 static ew_err read_result(struct reading *r, const struct ew_node *n)
 {
     struct ew_dpu_layer *l = add_layer(r, n, EW_DPU_HOST);
@@ -233,7 +233,7 @@ static ew_err read_node(struct reading *r, const struct ew_node *n)
     for (int i = 0; i < n->n_in; i++)
         flows = flows || (n->in[i] >= 0 && r->of[n->in[i]] >= 0);
     if (!flows || n->n_out < 1 || n->out[0] < 0)
-        return EW_OK; /* weights on their way */
+        return EW_OK; /* a computation on weights */
     if (n->op->flags & EW_OP_VIEW)
         return read_view(r, n);
     read_fn *read = find_reader(n->op->name);
@@ -243,7 +243,8 @@ static ew_err read_node(struct reading *r, const struct ew_node *n)
     return EW_OK;
 }
 
-/* An addition right after a convolution is its last step: the adder reads sums as they come. */
+/* Fuses an addition into the convolution that computes one of its operands: the adder reads the
+ * convolution's results as they are produced. */
 static void join_additions(struct ew_dpu_net *n)
 {
     for (int k = 0; k < n->n_layers; k++) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times of layers on a DPU: ticks of its units, traffic with DDR, start-up.
+/* Performance model of a DPU: cycles of its units, DDR traffic, start-up times.
  *
- * A layer takes the longer of its arithmetic and its loads and stores, which overlap, and a
- * start-up; weights are loaded ahead while the layer before leaves the memory idle.  Feature maps
- * that fit into the image buffer stay there; larger ones are stored, and loaded again by each layer
- * that reads them.  An addition after a convolution is done tile by tile before anything is
- * stored.  With published counts of ResNet-50's traffic this agrees to 5 % (docs/fpga.md). */
+ * A layer takes the longer of its arithmetic and its transfers, which overlap, plus a start-up
+ * time. Weights are prefetched while the previous layer leaves the memory idle.  Feature maps that
+ * fit into the image buffer stay on chip; larger ones are stored, and loaded again by each layer
+ * that reads them.  An addition fused into a convolution is done tile by tile before anything is
+ * stored.  The resulting traffic of ResNet-50 agrees with published counts to 5 %
+ * (docs/fpga.md). */
 #include "backend/dpu/dpu_model.h"
 
 #include <math.h>
@@ -21,16 +22,14 @@ const struct ew_dpu_constants ew_dpu_fitted = {.conv_s = 9e-6,
                                                .depthwise_speed = 2,
                                                .pool_speed = 4};
 
-#define PORT_BYTES 32 /* two ports of 128 bits a core (PG338) */
-/* Results leave the multipliers over ICP bytes a cycle, so that PP x OCP of them take PP cycles
- * however few products they are made of. */
+#define PORT_BYTES 32 /* two 128-bit ports per core (PG338) */
 
-/* ---- Not fitted: assumed, or by single published figures ---- */
+/* ---- Not fitted: assumed, or from single published figures ---- */
 
-#define HOST_FLOPS 5e9 /* four Cortex-A53 on float layers that the DPU cannot do: assumed */
+#define HOST_FLOPS 5e9 /* four Cortex-A53, on float layers that the DPU cannot do: assumed */
 #define HOST_CORES 4
-#define RUN_W      6.7 /* of host and memory at work: QuTiBench's 21.4 W with one thread */
-#define CORE_W     5.5 /* of a B4096 core at 300 MHz more: its 26.9 W with all threads */
+#define RUN_W      6.7 /* host and memory under load: QuTiBench's 21.4 W with one thread */
+#define CORE_W     5.5 /* per B4096 core at 300 MHz: its 26.9 W with all threads, less that */
 #define CORE_MACS  2048.0
 #define CORE_MHZ   300.0
 
@@ -39,7 +38,7 @@ static int64_t parts(int64_t n, int64_t each)
     return (n + each - 1) / each;
 }
 
-/* Multipliers do PP rows at once, the other units half as many. */
+/* Cycles at full utilisation: the convolution unit computes PP rows at once, the others PP / 2. */
 static int64_t ticks_of(const struct ew_dpu_layer *l, const struct ew_dpu_arch *a)
 {
     const int64_t taps = l->kernel_h * l->kernel_w;
@@ -51,13 +50,13 @@ static int64_t ticks_of(const struct ew_dpu_layer *l, const struct ew_dpu_arch *
     if (l->unit != EW_DPU_CONV)
         return slow * taps;
     const int64_t pixels = parts(l->out_h, a->pp) * l->out_w * parts(l->out_c, a->ocp);
-    /* Channel augmentation: columns of the kernel stand in for channels that are not there. */
+    /* Channel augmentation: taps of a row fill unused input channels. */
     if (l->kernel_w > 1 && l->in_c * l->kernel_w <= 2 * a->icp)
         return pixels * parts(l->in_c * l->kernel_w, a->icp) * l->kernel_h;
     return pixels * parts(l->in_c, a->icp) * taps;
 }
 
-/* A feature map that does not stay on the chip. */
+/* True if a feature map does not fit into the image buffer. */
 static bool in_ddr(const struct ew_dpu_net *n, const struct ew_dpu_arch *a, int tensor)
 {
     int root = tensor;
@@ -66,8 +65,8 @@ static bool in_ddr(const struct ew_dpu_net *n, const struct ew_dpu_arch *a, int 
     return n->tensors[root].bytes > (int64_t)a->image_kib * 1024;
 }
 
-/* What a layer loads and stores.  A joined addition takes the
- * layer's own output over before it is stored. */
+/* DDR traffic of a layer.  A fused addition (`joined`) takes the layer's output before it is
+ * stored. */
 static void traffic(const struct ew_dpu_net *n, const struct ew_dpu_arch *a, struct ew_dpu_layer *l,
                     const struct ew_dpu_layer *joined)
 {
@@ -78,7 +77,8 @@ static void traffic(const struct ew_dpu_net *n, const struct ew_dpu_arch *a, str
             maps += l->in_bytes[i];
     const int64_t image = (int64_t)a->image_kib * 1024, filter = (int64_t)a->weight_kib * 1024;
     if (maps && weights > filter) {
-        /* Neither fits: maps are loaded for each part of the filters, or the other way round. */
+        /* Neither fits: load the maps for each part of the filters, or the filters for each part of
+         * the maps, whichever is less. */
         const int64_t by_filters = maps * parts(weights, filter) + weights;
         const int64_t by_maps = maps + weights * parts(maps, image);
         weights = (by_filters < by_maps ? by_filters : by_maps) - maps;
@@ -101,8 +101,8 @@ static struct ew_dpu_layer *joined_to(const struct ew_dpu_net *n, int layer)
 
 /* ---- Time ---- */
 
-/* Cycles of the multipliers: a line of pixels for each set of weights, and the change to the next.
- */
+/* Cycles of the convolution unit: a line of pixels for each set of weights, plus the switch to the
+ * next set.  Results leave at OCP bytes a cycle, so PP x OCP of them take at least PP cycles. */
 static double conv_cycles(const struct ew_dpu_layer *l, const struct ew_dpu_arch *a, double swap)
 {
     const int64_t lines = parts(l->out_h, a->pp) * parts(l->out_c, a->ocp);
@@ -110,7 +110,7 @@ static double conv_cycles(const struct ew_dpu_layer *l, const struct ew_dpu_arch
     return fmax((double)l->ticks + swap * (double)sets, (double)(lines * l->out_w * a->pp));
 }
 
-/* Cycles that its unit is busy with a layer. */
+/* Cycles that a layer occupies its unit. */
 static double cycles_of(const struct ew_dpu_layer *l, const struct ew_dpu_arch *a,
                         const struct ew_dpu_constants *by)
 {
@@ -132,13 +132,13 @@ static double bandwidth(const struct ew_dpu_config *c, const struct ew_dpu_const
     return fmin(port, k->ddr_share * c->ddr_gb_s * 1e9 / cores);
 }
 
-/* All layers that the DPU does, when so many cores share the memory. */
+/* Sum of all DPU layers' times when `cores` cores share the memory bandwidth. */
 static double core_time(struct ew_dpu_net *n, const struct ew_dpu_config *c,
                         const struct ew_dpu_constants *by, int cores)
 {
     const double clock = c->clock_mhz * 1e6, rate = bandwidth(c, by, cores);
     const double room_s = c->arch->weight_kib * 1024 / rate;
-    double sum = 0, idle_s = 0; /* of the memory, during the layer before */
+    double sum = 0, idle_s = 0; /* idle memory time during the previous layer */
     for (int k = 0; k < n->n_layers; k++) {
         struct ew_dpu_layer *l = &n->layers[k], *j = joined_to(n, k);
         if (!stands_alone(l))
@@ -156,7 +156,7 @@ static double core_time(struct ew_dpu_net *n, const struct ew_dpu_config *c,
     return sum;
 }
 
-/* ---- Sums ---- */
+/* ---- Totals ---- */
 
 static void add_up(struct ew_dpu_net *n, struct ew_dpu_times *out)
 {
@@ -205,10 +205,11 @@ void ew_dpu_time_by(struct ew_dpu_net *n, const struct ew_dpu_config *c,
             traffic(n, a, &n->layers[k], joined_to(n, k));
     }
     out->shared_s = core_time(n, c, by, c->cores);
-    out->core_s = core_time(n, c, by, 1); /* last: the layers keep these */
+    out->core_s = core_time(n, c, by, 1); /* last: these times stay in the layers */
     add_up(n, out);
     out->latency_s = out->core_s + out->host_s + out->layers_host_s;
-    /* The host's threads work on images of their own, but share it for layers of its own. */
+    /* Threads of the host process different images, but share its cores for layers that run
+     * there. */
     const double host = out->host_s / HOST_CORES + out->layers_host_s;
     out->images_s = 1 / fmax(fmax(out->shared_s / c->cores, host), 1e-9);
     const double peak = (double)a->pp * a->icp * a->ocp * c->clock_mhz * 1e6;

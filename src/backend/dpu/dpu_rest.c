@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The DPU's operators without weights, in loops that compilers vectorise: op/dpu.h has the rules,
- * one number at a time. */
+/* The DPU's operators without weights, in loops that compilers vectorise; the arithmetic is defined
+ * in op/dpu.h for single values. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,24 +9,26 @@
 #include "graph/ops.h"
 #include "op/dpu.h"
 
-#define CHUNK 16384 /* elements that a thread takes at a time */
+#define CHUNK 16384 /* elements per task */
 
-/* ---- Sums and products ---- */
+/* ---- Element-wise addition and product ---- */
 
-/* y = clamp((a' + b' or a * b, + half) >> shift); shifts of int32 are arithmetic on every compiler
- * that we build with, so >> is floor. */
-struct two {
+/* y = clamp((v << up + half) >> down), v = a * b or the sum of the aligned inputs.  All supported
+ * compilers shift int32 arithmetically, so >> is floor division. */
+struct binary {
     const int8_t *a, *b;
     int8_t *y;
     int64_t n;
-    int64_t image, channels; /* of y, where b has one value a channel; image 0: it is like y */
-    int a_down, b_down;      /* sums: right shifts of the guarded inputs */
-    int up, down;            /* of the result */
+    int64_t image,
+        channels;       /* of y, if b has a value per image and channel; image 0: b is like y */
+    int a_down, b_down; /* additions: right shifts that align the inputs, which have
+                         * EW_DPU_GUARD guard bits */
+    int up, down;       /* shifts of the result */
     int32_t lo, hi;
     bool add;
 };
 
-static inline int8_t finish(const struct two *t, int32_t v)
+static inline int8_t finish(const struct binary *t, int32_t v)
 {
     const int32_t half = t->down ? 1 << (t->down - 1) : 0;
     v = (v * (1 << t->up) + half) >> t->down;
@@ -34,22 +36,22 @@ static inline int8_t finish(const struct two *t, int32_t v)
     return (int8_t)(v > t->hi ? t->hi : v);
 }
 
-static void add_run(const struct two *t, const int8_t *a, const int8_t *b, int8_t *y, int64_t n)
+static void add_run(const struct binary *t, const int8_t *a, const int8_t *b, int8_t *y, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         y[i] = finish(t, ((a[i] * (1 << EW_DPU_GUARD)) >> t->a_down) +
                              ((b[i] * (1 << EW_DPU_GUARD)) >> t->b_down));
 }
 
-static void mul_run(const struct two *t, const int8_t *a, const int8_t *b, int8_t *y, int64_t n)
+static void mul_run(const struct binary *t, const int8_t *a, const int8_t *b, int8_t *y, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         y[i] = finish(t, a[i] * b[i]);
 }
 
-static void two_range(void *ctx, int64_t begin, int64_t end, int worker)
+static void binary_range(void *ctx, int64_t begin, int64_t end, int worker)
 {
-    const struct two *t = ctx;
+    const struct binary *t = ctx;
     const int64_t step = t->image ? t->channels : CHUNK;
     for (int64_t k = begin; k < end; k++) {
         const int64_t at = k * step, n = t->n - at < step ? t->n - at : step;
@@ -63,7 +65,7 @@ static int clip_int(int64_t v, int lo, int hi)
     return v < lo ? lo : (v > hi ? hi : (int)v);
 }
 
-static ew_err run_two(const struct ew_call *c)
+static ew_err run_binary(const struct ew_call *c)
 {
     const struct ew_dpu_two_attr *a = c->attr;
     const struct ew_shape *s = &c->out[0]->shape;
@@ -71,34 +73,36 @@ static ew_err run_two(const struct ew_call *c)
     const int64_t n = ew_tensor_count(c->out[0]), least = a->a < a->b ? a->a : a->b;
     const int64_t shift = add ? least + EW_DPU_GUARD - a->y : a->a + a->b - a->y;
     const bool like = ew_tensor_count(c->in[1]) == n;
-    /* Left shifts beyond 14 saturate all but 0, right shifts beyond 20 leave 0 or -1 + 1/2. */
-    struct two t = {.a = c->in[0]->data,
-                    .b = c->in[1]->data,
-                    .y = c->out[0]->data,
-                    .n = n,
-                    .image = like ? 0 : n / s->dim[0],
-                    .channels = s->dim[s->rank - 1],
-                    .a_down = clip_int(a->a - least, 0, 20),
-                    .b_down = clip_int(a->b - least, 0, 20),
-                    .up = clip_int(-shift, 0, 14),
-                    .down = clip_int(shift, 0, 20),
-                    .lo = clip_int(a->clamp.lo, -128, 127),
-                    .hi = clip_int(a->clamp.hi, -128, 127),
-                    .add = add};
+    /* Limits of shifts: left by 14 saturates all but 0, right by 20 leaves 0 or -1 before
+     * rounding. */
+    struct binary t = {.a = c->in[0]->data,
+                       .b = c->in[1]->data,
+                       .y = c->out[0]->data,
+                       .n = n,
+                       .image = like ? 0 : n / s->dim[0],
+                       .channels = s->dim[s->rank - 1],
+                       .a_down = clip_int(a->a - least, 0, 20),
+                       .b_down = clip_int(a->b - least, 0, 20),
+                       .up = clip_int(-shift, 0, 14),
+                       .down = clip_int(shift, 0, 20),
+                       .lo = clip_int(a->clamp.lo, -128, 127),
+                       .hi = clip_int(a->clamp.hi, -128, 127),
+                       .add = add};
     const int64_t step = like ? CHUNK : t.channels;
-    ew_pool_run(ew_cpu(c->be)->pool, (n + step - 1) / step, two_range, &t);
+    ew_pool_run(ew_cpu(c->be)->pool, (n + step - 1) / step, binary_range, &t);
     return EW_OK;
 }
 
 int ew_dpu_offer_two(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
-    out[0] = (struct ew_kernel){.name = "dpu element-wise", .run = run_two};
+    out[0] = (struct ew_kernel){.name = "dpu element-wise", .run = run_binary};
     return 1;
 }
 
-/* ---- Averages ---- */
+/* ---- Average pools ---- */
 
-/* Sums of a window by channel, then the multiplier; scratch has a line of sums for each thread. */
+/* Sums each window per channel, then multiplies by the reciprocal; scratch: a row of sums per
+ * thread. */
 struct averages {
     struct ew_window w;
     struct ew_dpu_mean mean;
@@ -157,7 +161,7 @@ int ew_dpu_offer_pool(const struct ew_kernel_query *query, struct ew_kernel *out
     return 1;
 }
 
-/* ---- The host's side ---- */
+/* ---- Host operators ---- */
 
 static ew_err run_input(const struct ew_call *c)
 {
@@ -166,9 +170,9 @@ static ew_err run_input(const struct ew_call *c)
     int8_t *y = c->out[0]->data;
     for (int64_t i = 0; i < ew_tensor_count(c->out[0]); i++) {
         float q = x[i] * scale;
-        q = q > -128 ? q : -128; /* NaN too */
+        q = q > -128 ? q : -128; /* maps NaN to -128 as well */
         q = q < 127 ? q : 127;
-        const float whole = (float)(int32_t)q, rest = q - whole; /* towards zero, exact */
+        const float whole = (float)(int32_t)q, rest = q - whole; /* truncation, exact */
         y[i] = (int8_t)((int32_t)whole + (rest >= 0.5f) - (rest <= -0.5f));
     }
     return EW_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sweep over DPU configurations and its Pareto front. */
+/* Sweep over DPU configurations, and its Pareto front. */
 #include "backend/dpu/dpu_sweep.h"
 
 #include "base/mem.h"
@@ -8,7 +8,7 @@ static const int cores[] = {1, 2, 3, 4};
 static const double clocks[] = {200, 250, 300};
 static const double memories[] = {9.6, 19.2};
 
-/* An UltraRAM block holds what eight of block RAM do. */
+/* An UltraRAM block replaces eight BRAM36. */
 static bool fits(const struct ew_dpu_point *p, const struct ew_dpu_board *b)
 {
     return p->dsp <= b->dsp && p->bram <= b->bram + 8 * b->uram;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A network on every size of DPU, number of cores, clock and memory: what each configuration costs
- * and gives, which fit a board's chip, and which of these no other one beats. */
+/* Evaluates a network on every DPU size, number of cores, clock and memory: performance and
+ * resources of each configuration, whether it fits the board's chip, and the Pareto front. */
 #ifndef EW_BACKEND_DPU_SWEEP_H
 #define EW_BACKEND_DPU_SWEEP_H
 
@@ -11,10 +11,10 @@
 struct ew_dpu_point {
     struct ew_dpu_config config;
     struct ew_dpu_times times;
-    int dsp, bram; /* of all cores */
-    bool fits;     /* into the board's chip */
-    bool front;    /* no other one that fits is as good in latency, throughput, DSP slices and block
-                    * RAM and better in one of them */
+    int dsp, bram; /* total of all cores */
+    bool fits;     /* the board's chip */
+    bool front;    /* Pareto-optimal among those that fit, in latency, throughput, DSP slices and
+                    * block RAM */
 };
 
 struct ew_dpu_sweep {
@@ -23,7 +23,7 @@ struct ew_dpu_sweep {
     int n, n_fit, n_front;
 };
 
-/* On the chip of base->board. */
+/* Fit is checked against the chip of base->board. */
 void ew_dpu_sweep(struct ew_dpu_net *n, const struct ew_dpu_config *base, struct ew_dpu_sweep *out);
 
 #endif
