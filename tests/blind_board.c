@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Made-up workloads that the predictor was never mended on. */
+/* Synthetic workloads that the predictor was never tuned on. */
 #include "blind_board.h"
 
 #include <math.h>
@@ -9,9 +9,9 @@
 #include "base/rng.h"
 
 #define KERNELS 40
-#define KNOTS   5 /* of a voltage table */
+#define KNOTS   5 /* entries of a voltage table */
 
-/* Uniform in [low, high], fixed by the seed and k. */
+/* Uniform in [low, high], a function of seed and k. */
 static double pick(unsigned seed, int k, double low, double high)
 {
     return low + (high - low) * ew_rng_uniform(seed, 900, (uint64_t)k);
@@ -22,14 +22,14 @@ static double pick_log(unsigned seed, int k, double low, double high)
     return exp(pick(seed, k, log(low), log(high)));
 }
 
-/* Seconds of a step, and of what is busy in it. */
+/* Seconds of a step, and busy seconds within it. */
 struct step {
-    double total, gpu, cpu, mem; /* cpu: of cores */
+    double total, gpu, cpu, mem; /* cpu: core-seconds */
 };
 
 /* ---- Time ------------------------------------------------------------------------------------ */
 
-/* Each kernel takes the longest of its arithmetic, its traffic and the launch that it waits for. */
+/* Each kernel takes the maximum of its arithmetic, its memory traffic and its launch. */
 static struct step kernels(unsigned s, const struct ew_mode *m)
 {
     const double launch = pick_log(s, 1, 0.1, 1.5) / KERNELS / pow(m->cpu, 0.9);
@@ -47,7 +47,7 @@ static struct step kernels(unsigned s, const struct ew_mode *m)
     return t;
 }
 
-/* Decoding, copying and computing beside each other, as fast as the slowest and a little more. */
+/* Decoding, copying and computing in a pipeline: slightly slower than its slowest stage. */
 static struct step pipeline(unsigned s, const struct ew_mode *m)
 {
     const double sharp = pick(s, 3, 3, 8), serial = pick(s, 4, 0.05, 0.3);
@@ -61,8 +61,8 @@ static struct step pipeline(unsigned s, const struct ew_mode *m)
     return t;
 }
 
-/* A small network: an interpreter on one core, which misses its cache, feeds an idle accelerator.
- */
+/* A small network: an interpreter on one core, with cache misses, feeds a mostly idle
+ * accelerator. */
 static struct step small(unsigned s, const struct ew_mode *m)
 {
     const double work = pick_log(s, 11, 0.5, 2);
@@ -73,7 +73,7 @@ static struct step small(unsigned s, const struct ew_mode *m)
     return t;
 }
 
-/* Workers, the main process and the system on too few cores, which slow each other down. */
+/* Workers, main process and system slow each other down on too few cores. */
 static struct step loader(unsigned s, const struct ew_mode *m)
 {
     const double workers = 2 + floor(pick(s, 17, 0, 7)), threads = workers + 1.3;
@@ -104,7 +104,7 @@ static struct step step_at(unsigned s, const struct ew_mode *m)
 
 /* ---- Power ----------------------------------------------------------------------------------- */
 
-/* Volts over the highest at a share x of the highest clock: straight between knots. */
+/* Voltage relative to the highest at fraction x of the highest clock; piecewise linear. */
 static double volts(unsigned s, int k, double x)
 {
     double at[KNOTS];
@@ -134,7 +134,7 @@ static double watts(const struct blind_workload *w, const struct ew_mode *m, con
 
 /* ---- Measuring ------------------------------------------------------------------------------- */
 
-/* Every third board lowers its accelerator's clock where it would take more than its budget. */
+/* Every third board lowers its accelerator's clock to stay within a power budget. */
 static void hold_budget(const struct blind_workload *w, struct ew_mode *m, struct step *t)
 {
     const struct step most = step_at(w->seed, &w->top);

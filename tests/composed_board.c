@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Made-up workloads composed of forms. */
+/* Synthetic workloads composed of forms. */
 #include "composed_board.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #define LAYERS 24
 
-/* Uniform in [low, high], fixed by the seed and k. */
+/* Uniform in [low, high], a function of seed and k. */
 static double pick(unsigned seed, int k, double low, double high)
 {
     return low + (high - low) * ew_rng_uniform(seed, 700, (uint64_t)k);
@@ -20,25 +20,25 @@ static double pick_log(unsigned seed, int k, double low, double high)
     return exp(pick(seed, k, log(low), log(high)));
 }
 
-/* A smooth maximum: 1 adds, many takes the larger. */
+/* A p-norm: power 1 adds, large powers approach the maximum. */
 static double soft(double a, double b, double power)
 {
     return pow(pow(a, power) + pow(b, power), 1 / power);
 }
 
-/* What a step consists of; seconds. */
+/* The parts of a step, in seconds. */
 struct step {
-    double gpu, launch, loader; /* alone */
+    double gpu, launch, loader; /* each without the others */
     double total;
-    double cpu_busy; /* seconds of cores */
-    double bytes;    /* seconds at 1 GHz of memory */
+    double cpu_busy; /* core-seconds */
+    double bytes;    /* seconds at a memory clock of 1 GHz */
 };
 
 /* ---- Accelerator ----------------------------------------------------------------------------- */
 
 typedef double gpu_form(unsigned s, const struct ew_mode *m);
 
-/* Each layer is bound by arithmetic or by memory; a slow accelerator asks for less of it. */
+/* Each layer is bound by arithmetic or by memory; a slow accelerator reaches less bandwidth. */
 static double gpu_layers(unsigned s, const struct ew_mode *m)
 {
     const double bandwidth = fmin(m->mem, pick(s, 1, 2, 6) * m->gpu);
@@ -52,13 +52,13 @@ static double gpu_layers(unsigned s, const struct ew_mode *m)
     return sum;
 }
 
-/* Nothing overlaps. */
+/* No overlap. */
 static double gpu_added(unsigned s, const struct ew_mode *m)
 {
     return 1 / m->gpu + pick_log(s, 3, 0.2, 2.5) / m->mem;
 }
 
-/* Memory that saturates by how fast it is asked, and gaps between kernels that no clock changes. */
+/* Memory bandwidth that saturates with the request rate, and constant gaps between kernels. */
 static double gpu_saturating(unsigned s, const struct ew_mode *m)
 {
     const double asked = pick(s, 4, 1.2, 4) * m->gpu;
@@ -66,7 +66,7 @@ static double gpu_saturating(unsigned s, const struct ew_mode *m)
     return 0.7 / m->gpu + pick_log(s, 5, 0.2, 2) / bandwidth + pick(s, 6, 0, 0.06);
 }
 
-/* Latency beside bandwidth, and clocks that bring less than they promise. */
+/* Latency plus bandwidth, and diminishing returns of high clocks. */
 static double gpu_latency(unsigned s, const struct ew_mode *m)
 {
     const double arithmetic = 1 / pow(m->gpu, pick(s, 7, 0.85, 1));
@@ -78,7 +78,7 @@ static double gpu_latency(unsigned s, const struct ew_mode *m)
 
 typedef void host_form(unsigned s, const struct ew_mode *m, struct step *t);
 
-/* Workers on the cores that the main process leaves. */
+/* Workers on the cores that the main process leaves free. */
 static void host_workers(unsigned s, const struct ew_mode *m, struct step *t)
 {
     const double workers = 1 + floor(pick(s, 20, 0, 6));
@@ -89,7 +89,7 @@ static void host_workers(unsigned s, const struct ew_mode *m, struct step *t)
     t->cpu_busy = work / m->cpu + t->launch;
 }
 
-/* Cores that hinder each other (Gunther's scalability law). */
+/* Contention and coherence between cores (Gunther's universal scalability law). */
 static void host_contended(unsigned s, const struct ew_mode *m, struct step *t)
 {
     const double n = m->cores, wait = pick(s, 26, 0.03, 0.3), talk = pick(s, 27, 0, 0.01);
@@ -99,7 +99,7 @@ static void host_contended(unsigned s, const struct ew_mode *m, struct step *t)
     t->cpu_busy = work + t->launch;
 }
 
-/* Inference: launches alone, a little slower where one core does everything. */
+/* Inference: launches only, slightly slower if one core does everything. */
 static void host_launches(unsigned s, const struct ew_mode *m, struct step *t)
 {
     t->loader = 0;
@@ -109,8 +109,8 @@ static void host_launches(unsigned s, const struct ew_mode *m, struct step *t)
     t->cpu_busy = t->launch;
 }
 
-/* Main process and four workers share all cores, in clusters of four that share a cache; files come
- * from a disk that no clock changes. */
+/* Main process and four workers share all cores; clusters of four cores share a cache; files come
+ * from a disk whose speed no clock changes. */
 static void host_shared(unsigned s, const struct ew_mode *m, struct step *t)
 {
     const double clusters = ceil(m->cores / 4), slow = 1 + pick(s, 32, 0, 0.06) * (clusters - 1);
@@ -136,14 +136,14 @@ static double overlap_soft(unsigned s, const struct step *t)
     return soft(t->gpu, t->loader, pick(s, 42, 2, 9)) + t->launch;
 }
 
-/* Launches hide behind the accelerator; the loader's stall comes on top. */
+/* Launches overlap with the accelerator; the loader's stalls do not. */
 static double overlap_stall(unsigned s, const struct step *t)
 {
     const double compute = soft(t->gpu, t->launch, pick(s, 43, 3, 12));
     return compute + 1.05 * fmax(0, t->loader - compute) + pick(s, 41, 0, 0.08);
 }
 
-/* The main process loads what it then computes. */
+/* The main process loads the data itself, then computes: no overlap. */
 static double overlap_none(unsigned s, const struct step *t)
 {
     return t->gpu + t->launch + pick(s, 44, 0.3, 1) * t->loader + pick(s, 41, 0, 0.05);
@@ -151,7 +151,7 @@ static double overlap_none(unsigned s, const struct step *t)
 
 /* ---- Power ----------------------------------------------------------------------------------- */
 
-/* Volts over the highest: level up to a knee, then in steps. */
+/* Voltage relative to the highest: constant up to a knee, then in steps. */
 static double stepped(unsigned b, int k, double x)
 {
     const double low = pick(b, k, 0.55, 0.75), knee = pick(b, k + 1, 0.25, 0.55);
@@ -166,8 +166,8 @@ static double bent(unsigned b, int k, double x)
 }
 
 struct shares {
-    double xg, xc, xm, on; /* of the highest clocks, and of the cores */
-    double gpu, cpu, mem;  /* how busy */
+    double xg, xc, xm, on; /* relative to the highest clocks and core count */
+    double gpu, cpu, mem;  /* utilisation */
 };
 
 typedef double power_form(unsigned s, unsigned b, const struct shares *x);
@@ -190,7 +190,7 @@ static double power_leaking(unsigned s, unsigned b, const struct shares *x)
     return sum * (1 + pick(b, 71, 0, 0.003) * sum);
 }
 
-/* Clusters of cores that are off, memory by what goes over it, a converter's losses. */
+/* Power-gated clusters of cores, memory power by traffic, converter losses. */
 static double power_clusters(unsigned s, unsigned b, const struct shares *x)
 {
     const double vg = bent(b, 60, x->xg), vc = stepped(b, 62, x->xc);
@@ -202,7 +202,7 @@ static double power_clusters(unsigned s, unsigned b, const struct shares *x)
     return sum / (0.92 - pick(b, 73, 0, 0.06) * 10 / (10 + sum));
 }
 
-/* A memory controller whose voltage has three levels, and fans. */
+/* A memory controller with three voltage levels, and fans. */
 static double power_levels(unsigned s, unsigned b, const struct shares *x)
 {
     const double vg = stepped(b, 60, x->xg), vc = bent(b, 62, x->xc);
@@ -244,8 +244,8 @@ static struct step step_at(const struct composed_workload *w, const struct ew_mo
     return t;
 }
 
-/* The first half: alike everywhere, or more where the loader decides, with tails.  The second: a
- * drift from run to run, or throttled runs. */
+/* First half of the forms: the same everywhere, or larger if loader-bound, with heavy tails.
+ * Second half: drift over the runs, or throttled runs. */
 static double noise(const struct composed_workload *w, const struct step *t, int i)
 {
     const unsigned s = w->seed;

@@ -14,7 +14,7 @@
 #include "data/image_file.h"
 #include "ew_test.h"
 
-static struct ew_arena names; /* paths, until the program ends */
+static struct ew_arena names; /* holds the paths until the program ends */
 
 static char *join(const char *dir, const char *name)
 {
@@ -71,7 +71,7 @@ static void write_cifar(const char *dir, const char *name, int n, bool hundred)
     uint8_t *to = bytes;
     for (int i = 0; i < n; i++) {
         if (hundred)
-            *to++ = 200; /* the coarse label, which does not count */
+            *to++ = 200; /* the coarse label, which is ignored */
         *to++ = (uint8_t)(i % 10);
         for (int k = 0; k < 3072; k++)
             *to++ = ew_data_files_pixel(i, k);
@@ -109,7 +109,7 @@ const char *ew_data_files_stl10(const char *name, int n)
     return dir;
 }
 
-/* All folders above the last part of the path. */
+/* Creates all parent folders of the path. */
 static void make_dirs(char *path)
 {
     for (char *p = path + 1; (p = strchr(p, '/')); p++) {

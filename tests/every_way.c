@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One graph run in every way that there is. */
+/* Runs a graph by all kernels, plans and file formats. */
 #include "every_way.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 struct work {
     struct ew_graph *g;
     const struct ew_every_way *o;
-    struct ew_plan *want; /* by the references, has run; NULL: they failed */
+    struct ew_plan *want; /* plan of the references, after its run; NULL: they failed */
 };
 
 bool ew_graph_has_jumps(const struct ew_graph *g)
@@ -61,7 +61,7 @@ static ew_err run_plan(const struct work *w, struct ew_graph *g, const struct ew
     return ew_plan_run(*out);
 }
 
-/* The largest finite magnitude; -1 where there is anything else. */
+/* The largest magnitude; -1 if an element is not finite. */
 static double magnitude(const struct ew_tensor *t)
 {
     double most = 0;
@@ -74,7 +74,8 @@ static double magnitude(const struct ew_tensor *t)
     return most;
 }
 
-/* Infinities and what becomes of them may come a rounding earlier: only finite results count. */
+/* Infinities, and what follows from them, may depend on rounding: only finite results are
+ * compared. */
 static ew_err compare(const struct work *w, int output, const struct ew_tensor *got,
                       const char *way)
 {
@@ -103,7 +104,7 @@ static ew_err compare_plan(const struct work *w, const struct ew_plan *p, const 
 
 /* ---- Plans ---- */
 
-/* Where the references ran this must too, and the other way round. */
+/* A configuration must run if and only if the references ran. */
 static ew_err judge(const struct work *w, ew_err e, const char *way)
 {
     EW_CHECK(e == EW_OK || !w->want, EW_ERR_ARG, "%s fails, the references do not: %.200s", way,
@@ -196,13 +197,13 @@ static ew_err try_engine(const struct work *w, bool compact)
     struct ew_engine *engine = NULL;
     EW_TRY(ew_fail_in(ew_engine_compile(w->g, &o, path), "engine"));
     EW_TRY(ew_fail_in(ew_engine_load(path, &engine), "engine"));
-    batch = engine->file.card.batch_min; /* another one where that of the graph is fixed */
+    batch = engine->file.card.batch_min; /* the graph's batch is fixed: use it */
     const ew_err e = run_engine(w, engine, batch, compact ? "compact engine" : "engine");
     ew_engine_free(engine);
     return e;
 }
 
-/* One batch of an engine for several. */
+/* Runs one batch size of an engine for several. */
 static ew_err try_batch(const struct work *w, const struct ew_engine *engine, int64_t batch)
 {
     char way[40];
@@ -241,7 +242,7 @@ static ew_err try_export(const struct work *w)
     struct ew_plan *p = NULL;
     const struct ew_plan_opts o = {.backend = {.threads = 1, .reference = true}};
     if (ew_onnx_save(w->g, path, NULL) != EW_OK)
-        return EW_OK; /* ONNX has no word for it */
+        return EW_OK; /* ONNX has no such operator */
     EW_TRY(ew_fail_in(ew_onnx_load(path, NULL, &back), "export and import"));
     int64_t batch = 1;
     ew_err e = ew_graph_batch(w->g, &batch);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The test kit. */
+/* The test framework. */
 #include "ew_test.h"
 
 #include <ftw.h>
@@ -25,7 +25,7 @@ struct guard {
 static struct {
     char name[256];
     bool skipped;
-    int checks_failed; /* in the present case */
+    int checks_failed; /* in the current case */
     double start_s;
     int passed, failed, skips;
     struct guard *guards;
@@ -34,7 +34,7 @@ static struct {
 
 /* ---- Cases ----------------------------------------------------------------------------------- */
 
-/* EW_DEVICE may name a device that only tests have. */
+/* Registers the test-only device that EW_DEVICE names. */
 static void add_devices(void)
 {
     const char *device = getenv("EW_DEVICE");
@@ -115,7 +115,8 @@ int ew_test_status(void)
     return state.passed ? 0 : 77;
 }
 
-/* True where a case has the word in its name: one that was renamed must not be lost for good. */
+/* True if a case's name contains the word: a renamed case must not silently drop out of a
+ * selection. */
 static bool is_known(const char *word, const struct ew_test *tests, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -218,7 +219,7 @@ bool ew_expect_err(ew_err got, ew_err want, const char *text, const char *what, 
     return false;
 }
 
-/* How far beyond its tolerance: <= 1 is fine. */
+/* Error relative to the tolerance; at most 1 passes. */
 static double excess(double a, double b, const double tol[2])
 {
     if (isnan(a) || isnan(b))
@@ -279,7 +280,7 @@ bool ew_expect_close_f64(const double *a, const double *b, size_t n, const doubl
 
 /* ---- Guarded buffers ------------------------------------------------------------------------- */
 
-/* Without memory a test has nothing to say. */
+/* Ends the program if the test cannot allocate memory. */
 static void need(bool ok, const char *what)
 {
     if (ok)
@@ -292,8 +293,7 @@ static struct guard *guard_new(size_t bytes, size_t *inner)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     need(bytes < SIZE_MAX / 2, "guarded buffer");
-    *inner =
-        (bytes / page + 1) * page; /* at least one byte of canary or one page for empty buffers */
+    *inner = (bytes / page + 1) * page; /* an empty buffer still gets a byte of canary or a page */
     if (bytes && bytes % page == 0)
         *inner = bytes;
     struct guard *g = calloc(1, sizeof(*g));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The test kit: checks that print both values, guarded buffers, temporary folders, skipping.
+/* The test framework: assertions that print both values, guarded buffers, temporary folders,
+ * skipping.
  *
  *   static void adds(void)
  *   {
@@ -8,10 +9,10 @@
  *
  *   EW_TEST_MAIN(EW_TEST(adds))
  *
- * A program prints one line per case (`ok NAME`, `FAIL NAME`, `skip NAME: why`) and exits 0, 1
- * where one failed, 77 where all were skipped; EW_TEST_TIMES=1 adds the processor's seconds.  Words
- * on its command line pick the cases whose names contain one. A check that fails is counted and the
- * case goes on; each check is an expression that is true where it held, so `if (!EW_EXPECT(p))
+ * A program prints one line per case (`ok NAME`, `FAIL NAME`, `skip NAME: why`) and exits with 0,
+ * with 1 if a case failed, with 77 if all were skipped; with EW_TEST_TIMES=1 it also prints CPU
+ * seconds.  Arguments select the cases whose names contain one of them.  A failed check is counted
+ * and the case continues; each check is an expression with its result, so `if (!EW_EXPECT(p))
  * return;` stops. */
 #ifndef EW_TEST_H
 #define EW_TEST_H
@@ -42,24 +43,24 @@ struct ew_test {
 
 int ew_test_main(int argc, char **argv, const struct ew_test *tests, size_t n);
 
-/* For programs that walk a table: a case begins, checks follow, the case ends with its line.  A
- * test program's main then returns ew_test_status(). */
+/* For table-driven programs: begin a case, check, end it, which prints its line.  The main function
+ * then returns ew_test_status(). */
 void ew_test_begin(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void ew_test_end(void);
 int ew_test_status(void);
 
-/* Whether some stand for all of many cases that differ in their numbers alone: under an emulator,
- * which is some twenty times slower, and under sanitizers, which find the same in some
- * (EW_TEST_QUICK, set by the build). */
+/* True if large parameter sweeps should be sampled: under an emulator, which is some twenty times
+ * slower, and under sanitizers, which find the same in a sample (EW_TEST_QUICK, set by the
+ * build). */
 bool ew_test_quick(void);
 
-/* Seconds of the processor's since the program began: a busy machine has as many as a quiet one. */
+/* CPU seconds since the program began, which do not depend on the machine's load. */
 double ew_test_used_s(void);
 
-/* Marks the present case as skipped, with the reason. */
+/* Marks the current case as skipped, with the reason. */
 void ew_test_skip(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Leaves the test function. */
+/* Skips the case and returns from its function. */
 #define EW_SKIP(...)                                                                               \
     do {                                                                                           \
         ew_test_skip(__VA_ARGS__);                                                                 \
@@ -69,7 +70,7 @@ void ew_test_skip(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* ---- Checks ---------------------------------------------------------------------------------- */
 
 #define EW_EXPECT(cond) ew_expect((cond) ? true : false, #cond, __FILE__, __LINE__)
-#ifdef __clang_analyzer__ /* which cannot look into ew_expect */
+#ifdef __clang_analyzer__ /* since it does not look into ew_expect */
 #undef EW_EXPECT
 #define EW_EXPECT(cond) ((cond) ? true : false)
 #endif
@@ -80,13 +81,13 @@ void ew_test_skip(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 #define EW_EXPECT_SAME(a, b) ew_expect_same((a), (b), #a " is " #b, __FILE__, __LINE__)
 #define EW_EXPECT_NEAR(a, b, tol)                                                                  \
     ew_expect_near((double)(a), (double)(b), (tol), #a " ~ " #b, __FILE__, __LINE__)
-/* The call returns EW_OK; else its message is shown. */
+/* The call must return EW_OK; else its message is shown. */
 #define EW_EXPECT_OK(call) ew_expect_err((call), EW_OK, NULL, #call, __FILE__, __LINE__)
-/* The call fails with this code and its message contains `text`. */
+/* The call must fail with this code and a message that contains `text`. */
 #define EW_EXPECT_ERR(call, code, text)                                                            \
     ew_expect_err((call), (code), (text), #call, __FILE__, __LINE__)
-/* |a[i] - b[i]| <= atol + rtol * |b[i]| for all i < n, nan only against nan; float or double
- * arrays. Shows how many are off and the worst. */
+/* |a[i] - b[i]| <= atol + rtol * |b[i]| for all i < n, and nan only where both are nan; float or
+ * double arrays.  Shows the number of mismatches and the worst one. */
 #define EW_EXPECT_CLOSE(a, b, n, rtol, atol)                                                       \
     _Generic((a), float *: ew_expect_close_f32, const float *: ew_expect_close_f32,                \
              double *: ew_expect_close_f64, const double *: ew_expect_close_f64)(                  \
@@ -98,7 +99,7 @@ struct ew_where {
     int line;
 };
 
-/* Counts a failure that a check of one's own has found; `fmt` says what. */
+/* Records a failure found by other means; `fmt` describes it. */
 void ew_test_fail(const char *file, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 #define EW_FAIL(...) ew_test_fail(__FILE__, __LINE__, __VA_ARGS__)
@@ -117,27 +118,27 @@ bool ew_expect_close_f64(const double *a, const double *b, size_t n, const doubl
                          const struct ew_where *at);
 
 /* ---- Guarded buffers --------------------------------------------------------------------------
- * Pages of their own with a forbidden page on either side: reading or writing beyond faults.
+ * Buffers between inaccessible pages: reading or writing beyond them faults.
  *
  *   ew_guard_end:    | none |  canary.. buffer | none |    an over-read faults
  *   ew_guard_start:  | none | buffer ..canary  | none |    an under-read faults
  *
- * `align` (a power of two, 0: 1) may leave a few bytes between an end-guarded buffer and its page;
- * those and the rest of the page are a canary that ew_guard_free checks.  Contents start as 0xa5.
- */
+ * With `align` (a power of two; 0: 1) a few bytes may remain between the end of the buffer and its
+ * page boundary; these and the rest of the page are a canary that ew_guard_free checks.  The
+ * initial contents are 0xa5. */
 void *ew_guard_end(size_t bytes, size_t align);
 void *ew_guard_start(size_t bytes);
-void ew_guard_free(void *p); /* NULL is fine; a damaged canary fails the case */
+void ew_guard_free(void *p); /* p may be NULL; a damaged canary fails the case */
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-/* A fresh folder for this program, removed with all in it at the end; the same one at each call. */
+/* The program's temporary folder, created at the first call, removed at exit. */
 const char *ew_test_dir(void);
 
-/* "DIR/name" in the folder above; up to 8 results stay valid at a time. */
+/* "DIR/name" in that folder; the last 8 results are valid. */
 const char *ew_test_path(const char *name);
 
-/* Writes a whole file into the folder above and returns its path. */
+/* Writes a file into that folder and returns its path. */
 const char *ew_test_file(const char *name, const void *data, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Made-up measurements as they come from real boards. */
+/* Synthetic measurements as from real boards. */
 #include "field_board.h"
 
 #include <math.h>
@@ -8,11 +8,11 @@
 
 #include "base/rng.h"
 
-#define STAGES  6    /* of a network: each has its own arithmetic and traffic */
+#define STAGES  6    /* of a network, each with its own arithmetic and traffic */
 #define PASSES  4368 /* measurements until the order of modes repeats */
-#define VOLTAGE 12   /* steps of a voltage table */
+#define VOLTAGE 12   /* entries of a voltage table */
 
-/* Uniform in [low, high], fixed by the seed and k. */
+/* Uniform in [low, high], a function of seed and k. */
 static double pick(unsigned seed, int k, double low, double high)
 {
     return low + (high - low) * ew_rng_uniform(seed, 800, (uint64_t)k);
@@ -28,15 +28,15 @@ static bool trains(const struct field_workload *w)
     return w->seed % 2 == 0;
 }
 
-/* Seconds of a step, and of what is busy in it. */
+/* Seconds of a step, and busy seconds within it. */
 struct step {
-    double total, gpu, cpu, traffic, loader; /* cpu: of cores; loader: its share, 0 to 1 */
+    double total, gpu, cpu, traffic, loader; /* cpu: core-seconds; loader: its share, 0 to 1 */
 };
 
 /* ---- Time ------------------------------------------------------------------------------------ */
 
-/* The accelerator: stages of which each is bound by arithmetic or memory, with a soft passage, and
- * a bandwidth that few requests at a low clock do not use up. */
+/* The accelerator: stages that are each bound by arithmetic or memory, with a smooth transition; at
+ * low clocks, too few requests to use the full bandwidth. */
 static double accelerator(unsigned s, const struct ew_mode *m, double *traffic)
 {
     const double asked = pick(s, 1, 2.5, 7) * m->gpu;
@@ -52,7 +52,7 @@ static double accelerator(unsigned s, const struct ew_mode *m, double *traffic)
     return sum;
 }
 
-/* Workers that decode beside the main process and what the system does. */
+/* Workers that decode, beside the main process and the system. */
 static double load(unsigned s, const struct ew_mode *m, double *cpu)
 {
     const double workers = 1 + floor(pick(s, 30, 0, 8)), own = pick(s, 31, 0.5, 1.5);
@@ -71,7 +71,7 @@ static struct step step_at(const struct field_workload *w, const struct ew_mode 
     t.gpu = accelerator(s, m, &t.traffic);
     const double fixed = pick(s, 42, 0, 0.06);
     if (!trains(w)) {
-        const double sharp = pick(s, 43, 1.2, 6); /* how well launches hide */
+        const double sharp = pick(s, 43, 1.2, 6); /* how well launches overlap */
         t.total = pow(pow(t.gpu, sharp) + pow(launch, sharp), 1 / sharp) + fixed;
         return t;
     }
@@ -83,7 +83,7 @@ static struct step step_at(const struct field_workload *w, const struct ew_mode 
 
 /* ---- Power ----------------------------------------------------------------------------------- */
 
-/* A table of VOLTAGE steps: level, then steeper and steeper. */
+/* A voltage table of VOLTAGE steps: constant, then increasingly steep. */
 static double volts(unsigned b, int k, double x)
 {
     const double least = pick(b, k, 0.55, 0.72), level = pick(b, k + 1, 0.15, 0.45);
@@ -93,7 +93,7 @@ static double volts(unsigned b, int k, double x)
 
 static double watts(const struct field_workload *w, const struct ew_mode *m, const struct step *t)
 {
-    const unsigned s = w->seed, b = w->seed / 8; /* eight workloads a board */
+    const unsigned s = w->seed, b = w->seed / 8; /* eight workloads per board */
     const double xg = m->gpu / w->top.gpu, xc = m->cpu / w->top.cpu, xm = m->mem / w->top.mem;
     const double vg = volts(b, 50, xg), vc = volts(b, 53, xc), on = m->cores / w->top.cores;
     const double used = fmin(1, t->cpu / t->total / m->cores);
@@ -108,7 +108,7 @@ static double watts(const struct field_workload *w, const struct ew_mode *m, con
 
 /* ---- Measuring ------------------------------------------------------------------------------- */
 
-/* Student's with four degrees of freedom, of variance 1. */
+/* Student's t with four degrees of freedom, scaled to variance 1. */
 static double heavy(unsigned s, uint64_t stream, int i)
 {
     double sum = 0;
@@ -119,7 +119,7 @@ static double heavy(unsigned s, uint64_t stream, int i)
     return ew_rng_normal(s, stream, (uint64_t)i) / sqrt(2 * sum);
 }
 
-/* What the board makes of the clocks that were asked for: steps of 12.75 and 9.6 MHz. */
+/* Rounds the requested clocks to the board's steps of 12.75 and 9.6 MHz. */
 static struct ew_mode stepped(const struct ew_mode *m)
 {
     struct ew_mode r = *m;
@@ -135,7 +135,8 @@ void field_measure(const struct field_workload *w, const struct ew_mode *m, int 
     const struct ew_mode runs = stepped(m);
     const struct step t = step_at(w, &runs);
     const double scale = w->top.cores > 8 ? 1 : 0.3;
-    const double when = ew_rng_uniform(s, 820, (uint64_t)i) * PASSES; /* modes in random order */
+    const double when = ew_rng_uniform(s, 820, (uint64_t)i) * PASSES; /* modes are measured in
+                                                                       * random order */
     const double warm = sin(when / pick(s, 70, 60, 400)) * pick(s, 71, 0, 0.006);
     const double noise_t = pick(s, 72, 0.008, 0.014) + t.loader * pick(s, 73, 0.01, 0.035);
     const double noise_p = pick(s, 74, 0.008, 0.018) + t.loader * pick(s, 75, 0, 0.008);
@@ -143,7 +144,8 @@ void field_measure(const struct field_workload *w, const struct ew_mode *m, int 
     const double slow = throttled ? pick(s, 76, 0.1, 0.5) : 0;
     double p = watts(w, &runs, &t) * scale;
     p *= exp(noise_p * heavy(s, 822, i) + warm - 0.5 * slow);
-    p = p * pick(b, 77, 0.97, 1.03) + pick(b, 78, 0, 0.6); /* another rail's share, its offset */
+    p = p * pick(b, 77, 0.97, 1.03) + pick(b, 78, 0, 0.6); /* share and offset of the measured
+                                                            * rail */
     const double least = pick(b, 79, 0.02, 0.1);
     *power = round(p / least) * least;
     *time = pick_log(s, 80, 0.01, 300) * t.total * exp(noise_t * heavy(s, 824, i) + warm + slow);

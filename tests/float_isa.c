@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The instruction sets that tests of float kernels walk. */
+/* The instruction sets that tests of float kernels iterate over. */
 #include "float_isa.h"
 
 #include "backend/cpu/kernel.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A made-up board of layers, workers, voltage tables and coarse sensors. */
+/* A synthetic board with layers, workers, voltage tables and quantised sensors. */
 #include "layered_board.h"
 
 #include <math.h>
 
 #include "base/rng.h"
 
-/* Uniform in [low, high], fixed by the seed and k. */
+/* Uniform in [low, high], a function of seed and k. */
 static double pick(unsigned seed, int k, double low, double high)
 {
     return low + (high - low) * ew_rng_uniform(seed, 900, (uint64_t)k);
@@ -17,12 +17,12 @@ static double pick_log(unsigned seed, int k, double low, double high)
     return exp(pick(seed, k, log(low), log(high)));
 }
 
-/* What a step consists of. */
+/* The parts of a step. */
 struct step {
     double total, gpu_busy, bytes, host, decode; /* seconds; bytes in seconds at 1 GHz */
 };
 
-/* Seconds of decoding and of launching a layer: cores that are fewer than processes slow both. */
+/* Seconds to decode a sample, and to launch a layer; more processes than cores slow both. */
 static void host_costs(const struct layered_workload *w, const struct ew_mode *m, int workers,
                        double *launch, double *decode)
 {
@@ -37,13 +37,15 @@ static void host_costs(const struct layered_workload *w, const struct ew_mode *m
               pow(m->cpu, pick(s, 13, 0.8, 1));
 }
 
-/* The accelerator with its launches: each layer waits for the slowest of three. */
+/* The accelerator with its launches: each layer takes the maximum of arithmetic, memory and
+ * launch. */
 static double layers(const struct layered_workload *w, const struct ew_mode *m, int n,
                      double launch, struct step *out)
 {
     const unsigned s = w->seed;
     const double intensity = w->kind == LAYERED_MEMORY ? 0.3 : pick_log(s, 2, 0.4, 3);
-    const double reach = pick(s, 8, 2.2, 5) * m->gpu; /* a slow accelerator asks for less */
+    const double reach = pick(s, 8, 2.2, 5) * m->gpu; /* a slow accelerator reaches less
+                                                       * bandwidth */
     const double bandwidth = pow(pow(m->mem, -4) + pow(reach, -4), -0.25);
     const double update = pick_log(s, 10, 0.02, 0.2) * n;
     double sum = update / bandwidth;
@@ -94,8 +96,8 @@ static struct step step_at(const struct layered_workload *w, const struct ew_mod
     return out;
 }
 
-/* Volts over those at the top by a clock over its highest: five pieces of random slopes, in steps
- * of a hundredth. */
+/* Voltage relative to that of the highest clock: piecewise linear in five pieces of random slope,
+ * in steps of 0.01. */
 static double volts(double x, unsigned seed, int k)
 {
     enum { PIECES = 5 };
@@ -110,7 +112,8 @@ static double volts(double x, unsigned seed, int k)
     return round(100 * v) / 100;
 }
 
-/* The board's own constants and voltages are those of its seed, the network's of the workload's. */
+/* Constants of the board and its voltages depend on its seed, those of the network on the
+ * workload's. */
 static double power_at(const struct layered_workload *w, const struct ew_mode *m,
                        const struct step *t)
 {
@@ -140,7 +143,7 @@ void layered_truth(const struct layered_workload *w, const struct ew_mode *m, do
 void layered_measure(const struct layered_workload *w, const struct ew_mode *m, int i, double *time,
                      double *power)
 {
-    const double least = 0.04; /* watts that the sensor tells apart */
+    const double least = 0.04; /* resolution of the sensor in watts */
     layered_truth(w, m, time, power);
     *time *= exp(pick(w->seed, 40, 0.006, 0.03) * ew_rng_normal(w->seed, 910, (uint64_t)i));
     *power *= exp(pick(w->seed, 41, 0.006, 0.025) * ew_rng_normal(w->seed, 911, (uint64_t)i));

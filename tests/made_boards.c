@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Made-up boards: modes, laws, noise. */
+/* Synthetic boards: modes, laws, noise. */
 #include "made_boards.h"
 
 #include <math.h>
@@ -70,13 +70,13 @@ static struct ew_mode top_mode(enum made_board b)
 
 /* ---- Parameters ------------------------------------------------------------------------------ */
 
-/* Uniform in [low, high], fixed by the workload and k. */
+/* Uniform in [low, high], a function of workload and k. */
 static double pick(const struct made_workload *w, int k, double low, double high)
 {
     return low + (high - low) * ew_rng_uniform(w->seed, 100 + (uint64_t)w->law, (uint64_t)k);
 }
 
-/* The same between powers. */
+/* Log-uniform in [low, high]. */
 static double pick_log(const struct made_workload *w, int k, double low, double high)
 {
     return exp(pick(w, k, log(low), log(high)));
@@ -110,7 +110,7 @@ static double time_roofline(const struct made_workload *w, const struct ew_mode 
     return fmax(gpu, loader) + pick_log(w, 5, 0.05, 0.3) / m->cpu;
 }
 
-/* As research on published epochs has it: host work bound by CPU or memory clock. */
+/* As published measurements of epochs suggest: host work bound by CPU or memory clock. */
 static double time_train(const struct made_workload *w, const struct ew_mode *m)
 {
     const double u = pow(pow(1 / m->cpu, 2.61) + pow(0.658 / m->mem, 2.61), 1 / 2.61);
@@ -160,13 +160,14 @@ static double true_time(const struct made_workload *w, const struct ew_mode *m)
 
 /* ---- Power ----------------------------------------------------------------------------------- */
 
-/* Volts over those at the top: flat below a knee, then rising. */
+/* Voltage relative to the highest: constant below a knee, then rising. */
 static double volts(double x, double floor, double knee)
 {
     return x <= knee ? floor : floor + (1 - floor) * pow((x - knee) / (1 - knee), 1.2);
 }
 
-/* Domains of C V^2 f by their use, and leakage by voltage, which grows with the heat. */
+/* C V^2 f per power domain, times utilisation; leakage depends on voltage and rises with
+ * temperature. */
 static double power_domains(const struct made_workload *w, const struct ew_mode *m, double time)
 {
     const struct ew_mode top = top_mode(w->board);
@@ -199,7 +200,7 @@ void made_truth(const struct made_workload *w, const struct ew_mode *m, double *
 {
     *time = true_time(w, m);
     *power = w->law == MADE_TRAIN ? power_train(w, m, *time) : power_domains(w, m, *time);
-    *time *= pick_log(w, 40, 0.05, 200); /* a step or an epoch */
+    *time *= pick_log(w, 40, 0.05, 200); /* unit: a step up to an epoch */
 }
 
 void made_measure(const struct made_workload *w, const struct ew_mode *m, int i, double *time,

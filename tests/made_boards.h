@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Made-up boards for tests of predictions: clocks like those of real boards, and workloads whose
- * time and power follow several different laws, none of them known to the predictor but one. */
+/* Synthetic boards for tests of predictions: clocks like those of real boards, and workloads whose
+ * time and power follow several laws, only one of which is the predictor's. */
 #ifndef EW_TESTS_MADE_BOARDS_H
 #define EW_TESTS_MADE_BOARDS_H
 
 #include "advise/law.h"
 
 enum made_law {
-    MADE_SAME,     /* the predictor's own laws, other parameters */
-    MADE_ADDED,    /* nothing overlaps: times add up */
-    MADE_ROOFLINE, /* hard maxima of arithmetic, memory and loader */
-    MADE_TRAIN,    /* the simulated boards' form */
-    MADE_AMDAHL,   /* serial and parallel work of the loader, contention of cores, odd exponents */
-    MADE_INFER,    /* no loader: launches hide behind the accelerator */
+    MADE_SAME,     /* the predictor's own laws with other parameters */
+    MADE_ADDED,    /* no overlap: times add up */
+    MADE_ROOFLINE, /* hard maximum of arithmetic, memory and loader */
+    MADE_TRAIN,    /* the form of the simulated boards */
+    MADE_AMDAHL,   /* serial and parallel loader work, contention for cores, fractional exponents */
+    MADE_INFER,    /* no loader: launches overlap with the accelerator */
     MADE_LAWS
 };
 
@@ -23,14 +23,14 @@ struct made_workload {
     enum made_law law;
     enum made_board board;
     unsigned seed;
-    double throttled; /* share of runs that were */
+    double throttled; /* fraction of throttled runs */
 };
 
-/* The board's modes into `out`, which has room for MADE_MODES; returns how many. */
+/* Writes the board's modes to `out`, which has room for MADE_MODES; returns their number. */
 #define MADE_MODES 29232
 int made_modes(enum made_board b, struct ew_mode *out);
 
-/* Time and power at mode i: of a measurement, and without noise. */
+/* Time and power in mode i, with measurement noise and without. */
 void made_measure(const struct made_workload *w, const struct ew_mode *m, int i, double *time,
                   double *power);
 void made_truth(const struct made_workload *w, const struct ew_mode *m, double *time,

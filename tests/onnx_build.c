@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX models made field by field. */
+/* Builds ONNX models field by field. */
 #include "onnx_build.h"
 
 #include <stdio.h>
@@ -34,7 +34,7 @@ static void append(struct ew_build *b, void *list, size_t *n, void *item)
     memcpy(list, &grown, sizeof(grown));
 }
 
-/* "1,-2,3" to numbers. */
+/* Parses "1,-2,3". */
 static size_t numbers(const char *text, int64_t *out)
 {
     size_t n = 0;

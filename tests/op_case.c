@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs and input data from the operators' own test cases. */
+/* Graphs and input data from the operators' test cases. */
 #include "op_case.h"
 
 #include <math.h>
@@ -32,7 +32,7 @@ static double normal(uint64_t *state)
     return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
 }
 
-/* Position i of a fixed shuffle of 0 .. n - 1. */
+/* Element i of a fixed permutation of 0 .. n - 1. */
 static int64_t shuffled(int64_t i, int64_t n)
 {
     int64_t step = 7919;
@@ -112,7 +112,8 @@ static ew_err fill_graph(struct ew_graph *g, const struct ew_op *op, const struc
     EW_CLEANUP(ew_free_ptr) void *attr = calloc(1, op->attr_size + 1);
     int in[EW_CASE_INS], out[16];
     const int n_out = k->n_out ? k->n_out : 1;
-    char *text = ew_arena_strdup(&g->arena, k->attrs ? k->attrs : ""); /* lives as long as attr */
+    char *text = ew_arena_strdup(&g->arena, k->attrs ? k->attrs : ""); /* must live as long as
+                                                                        * attr */
     EW_CHECK(attr && text && n_out <= 16, EW_ERR_MEMORY, "%s: no memory", op->name);
     ew_fields_default(op->attrs, attr, op->attr_size);
     EW_TRY(ew_fields_parse(op->attrs, text, attr));

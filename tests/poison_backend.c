@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device whose memory the host must not touch. */
+/* A backend whose memory the host must not touch. */
 #include "poison_backend.h"
 
 #include <stdlib.h>
@@ -24,14 +24,15 @@ struct block {
     size_t mapped;
 };
 
-/* Something that was started: a copy, or a run. */
+/* A deferred command: a copy or a run. */
 struct started {
     struct block *block;
     size_t offset, bytes;
-    const void *from; /* NULL: it is none to the device */
-    void *to;         /* NULL: it is none to the host */
+    const void *from; /* not NULL: copy to the device */
+    void *to;         /* not NULL: copy to the host */
     struct program *program;
-    struct ew_optimizer optimizer, *where; /* as it was then, and where calls look for it */
+    struct ew_optimizer optimizer, *where; /* copy at the time of the start, and its address in
+                                            * calls */
 };
 
 #define MOST_STARTED 64
@@ -45,7 +46,7 @@ struct poison {
     struct ew_poison_counts counts;
     struct started started[MOST_STARTED];
     int n_started;
-    int64_t done; /* so many have been done since the beginning */
+    int64_t done; /* number of deferred commands executed so far */
     int64_t moments[EW_MOMENTS];
     struct {
         char *data;
@@ -119,7 +120,7 @@ static ew_err open_poison(const char *arguments, const struct ew_backend_opts *o
 static void close_poison(struct ew_backend *be)
 {
     struct poison *p = poison(be);
-    EW_ASSERT(!p->blocks); /* somebody has not given memory back */
+    EW_ASSERT(!p->blocks); /* a leak */
     free(p);
 }
 
@@ -256,7 +257,7 @@ static ew_err seed(const struct ew_call *c)
     return EW_OK;
 }
 
-/* The gradient of the loss is left to the host, but by the late one. */
+/* The loss gradient (EW_TASK_SEED) is left to the host, except in poison:late. */
 static bool task(const struct ew_backend *be, enum ew_task what, const struct ew_optimizer *o,
                  struct ew_kernel *out)
 {
@@ -314,7 +315,7 @@ static ew_err run(struct ew_program *base, const struct ew_run_params *params, i
     return e;
 }
 
-/* ---- Later ---- */
+/* ---- Deferred execution ---- */
 
 static bool is_of_host(const struct poison *p, const void *at)
 {
@@ -361,7 +362,7 @@ static ew_err do_one(const struct started *s)
     return e;
 }
 
-/* All that was started before number `until` of them. */
+/* Executes the deferred commands with numbers below `until`. */
 static ew_err catch_up(struct poison *p, int64_t until)
 {
     int n = 0;
@@ -403,7 +404,7 @@ static ew_err get_late(struct ew_memory *m, size_t offset, void *to, size_t byte
         EW_TRY(sync_late(m->be));
         return get(m, offset, to, bytes);
     }
-    memset(to, POISON, bytes); /* whoever looks too early shall see it */
+    memset(to, POISON, bytes); /* so that premature reads are noticed */
     const struct started s = {(struct block *)m, offset, bytes, .to = to};
     start_later(p, &s);
     return EW_OK;
@@ -447,7 +448,7 @@ static ew_err between(struct ew_backend *be, int from, int to, int64_t *ns)
     return EW_OK;
 }
 
-/* ---- The kind ---- */
+/* ---- Backend types ---- */
 
 static const struct ew_backend_type late_type = {.name = "poison",
                                                  .help = "it does what it is told when asked again",

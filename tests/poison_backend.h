@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device whose memory the host must not touch, to prove that nobody does.
+/* A backend whose memory the host must not touch, to prove that it does not.
  *
- * Blocks are pages without access, but while the device itself copies or runs; fresh ones are full
- * of poison.  "poison" has no kernels, so that every step runs on the host between copies;
- * "poison:some" has those of every other operator (their references), "poison:all" of all;
- * "poison:half" has none, stores activations as float16 and has updates last; "poison:fused" has
- * all, and wants additions and activations in batch norms; "poison:late" has all, and does nothing
- * before somebody waits for it: copies of its own memory of the host, runs and reads.
+ * Its blocks are inaccessible pages except while the device itself copies or runs; new ones are
+ * filled with poison.  Variants, which differ in the operators with kernels (the references):
+ *   poison         none: every step runs on the host between copies
+ *   poison:some    every other operator
+ *   poison:all     all
+ *   poison:half    none; stores activations as float16, updates last
+ *   poison:fused   all; accepts additions and activations fused into batch norms
+ *   poison:late    all; runs, and copies from and to memory of ew_backend_host_alloc, are deferred
+ *                  until something waits for them
  *
- * EW_DEVICE=poison runs a test program on it: ew_test.c registers it then. */
+ * EW_DEVICE=poison runs a test program on it: ew_test.c then registers it. */
 #ifndef EW_TEST_POISON_BACKEND_H
 #define EW_TEST_POISON_BACKEND_H
 
 #include "backend/backend.h"
 
-/* Once is enough; more do nothing. */
+/* Idempotent. */
 ew_err ew_poison_register(void);
 
-/* What was asked of a device of this kind so far. */
+/* Calls on all devices of this kind so far. */
 struct ew_poison_counts {
-    int64_t writes, reads, fills, runs; /* calls */
+    int64_t writes, reads, fills, runs; /* number of calls */
     int64_t written_bytes, read_bytes;
-    int64_t recordings; /* programs that ran for the first time */
+    int64_t recordings; /* first runs of programs */
 };
 
 struct ew_poison_counts ew_poison_counts(const struct ew_backend *be);

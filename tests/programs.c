@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The main of all test programs and fuzz targets: they are one executable, which is linked once,
- * and is called by the name of the one that is wanted: build/dev/tests/test_plan is a link to it.
- */
+/* The main function of all test programs and fuzz targets.  They are one executable, linked once,
+ * which dispatches on the name it is called by: build/dev/tests/test_plan is a link to it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +15,7 @@
 
 struct program {
     const char *name;
-    int (*main)(int argc, char **argv); /* NULL: a fuzz target */
+    int (*main)(int argc, char **argv); /* NULL for fuzz targets */
     ew_fuzz_target *target;
 };
 

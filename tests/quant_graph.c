@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks in QDQ form for tests. */
+/* QDQ networks for tests. */
 #include "quant_graph.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ static struct ew_graph *build(const char *model, int size)
     return NULL;
 }
 
-/* Runs a copy whose outputs are all of its values. */
+/* Measures the ranges of all values, by a copy of the graph that outputs all of them. */
 static bool measure(const struct ew_graph *g, struct ew_range *ranges)
 {
     struct ew_graph *all = NULL;

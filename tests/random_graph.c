@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making random graphs.  Every node is valid by construction: a choice that does not fit the value
- * it was drawn for adds nothing. */
+/* Generates random graphs.  Every node is valid by construction: a choice that does not fit the
+ * drawn value adds nothing. */
 #include "random_graph.h"
 
 #include <math.h>
@@ -18,16 +18,16 @@
 #include "op/shape_attr.h"
 
 #define MOST_VALUES   64
-#define MOST_ELEMENTS 20000 /* of one value: the references are slow */
+#define MOST_ELEMENTS 20000 /* per value, since the references are slow */
 #define CLASSES       5
 
 struct maker {
     struct ew_graph *g;
     struct ew_rng rng;
     const struct ew_random_graph *o;
-    int values[MOST_VALUES]; /* float32 [N, H, W, C], to be read */
+    int values[MOST_VALUES]; /* float32 [N, H, W, C], candidates for inputs */
     int n_values;
-    int filters[MOST_VALUES]; /* of convolutions, to be shared */
+    int filters[MOST_VALUES]; /* of convolutions, candidates for sharing */
     int n_filters;
 };
 
@@ -41,7 +41,8 @@ static bool chance(struct maker *m, int one_in)
     return draw(m, 1, one_in) == 1;
 }
 
-/* Mostly one of the latest values: graphs get deep, and older ones more readers. */
+/* Usually one of the latest values, so graphs get deep; sometimes an older one, which is then
+ * shared. */
 static int pick(struct maker *m)
 {
     const int64_t back = chance(m, 3) ? draw(m, 0, m->n_values - 1) : draw(m, 0, m->n_values > 2);
@@ -70,7 +71,7 @@ static ew_err add(struct maker *m, const char *op, const void *attr, const int *
     return keep(m, out);
 }
 
-/* Normal numbers times `scale`, plus `shift`. */
+/* Normally distributed values times `scale`, plus `shift`. */
 static ew_err weights(struct maker *m, enum ew_value_kind kind, struct ew_shape shape,
                       const double scale_shift[2], int *out)
 {
@@ -87,7 +88,7 @@ static ew_err weights(struct maker *m, enum ew_value_kind kind, struct ew_shape 
 
 /* ---- Layers ---- */
 
-/* Filters of this shape, now and then those of another layer. */
+/* Filters of this shape, sometimes those of another layer. */
 static ew_err filters(struct maker *m, const struct ew_shape *s, int *out)
 {
     const int64_t taps = ew_shape_span(s, 1, s->rank);
@@ -183,7 +184,8 @@ static ew_err add_pool(struct maker *m)
         a.win.pad.v[i] = a.win.pad.v[i + 2] = chance(m, 3) ? (a.win.kernel.v[i] - 1) / 2 : 0;
         if (s->dim[1 + i] + 2 * a.win.pad.v[i] < a.win.kernel.v[i])
             return EW_OK;
-        /* A last window beyond the input is not there, but ONNX's inference counts it. */
+        /* A last window entirely beyond the input does not exist, but ONNX's shape inference counts
+         * it. */
         a.ceil_mode = a.ceil_mode && a.win.kernel.v[i] >= stride;
     }
     return add(m, max ? "max_pool" : "average_pool", &a, &x, 1);
@@ -207,9 +209,9 @@ static ew_err add_dense_part(struct maker *m)
     return ew_graph_output(m->g, in[0]);
 }
 
-/* ---- Of several values ---- */
+/* ---- Several inputs ---- */
 
-/* A constant that may be combined with the value. */
+/* A constant that broadcasts with the value. */
 static ew_err constant_for(struct maker *m, int x, int *out)
 {
     struct ew_shape s = *shape_of(m, x);
@@ -259,7 +261,7 @@ static ew_err add_concat(struct maker *m)
     return add(m, "concat", &a, in, n);
 }
 
-/* A convolution that keeps the sides, and mostly an activation behind it. */
+/* A same-size convolution, usually followed by an activation. */
 static ew_err branch_conv(struct maker *m, int x, int64_t channels, int64_t side, int *out)
 {
     const struct ew_conv_attr a = {.win = {.pad = {4, {side / 2, side / 2, side / 2, side / 2}}},
@@ -275,8 +277,8 @@ static ew_err branch_conv(struct maker *m, int x, int64_t channels, int64_t side
     return ew_graph_add(m->g, ew_op_find(name), NULL, NULL, EW_INPUTS(y), out);
 }
 
-/* Branches of one value that only their concatenation reads, as in networks that find objects: with
- * sums in them, whose parts nobody else reads either. */
+/* Branches of one value that are read only by their concatenation, as in detection networks, with
+ * additions whose operands have no other use. */
 static ew_err add_branches(struct maker *m)
 {
     const int x = pick(m), n = (int)draw(m, 2, 3);
@@ -294,7 +296,7 @@ static ew_err add_branches(struct maker *m)
     return add(m, "concat", &(struct ew_concat_attr){.axis = -1}, part, n);
 }
 
-/* ---- Moves ---- */
+/* ---- Data movement ---- */
 
 static ew_err add_resize(struct maker *m)
 {
@@ -314,12 +316,13 @@ static ew_err add_resize(struct maker *m)
                                         .round = a.round,
                                         .cubic_a = a.cubic_a,
                                         .axes = {2, {1, 2}}};
-    /* For any batch.  Nearest pixels at ratios like 1/3 hang on the last bit of a float. */
+    /* Independent of the batch.  Nearest neighbours at ratios like 1/3 depend on the last bit of a
+     * float. */
     if (chance(m, 2) && a.mode != EW_RESIZE_NEAREST) {
         EW_TRY(ew_graph_const_ints(m->g, NULL, &sizes[1], 2, &in[3]));
         return add(m, "resize", &some, in, 4);
     }
-    /* Programs differ on where the corners of a size that is not whole are. */
+    /* Implementations disagree on the corners of a fractional size. */
     if (a.coordinate == EW_RESIZE_ALIGN_CORNERS)
         return EW_OK;
     float scales[] = {1, (float)draw(m, 1, 4) / 2, (float)draw(m, 1, 4) / 2, 1};
@@ -392,7 +395,7 @@ static ew_err add_quantiser(struct maker *m)
     return add(m, "dequantize_linear", &a, in, 3);
 }
 
-/* ---- The whole ---- */
+/* ---- Graph ---- */
 
 static ew_err add_something(struct maker *m)
 {
@@ -405,7 +408,7 @@ static ew_err add_something(struct maker *m)
         return EW_OK;
     const int before = m->n_values;
     EW_TRY(kind(m));
-    /* What is too large to be read on stays an output at most. */
+    /* Values that are too large may be outputs, but are not read on. */
     if (m->n_values > before &&
         ew_shape_count(shape_of(m, m->values[m->n_values - 1])) > MOST_ELEMENTS)
         m->n_values--;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making random graphs in two layouts.  A choice that does not fit the value it was drawn for adds
+/* Generates random graphs in two layouts.  A choice that does not fit the drawn value adds
  * nothing. */
 #include "random_layout.h"
 
@@ -19,7 +19,7 @@
 #include "twin_graph.h"
 
 #define MOST_VALUES   48
-#define MOST_ELEMENTS 6000 /* of one value: the references are slow */
+#define MOST_ELEMENTS 6000 /* per value, since the references are slow */
 #define MOST_RANK     5
 #define CLASSES       5
 
@@ -29,13 +29,13 @@ struct maker {
     struct ew_twin t;
     struct ew_rng rng;
     const struct ew_random_layout *o;
-    struct ew_pair values[MOST_VALUES]; /* float32, to be read */
+    struct ew_pair values[MOST_VALUES]; /* float32, candidates for inputs */
     int n_values;
-    struct ew_pair filters[MOST_VALUES]; /* of convolutions, to be shared */
+    struct ew_pair filters[MOST_VALUES]; /* of convolutions, candidates for sharing */
     int n_filters;
 };
 
-/* ---- Drawing ---- */
+/* ---- Random choices ---- */
 
 static int64_t draw(struct maker *m, int64_t least, int64_t most)
 {
@@ -53,20 +53,20 @@ static struct ew_pair pick(struct maker *m)
     return m->values[m->n_values - 1 - (int)back];
 }
 
-/* A copy: values move when others are added. */
+/* A copy, since adding values moves the array. */
 static struct ew_shape shape_of(const struct maker *m, struct ew_pair v)
 {
     return m->t.plain->values[v.plain].t.shape;
 }
 
-/* The first axis that a node may do anything to. */
+/* The first axis that nodes may change. */
 static int first_axis(const struct maker *m)
 {
     return m->o->any_batch ? 1 : 0;
 }
 
-/* One of the axes as files write it, now and then from the end; -1 as the size where there is none.
- */
+/* A random axis as written in files, sometimes negative; returns its size, or -1 if there is
+ * none. */
 static int64_t draw_axis(struct maker *m, const struct ew_shape *s, int *axis)
 {
     if (s->rank <= first_axis(m))
@@ -100,7 +100,7 @@ static ew_err keep(struct maker *m, struct ew_pair v)
     return EW_OK;
 }
 
-/* A node that looks at channels. */
+/* A layout-dependent node. */
 static ew_err spatial(struct maker *m, const char *op, const void *attr, const struct ew_pair *in,
                       int n)
 {
@@ -117,7 +117,7 @@ static ew_err add(struct maker *m, const char *op, const void *attr, const struc
     return keep(m, out);
 }
 
-/* Normal numbers times `scale`, plus `shift`. */
+/* Normally distributed values times `scale`, plus `shift`. */
 static ew_err numbers(struct maker *m, enum ew_value_kind kind, struct ew_shape shape, double scale,
                       double shift, struct ew_pair *out)
 {
@@ -133,7 +133,7 @@ static ew_err numbers(struct maker *m, enum ew_value_kind kind, struct ew_shape 
     return ew_twin_const(&m->t, kind, &t, out);
 }
 
-/* ---- Nodes that look at channels ---- */
+/* ---- Layout-dependent nodes ---- */
 
 static ew_err filters(struct maker *m, const struct ew_shape *s, struct ew_pair *out)
 {
@@ -155,7 +155,7 @@ static ew_err filters(struct maker *m, const struct ew_shape *s, struct ew_pair 
     return EW_OK;
 }
 
-/* Filters of eight bits with a scale for each output, dequantised. */
+/* 8-bit filters with a scale per output channel, dequantised. */
 static ew_err quantised_filters(struct maker *m, const struct ew_shape *s, struct ew_pair *out)
 {
     struct ew_pair in[2];
@@ -246,7 +246,7 @@ static ew_err add_instance_norm(struct maker *m)
 {
     struct ew_pair in[3] = {pick(m), absent, absent};
     const struct ew_shape shape = shape_of(m, in[0]), *s = &shape, each = {1, {s->dim[1]}};
-    /* A channel of one element, or of equal ones, is nothing but its rounding. */
+    /* Normalising a channel of one element, or of equal ones, amplifies rounding errors. */
     if (!is_image(s) || ew_shape_span(s, 2, s->rank) < 4)
         return EW_OK;
     EW_TRY(numbers(m, EW_VALUE_PARAM, each, 0.2, 1, &in[1]));
@@ -289,7 +289,7 @@ static ew_err add_blocks(struct maker *m)
     return EW_OK;
 }
 
-/* ---- Element by element ---- */
+/* ---- Element-wise nodes ---- */
 
 static ew_err add_unary(struct maker *m)
 {
@@ -299,7 +299,7 @@ static ew_err add_unary(struct maker *m)
     return add(m, names[draw(m, 0, (int64_t)EW_COUNT(names) - 1)], NULL, &x, 1);
 }
 
-/* Numbers that can be combined with a value: fewer axes, or ones. */
+/* A constant that broadcasts with a value: fewer axes, or ones. */
 static ew_err partner(struct maker *m, struct ew_pair to, struct ew_pair *out)
 {
     const struct ew_shape shape = shape_of(m, to), *s = &shape;
@@ -322,7 +322,7 @@ static bool combine(const struct maker *m, struct ew_pair a, struct ew_pair b)
         if (x != y && x != 1 && y != 1)
             return false;
     }
-    /* The batch stays where it is. */
+    /* The batch must stay the first axis. */
     return !m->o->any_batch || s->rank == t->rank;
 }
 
@@ -456,7 +456,7 @@ static ew_err add_gather(struct maker *m)
     if (size < 1)
         return EW_OK;
     struct ew_tensor t = {.dtype = EW_S64, .data = list};
-    if (!chance(m, 3)) /* else a scalar: the axis goes */
+    if (!chance(m, 3)) /* else a scalar index, which removes the axis */
         t.shape = (struct ew_shape){1, {draw(m, 1, 4)}};
     for (int i = 0; i < 4; i++)
         list[i] = draw(m, -size, size - 1);
@@ -483,7 +483,7 @@ static ew_err add_transpose(struct maker *m)
     return rank > first ? add(m, "transpose", &a, &x, 1) : EW_OK;
 }
 
-/* Neighbours become one, or one becomes two. */
+/* Merges adjacent axes, or splits one. */
 static ew_err add_reshape(struct maker *m)
 {
     struct ew_pair in[2] = {pick(m), absent};
@@ -578,7 +578,7 @@ static ew_err add_matmul(struct maker *m)
 
 /* ---- Eight bits ---- */
 
-/* Quantised, moved about, pooled, back; sometimes read as floats twice. */
+/* Quantises, moves, pools, dequantises; sometimes dequantised twice. */
 static ew_err add_quantised(struct maker *m)
 {
     struct ew_pair in[3] = {pick(m), absent, absent}, one;
@@ -609,7 +609,7 @@ static ew_err add_quantised(struct maker *m)
     return add(m, "dequantize_linear", &a, in, 3);
 }
 
-/* ---- The whole ---- */
+/* ---- Graph ---- */
 
 static ew_err add_something(struct maker *m)
 {
@@ -634,7 +634,7 @@ static ew_err output(struct maker *m, struct ew_pair v)
     return ew_graph_output(m->t.plain, v.plain);
 }
 
-/* Scores of the last value that is not empty. */
+/* Turns the last non-empty value into scores [N, classes]. */
 static ew_err add_scores(struct maker *m)
 {
     struct ew_pair in[2];
@@ -652,7 +652,7 @@ static ew_err add_scores(struct maker *m)
     return output(m, in[0]);
 }
 
-/* The last value, and others: inner ones, inputs, constants. */
+/* Outputs: the last value, and some inner values, inputs and constants. */
 static ew_err add_outputs(struct maker *m)
 {
     struct ew_pair extra;
@@ -692,7 +692,7 @@ static ew_err make(struct maker *m)
     while (m->t.file->n_nodes < nodes)
         EW_TRY(add_something(m));
     EW_TRY(add_outputs(m));
-    /* As the importer does it. */
+    /* as in the importer */
     EW_TRY(ew_graph_keep_known(m->t.file));
     EW_TRY(ew_graph_sweep(m->t.file));
     EW_TRY(ew_graph_find_shuffles(m->t.file));

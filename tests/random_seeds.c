@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random graphs by number. */
+/* Property tests over random graphs. */
 #include "random_seeds.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 
 #include "ew_test.h"
 
-#define NODES 30 /* at most */
+#define NODES 30 /* limit */
 
 static uint64_t number(const char *name, uint64_t def)
 {

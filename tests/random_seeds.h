@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random graphs by number.  EW_SEED=N begins with another seed, EW_RUNS=N makes so many graphs.  A
- * graph that fails is made again with fewer nodes until it is as small as its seed can show it. */
+/* Property tests over random graphs.  EW_SEED=N sets the first seed, EW_RUNS=N the number of
+ * graphs.  A failing graph is reduced to the fewest nodes with which its seed still fails. */
 #ifndef EW_RANDOM_SEEDS_H
 #define EW_RANDOM_SEEDS_H
 
@@ -9,11 +9,12 @@
 
 #include "base/err.h"
 
-/* nodes: at most about so many, 0: as the seed says; print: show the graph where it fails. */
+/* Checks one graph.  nodes: approximate limit, 0: depends on the seed; print: print the graph if it
+ * fails. */
 typedef ew_err ew_seed_check(uint64_t seed, int nodes, bool print);
 
 void ew_random_seed(ew_seed_check *check, uint64_t seed);
-/* A quarter of n under sanitizers and emulators; `kind` is set in every seed. */
+/* Runs n seeds, a quarter of them under sanitizers and emulators; the bits of `kind` are set in every seed. */
 void ew_random_seeds(ew_seed_check *check, uint64_t n, uint64_t kind);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results as studies leave them, made up. */
+/* Synthetic study results. */
 #include "results_case.h"
 
 #include <math.h>
@@ -39,7 +39,7 @@ static void machine(struct ew_arena *a, struct ew_machine_row *row, const char *
     row->compiler = "gcc 12.2";
 }
 
-/* A finished run; `options` as JSON. */
+/* Adds a finished run; `options` is JSON. */
 static ew_err add(struct maker *m, const char *study, const char *network, const char *options,
                   struct ew_run_data **out)
 {
@@ -222,7 +222,7 @@ static ew_err modes(struct maker *m)
     return EW_OK;
 }
 
-/* name, value, unit; ended by NULL. */
+/* Arguments: name, value, unit, ...; ended by NULL. */
 static ew_err metrics(struct maker *m, struct ew_run_data *d, ...)
 {
     enum { MOST = 8 };

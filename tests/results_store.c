@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Made-up results into a store. */
+/* Writes synthetic results into a store. */
 #include "results_store.h"
 
 static ew_err put_rows(struct ew_store *s, const struct ew_run_data *d, int64_t run)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running a graph once in a test, and comparing tensors. */
+/* Runs a graph once in a test, and compares tensors. */
 #include "run_graph.h"
 
 #include <inttypes.h>
@@ -89,7 +89,7 @@ struct ew_graph *ew_small_network(const char *name)
     else if (strcmp(name, "lenet5") != 0)
         o.height = o.width = 64;
     if (strncmp(name, "resnext", 7) == 0 || strncmp(name, "shuffle", 7) == 0)
-        o.scale = 1; /* groups need their width */
+        o.scale = 1; /* narrower layers would not divide into groups */
     if (!EW_EXPECT_OK(ew_model_build(name, &o, &g)) || !EW_EXPECT_OK(ew_model_init(name, 3, g))) {
         ew_graph_free(g);
         return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Undefined behaviour traps in sanitizer builds (cmake/warnings.cmake): the address sanitizer then
- * prints where. */
+/* In sanitizer builds undefined behaviour traps (cmake/warnings.cmake); the address sanitizer then
+ * prints the position. */
 
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs that are made twice. */
+/* Builds graphs twice, in two layouts. */
 #include "twin_graph.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ ew_err ew_twin_node(struct ew_twin *t, const char *op, const void *attr, const s
     return EW_OK;
 }
 
-/* [N, C, d...] to [N, d..., C] where `last`, and back. */
+/* Permutation from [N, C, d...] to [N, d..., C] (`last`), or back. */
 static struct ew_transpose_attr turn(int rank, bool last)
 {
     struct ew_transpose_attr a = {.perm = {.n = rank}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays of one convolution between guard pages, for tests of both of its directions. */
+/* Arrays of one convolution between guard pages, for tests of forward and backward. */
 #ifndef EW_TESTS_BACKEND_CONV_DATA_H
 #define EW_TESTS_BACKEND_CONV_DATA_H
 
@@ -13,8 +13,8 @@ struct data {
     struct ew_conv_shape s;
     float *x, *w, *bias, *dy;
     int64_t n_x, n_w, n_y;
-    enum way way; /* test_kernel_tap_pairs.c */
-    bool by_x;    /* BY_SPARSE: the filter's gradient */
+    enum way way; /* used by test_kernel_tap_pairs.c */
+    bool by_x;    /* BY_SPARSE: for the filter's gradient */
 };
 
 static inline void data_init(struct data *d, uint64_t seed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buffers on the host and on the device side by side, for tests of CUDA launchers. */
+/* Paired host and device buffers for tests of CUDA launchers. */
 #ifndef EW_CUDA_BUFFERS_H
 #define EW_CUDA_BUFFERS_H
 
@@ -16,11 +16,11 @@
 #define MOST_BUFFERS 64
 #define WORKSPACE    ((size_t)64 << 20)
 
-/* The device of this program, opened at its first use. */
+/* The device of this program, opened at first use. */
 struct gpu {
     const struct ew_cuda_api *cu;
     struct ew_cuda_queue *q;
-    void *buffers[MOST_BUFFERS * 2]; /* of this case: device and host in turn */
+    void *buffers[MOST_BUFFERS * 2]; /* of the current case: device and host alternate */
     int n;
     uint64_t seed;
 };
@@ -28,7 +28,7 @@ struct gpu {
 static struct gpu gpu;
 
 #define CUDA(call) (gpu.cu->call)
-/* A launch succeeds. */
+/* The launch must succeed. */
 #define EXPECT_LAUNCH(call) expect_status(CUDA(call), #call, __LINE__)
 
 static inline bool expect_status(int status, const char *what, int line)
@@ -38,7 +38,7 @@ static inline bool expect_status(int status, const char *what, int line)
     return status == 0;
 }
 
-/* False, with the case skipped, where there is no device. */
+/* False, after skipping the case, if there is no device. */
 static inline bool gpu_open(void)
 {
     if (gpu.q)
@@ -51,7 +51,7 @@ static inline bool gpu_open(void)
                          __LINE__);
 }
 
-/* Elements of a storage type, with their values as floats. */
+/* Elements of a storage type, and their values as floats. */
 struct buf {
     int type;
     size_t n;
@@ -74,7 +74,7 @@ static inline float of_half(int type, uint16_t v)
     return type == EW_CUDA_F16 ? ew_f16_to_f32(v) : ew_bf16_to_f32(v);
 }
 
-/* Host values to the device, rounded to the type on the way. */
+/* Copies host values to the device, rounding them to the type. */
 static inline void buf_put(struct buf *b)
 {
     uint16_t *half = malloc(b->n * 2 + 1);
@@ -88,7 +88,7 @@ static inline void buf_put(struct buf *b)
     free(half);
 }
 
-/* Device values to the host. */
+/* Copies device values to the host. */
 static inline float *buf_get(struct buf *b)
 {
     uint16_t *half = malloc(b->n * 2 + 1);
@@ -101,7 +101,8 @@ static inline float *buf_get(struct buf *b)
     return b->h;
 }
 
-/* Normal numbers times `scale`; scale 0: nan, for outputs, so that nothing unwritten passes. */
+/* Normally distributed values times `scale`; scale 0: nan, to detect outputs that are not
+ * written. */
 static inline struct buf buf_new(int type, int64_t n, double scale)
 {
     struct buf b = {.type = type, .n = (size_t)n, .h = malloc((size_t)n * 4 + 4)};
@@ -136,13 +137,14 @@ static inline void gpu_end(void)
     gpu.n = 0;
 }
 
-/* What results of a type may differ by: sums are float32, storage rounds. */
+/* Tolerance for results of a type: sums are float32, storage rounds. */
 static inline double tolerance(int type)
 {
     return type == EW_CUDA_F32 ? 2e-5 : type == EW_CUDA_F16 ? 2e-3 : 1.6e-2;
 }
 
-/* The device's values of b are `want`, within the type's tolerance of the largest one. */
+/* The device's values of b must equal `want` within `times` the type's tolerance, relative to the
+ * largest. */
 static inline void expect_buf(struct buf *b, const double *want, double times, int line)
 {
     double most = 1e-30, worst = 0;

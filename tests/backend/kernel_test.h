@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel tests share: random guarded arrays, and a walk over all instruction sets. */
+/* Shared by the kernel tests: random guarded arrays, and iteration over the instruction sets. */
 #ifndef EW_KERNEL_TEST_H
 #define EW_KERNEL_TEST_H
 
@@ -10,14 +10,14 @@
 #include "backend/cpu/isa.h"
 #include "ew_test.h"
 
-/* Small and full-period; the tests need no more.  Uniform in [-1, 1). */
+/* A small full-period generator, uniform in [-1, 1). */
 static inline float test_random(uint64_t *state)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return (float)((double)(*state >> 33) / 1073741824.0 - 1.0);
 }
 
-/* n random floats, guarded behind (odd seeds) or before (even ones). */
+/* n random floats, with the guard page behind (odd seeds) or before them (even ones). */
 static inline float *test_array(int64_t n, uint64_t seed)
 {
     const size_t bytes = (size_t)n * sizeof(float);
@@ -28,8 +28,8 @@ static inline float *test_array(int64_t n, uint64_t seed)
     return p;
 }
 
-/* Bytes, and weights that make their sums as large as they can be; SMALL: small ones of both, with
- * some large ones among them. */
+/* Patterns of bytes and weights; LARGEST and SMALLEST maximise the magnitude of the sums; SMALL:
+ * mostly small values with some large ones. */
 enum test_pattern { LARGEST, SMALLEST, EXTREMES, ANY, SMALL, PATTERNS };
 
 static inline void test_bytes(enum test_pattern p, uint8_t *x, int64_t n_x, uint8_t *w, int64_t n_w)
@@ -48,7 +48,7 @@ static inline void test_bytes(enum test_pattern p, uint8_t *x, int64_t n_x, uint
     }
 }
 
-/* Scratch as the kernels demand it: 64-byte aligned, guarded behind. */
+/* Scratch as kernels require: 64-byte aligned, guard page behind. */
 static inline void *test_scratch(size_t bytes)
 {
     return ew_guard_end(bytes, 64);
@@ -71,8 +71,8 @@ static inline double test_scale(const double *p, int64_t n)
     return scale;
 }
 
-/* Compares n floats with the reference.  `tol` is absolute: mostly a share of the largest sum, for
- * the error of a sum is relative to its terms and not to what is left of them. */
+/* Compares n floats with the reference.  `tol` is absolute, usually a fraction of the largest sum:
+ * the error of a sum is relative to its terms, not to a result after cancellation. */
 static inline bool test_close(const float *got, const double *want, int64_t n, double tol,
                               const char *what)
 {
@@ -80,7 +80,7 @@ static inline bool test_close(const float *got, const double *want, int64_t n, d
     int64_t at = 0;
     for (int64_t i = 0; i < n; i++) {
         const double e = fabs((double)got[i] - want[i]);
-        if (!(e <= worst)) { /* a nan is the worst */
+        if (!(e <= worst)) { /* nan counts as the worst */
             worst = e;
             at = i;
             if (isnan(e))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Obvious convolutions in double: what the kernels are tested and timed against. */
+/* Reference convolutions in double, for tests and timing of the kernels. */
 #ifndef EW_REF_CONV_H
 #define EW_REF_CONV_H
 
@@ -34,12 +34,12 @@ static inline double ref_conv_macs(const struct ew_conv_shape *s)
 
 /* One (output pixel, tap) pair of a convolution that lies inside the input. */
 struct ref_pair {
-    int64_t x, y, tap; /* pixel indices, tap index; channels are left to the visitor */
+    int64_t x, y, tap; /* indices of pixels and tap; the visitor loops over channels */
 };
 
 typedef void ref_visit(const struct ew_conv_shape *s, struct ref_pair p, void *ctx);
 
-/* Calls `visit` for every output pixel and tap that reads inside the input. */
+/* Calls `visit` for every (output pixel, tap) pair that reads inside the input. */
 static inline void ref_conv_walk(const struct ew_conv_shape *s, ref_visit *visit, void *ctx)
 {
     const struct ew_conv_axis *a = s->axis;
@@ -64,11 +64,11 @@ static inline void ref_conv_walk(const struct ew_conv_shape *s, ref_visit *visit
     }
 }
 
-/* Where the pieces of one multiply-add lie: y[o] += x[i] * w[f] for all pairs of a group. */
+/* Operands of one multiply-add: y[o] += x[i] * w[f] over all pairs of a group. */
 struct ref_conv_data {
     const float *x, *w, *dy;
     double *out; /* y, dx or dw */
-    int what;    /* 0: forward, 1: data gradient, 2: filter gradient */
+    int what;    /* 0: forward, 1: dgrad, 2: wgrad */
 };
 
 static inline double ref_dot(double sum, const float *a, const float *b, int64_t n)
@@ -101,7 +101,7 @@ static inline void ref_conv_pair(const struct ew_conv_shape *s, struct ref_pair 
     }
 }
 
-/* Adds to `y`. */
+/* Accumulates into y. */
 static inline void ref_conv(const struct ew_conv_shape *s, const float *x, const float *w,
                             double *y)
 {
@@ -123,7 +123,7 @@ static inline void ref_conv_filter(const struct ew_conv_shape *s, const float *d
     ref_conv_walk(s, ref_conv_pair, &d);
 }
 
-/* A nan stays one, as in the operators. */
+/* nan stays nan, as in the operators. */
 static inline double ref_clamp(double x, double lo, double hi)
 {
     return x < lo ? lo : x > hi ? hi : x;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For fuzz targets of data sets, which are read from files: a folder in memory where there is one.
- */
+/* For fuzz targets of data sets, which are read from files: uses a folder in memory if there is
+ * one. */
 #ifndef EW_FUZZ_DATA_H
 #define EW_FUZZ_DATA_H
 
@@ -15,7 +15,7 @@
 #include "data/data.h"
 #include "data/staging.h"
 
-#define EW_FUZZ_SAMPLES 32 /* read of each part */
+#define EW_FUZZ_SAMPLES 32 /* samples read of each split */
 
 static char ew_fuzz_root[64];
 
@@ -24,7 +24,7 @@ static inline void ew_fuzz_remove(void)
     ew_staging_remove(ew_fuzz_root);
 }
 
-/* A path in the folder of this process, which is removed at its end; two are valid at a time. */
+/* A path in the process's folder, which is removed at exit; the last two results are valid. */
 static inline const char *ew_fuzz_path(const char *name)
 {
     static char paths[2][256];
@@ -54,7 +54,7 @@ static inline void ew_fuzz_file(const char *name, const void *data, size_t size)
     close(fd);
 }
 
-/* Opens what lies there and reads it; any failure will do, a crash will not. */
+/* Opens and reads a data set; errors are fine, crashes are not. */
 static inline void ew_fuzz_read(const char *path)
 {
     struct ew_dataset *d = NULL;
@@ -74,7 +74,7 @@ static inline void ew_fuzz_read(const char *path)
     for (int64_t k = 0; k < ew_dataset_info(d)->classes && k < EW_FUZZ_SAMPLES; k++)
         sum += strlen(ew_dataset_class(d, k));
     if (sum == UINT64_MAX)
-        abort(); /* never: it keeps the reads */
+        abort(); /* not reached; keeps the compiler from removing the reads */
     ew_sample_fini(&s);
     ew_dataset_close(d);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a fuzz target where there is no libFuzzer. */
+/* Runs a fuzz target without libFuzzer. */
 #ifndef EW_TESTS_FUZZ_MAIN_H
 #define EW_TESTS_FUZZ_MAIN_H
 
@@ -8,7 +8,7 @@
 
 typedef int ew_fuzz_target(const uint8_t *data, size_t size);
 
-/* The main of every target's program; fuzz_main.c says what its arguments are. */
+/* The main function of fuzz targets; arguments are described in fuzz_main.c. */
 int ew_fuzz_main(int argc, char **argv, ew_fuzz_target *target);
 
 #endif

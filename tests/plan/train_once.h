@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One training run of a network of the zoo without an update, and gradients compared bit by bit. */
+/* One training step of a network of the zoo without update, and bitwise comparison of gradients. */
 #ifndef EW_TESTS_PLAN_TRAIN_ONCE_H
 #define EW_TESTS_PLAN_TRAIN_ONCE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows that the tests of store and study share. */
+/* Rows shared by the tests of store and study. */
 #ifndef EW_TESTS_STORE_KIT_H
 #define EW_TESTS_STORE_KIT_H
 
@@ -7,7 +7,7 @@
 
 #include "store/store.h"
 
-/* A machine and a job with `workers`, and a run of it that has begun; 0 on a failure. */
+/* Adds a machine, a job with `workers`, and a started run of it; 0 on failure. */
 static inline int64_t kit_begin(struct ew_store *s, int workers)
 {
     struct ew_machine_row m;
@@ -63,7 +63,7 @@ static inline ew_err kit_metric(struct ew_store *s, int64_t run, const char *nam
     return ew_store_put(s, EW_RECORD_METRIC, run, &m);
 }
 
-/* A number from the store; -1 where there is none. */
+/* An integer result of a query; -1 if there is none. */
 static inline int64_t kit_int(struct ew_store *s, const char *sql)
 {
     int64_t v = 0;

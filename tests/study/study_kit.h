@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command with a few options, and studies of it, for the tests. */
+/* A command with a few options and studies of it, for tests. */
 #ifndef EW_TESTS_STUDY_KIT_H
 #define EW_TESTS_STUDY_KIT_H
 
@@ -53,7 +53,7 @@ static const struct ew_study_command kit_commands[] = {
     {"nap", kit_nap_fields, sizeof(struct kit_nap), false},
 };
 
-/* Parses a copy of `text`, which the arena keeps. */
+/* Parses a copy of `text`, kept in the arena. */
 static inline ew_err kit_parse(struct ew_arena *a, const char *text, bool quick, const char *only,
                                struct ew_study *out)
 {

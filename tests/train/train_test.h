@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of training share: a small job on synthetic data. */
+/* Shared by the tests of training: a small job on synthetic data. */
 #ifndef EW_TRAIN_TEST_H
 #define EW_TRAIN_TEST_H
 
@@ -8,7 +8,7 @@
 
 #define TEST_DATA "synthetic:train=320,test=64,classes=10"
 
-/* lenet5 at a third of its width; 10 batches an epoch. */
+/* LeNet-5 at a third of its width; 10 batches per epoch. */
 static inline struct ew_train_opts small_opts(void)
 {
     return (struct ew_train_opts){.epochs = 3,
@@ -32,7 +32,7 @@ static inline struct ew_graph *small_net(void)
     return g;
 }
 
-/* Trains to the end, or through `batches` batches where that is over 0. */
+/* Trains to the end, or `batches` batches if that is positive. */
 static inline ew_err train_some(struct ew_trainer *t, int64_t batches)
 {
     enum ew_train_event event = EW_TRAIN_BATCH;
