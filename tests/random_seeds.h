@@ -14,7 +14,8 @@
 typedef ew_err ew_seed_check(uint64_t seed, int nodes, bool print);
 
 void ew_random_seed(ew_seed_check *check, uint64_t seed);
-/* Runs n seeds, a quarter of them under sanitizers and emulators; the bits of `kind` are set in every seed. */
+/* Runs n seeds, a quarter of them under sanitizers and emulators; the bits of `kind` are set in
+ * every seed. */
 void ew_random_seeds(ew_seed_check *check, uint64_t n, uint64_t kind);
 
 #endif
