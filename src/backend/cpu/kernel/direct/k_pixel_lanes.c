@@ -207,8 +207,8 @@ static void sum_row(struct part *b, int64_t outputs)
 /* ---- Rows ---- */
 
 /* Transposes LANES pixels of n outputs; `whole`: may write a whole vector for each pixel. */
-INLINE void turn_block(const struct pixel_lanes *p, const float *sums, int64_t n, int64_t pixels,
-                       bool whole, float *to)
+INLINE void transpose_pixels(const struct pixel_lanes *p, const float *sums, int64_t n,
+                             int64_t pixels, bool whole, float *to)
 {
     vec r[TRANSPOSE_NARROW];
     UNROLL
@@ -227,15 +227,15 @@ INLINE void turn_block(const struct pixel_lanes *p, const float *sums, int64_t n
 /* Transposes the sums of a row, [cout][width], to [out][cout].  Pixels of at most a vector are
  * stored as whole vectors, whose excess the next pixel overwrites, except for the last ones of the
  * row. */
-static void turn_row(const struct pixel_lanes *p, int64_t out, const float *sums, float *row)
+static void transpose_row(const struct pixel_lanes *p, int64_t out, const float *sums, float *row)
 {
     const bool few = p->cout <= TRANSPOSE_NARROW;
     for (int64_t o = 0; o < p->cout; o += TRANSPOSE_NARROW) {
         const int64_t n = min_i64(TRANSPOSE_NARROW, p->cout - o);
         const float *from = sums + o * p->width;
         for (int64_t at = 0; at < out; at += LANES)
-            turn_block(p, from + at, n, min_i64(LANES, out - at),
-                       few && (out - at - LANES) * p->cout >= LANES, row + at * p->cout + o);
+            transpose_pixels(p, from + at, n, min_i64(LANES, out - at),
+                             few && (out - at - LANES) * p->cout >= LANES, row + at * p->cout + o);
     }
 }
 
@@ -273,7 +273,7 @@ static void run_row(const struct ew_conv *c, const struct pixel_lanes *p, const 
         sum_row(&b, min_i64(OUTPUTS, p->cout - o));
     }
     float *row = sums + p->cout * p->width;
-    turn_row(p, out, sums, plain ? c->y + y : row);
+    transpose_row(p, out, sums, plain ? c->y + y : row);
     for (int64_t i = 0; !plain && i < n; i += LANES)
         put(e, c->y, y + i, load(row + i), n - i);
 }

@@ -66,14 +66,14 @@ void EW_K(grouped_dgrad_run)(const struct ew_conv *c, int64_t begin, int64_t end
 #define INPUTS 4  /* inputs at once */
 
 /* Spatial tiles, and the splits of a block's sums over them. */
-static int64_t places(const struct grouped *g)
+static int64_t spatial_tiles(const struct grouped *g)
 {
     return g->tiles / g->blocks;
 }
 
 static int64_t splits(const struct grouped *g)
 {
-    return max_i64(min_i64(WORK / g->blocks, places(g)), 1);
+    return max_i64(min_i64(WORK / g->blocks, spatial_tiles(g)), 1);
 }
 
 size_t EW_K(grouped_wgrad_partial)(const struct ew_conv_shape *s)
@@ -200,7 +200,7 @@ void EW_K(grouped_wgrad_run)(const struct ew_conv_wgrad *f, int64_t begin, int64
 {
     struct grouped g;
     EW_K(grouped_init)(&g, &f->shape);
-    const int64_t parts = splits(&g), all = places(&g), weights = grouped_weights(&g);
+    const int64_t parts = splits(&g), all = spatial_tiles(&g), weights = grouped_weights(&g);
     for (int64_t tile = begin; tile < end; tile++) {
         const int64_t part = tile / g.blocks, block = tile % g.blocks;
         float *to = f->partial + tile * weights;

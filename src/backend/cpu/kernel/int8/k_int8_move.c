@@ -18,28 +18,28 @@ void EW_K(int8_copy_rows)(const struct ew_qrows *r, int64_t begin, int64_t end)
 }
 
 /* [groups, each] to [each, groups].  Groups are usually few, so that each is one input stream. */
-INLINE void deal(uint8_t *restrict to, const uint8_t *restrict from, const int64_t groups,
-                 int64_t each)
+INLINE void shuffle_row(uint8_t *restrict to, const uint8_t *restrict from, const int64_t groups,
+                        int64_t each)
 {
     for (int64_t i = 0; i < each; i++)
         for (int64_t g = 0; g < groups; g++)
             to[i * groups + g] = from[g * each + i];
 }
 
-static void deal_any(uint8_t *to, const uint8_t *from, int64_t groups, int64_t each)
+static void shuffle_row_any(uint8_t *to, const uint8_t *from, int64_t groups, int64_t each)
 {
     switch (groups) {
     case 2:
-        deal(to, from, 2, each);
+        shuffle_row(to, from, 2, each);
         break;
     case 3:
-        deal(to, from, 3, each);
+        shuffle_row(to, from, 3, each);
         break;
     case 4:
-        deal(to, from, 4, each);
+        shuffle_row(to, from, 4, each);
         break;
     default:
-        deal(to, from, groups, each);
+        shuffle_row(to, from, groups, each);
     }
 }
 
@@ -47,7 +47,7 @@ void EW_K(int8_shuffle_run)(const struct ew_qshuffle *s, int64_t begin, int64_t 
 {
     const int64_t n = s->groups * s->each;
     for (int64_t row = begin; row < end; row++)
-        deal_any(s->out + row * n, s->in + row * n, s->groups, s->each);
+        shuffle_row_any(s->out + row * n, s->in + row * n, s->groups, s->each);
 }
 
 #define EDGE 64 /* side of the tile that is transposed at a time */
@@ -73,7 +73,7 @@ void EW_K(int8_transpose_run)(const struct ew_qtranspose *t, int64_t begin, int6
     const int64_t count = t->rows * t->columns, tiles = div_up(t->columns, EDGE);
     for (int64_t tile = begin; tile < end; tile++) {
         if (t->rows <= 4) /* the channels of an image */
-            deal_any(t->out + tile * count, t->in + tile * count, t->rows, t->columns);
+            shuffle_row_any(t->out + tile * count, t->in + tile * count, t->rows, t->columns);
         else
             transpose(t, tile / tiles, tile % tiles * EDGE);
     }

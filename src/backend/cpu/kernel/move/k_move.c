@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that move rows of channels: strided copies (concat, split) and channel shuffles.  With
- * `add` they add to what is there, as gradients do. */
+/* Kernels that move rows of channels: strided copies (concat, split) and channel shuffles; with
+ * `add` they accumulate. */
 #include "backend/cpu/kernel/common/vec.h"
 
 static void add_to(float *to, const float *from, int64_t n)
@@ -23,7 +23,8 @@ void EW_K(copy_rows)(const struct ew_copy_rows *c, int64_t begin, int64_t end)
 
 /* ---- Shuffles ---- */
 
-/* Lanes of two vectors side by side: MIX(a, b, 0, LANES, 1, LANES + 1, ...). */
+/* A permutation of the lanes of two vectors; MIX(a, b, 0, LANES, 1, LANES + 1, ...)  interleaves
+ * them. */
 #if defined(__clang__)
 #define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -51,7 +52,7 @@ INLINE void put_sum(float *to, vec v, bool add)
     store(to, add ? load(to) + v : v);
 }
 
-/* Pairs [0, LANES) of one row: two halves to one, and back. */
+/* LANES pairs of one row: interleaves two halves; pairs_split is the inverse. */
 INLINE void pairs_join(const float *a, const float *b, float *out, bool add)
 {
     const vec x = load(a), y = load(b);
@@ -59,7 +60,7 @@ INLINE void pairs_join(const float *a, const float *b, float *out, bool add)
     put_sum(out + LANES, MIX(x, y, HIGH), add);
 }
 
-INLINE void pairs_part(const float *in, float *a, float *b, bool add)
+INLINE void pairs_split(const float *in, float *a, float *b, bool add)
 {
     const vec x = load(in), y = load(in + LANES);
     put_sum(a, MIX(x, y, EVEN), add);
@@ -72,7 +73,7 @@ INLINE void move_one(const struct ew_shuffle *s, const float *in, float *out, in
     *to = s->add ? *to + in[i * s->each + j] : in[i * s->each + j];
 }
 
-/* Two groups, or two channels a group: n pairs a row. */
+/* Shuffles with two groups, or two channels a group: pairs of elements. */
 static void shuffle_pairs(const struct ew_shuffle *s, const float *in, float *out)
 {
     const bool join = s->groups == 2;
@@ -82,7 +83,7 @@ static void shuffle_pairs(const struct ew_shuffle *s, const float *in, float *ou
         if (join)
             pairs_join(in + at, in + n + at, out + 2 * at, s->add);
         else
-            pairs_part(in + 2 * at, out + at, out + n + at, s->add);
+            pairs_split(in + 2 * at, out + at, out + n + at, s->add);
     }
     for (; at < n; at++) {
         move_one(s, in, out, join ? 0 : at, join ? at : 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Axes in any order.  Axes that stay last are runs that are copied whole; else the output's rows
- * are read in strides. */
+/* Permutes axes in any order.  Trailing axes that stay in place are copied as runs; otherwise the
+ * output's rows are read with a stride. */
 #include "backend/cpu/kernel/common/vec.h"
 
-/* The last dimension is the inner loop; a tile is all of the others' positions, one each. */
+/* The last dimension is the inner loop; a tile is one position of the others. */
 int64_t EW_K(permute_tiles)(const struct ew_permute *p)
 {
     int64_t tiles = 1;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resampling of channels-last images, separable: an output is a weighted sum of input pixels, and
- * channels are lanes.  Tables of taps say which and how much; where every output is one input,
- * pixels are copied. */
+/* Separable resampling of channels-last images: an output is a weighted sum of input pixels, given
+ * by tables of taps; lanes are channels.  If every output is one input, pixels are copied. */
 #include "backend/cpu/kernel/common/vec.h"
 
-/* Pixels of the input in the order of memory. */
+/* Number of input pixels. */
 static int64_t pixels_of(const struct ew_resample *s)
 {
     return s->axis[0].in * s->axis[1].in * s->axis[2].in;
@@ -20,7 +19,7 @@ int64_t EW_K(resample_back_tiles)(const struct ew_resample *s)
     return s->images * div_up(s->channels, EW_RESAMPLE_BLOCK);
 }
 
-/* One line of inputs, `weight` of it, into a row of outputs; the first to come sets them. */
+/* y (+)= weight * resampled input line; `first` stores instead of accumulating. */
 INLINE void add_line(const struct ew_resample *s, const float *x, float weight, bool first,
                      float *y)
 {
@@ -65,7 +64,7 @@ void EW_K(resample_run)(const struct ew_resample *s, int64_t begin, int64_t end)
     }
 }
 
-/* ---- Backward: every output adds to its inputs ---- */
+/* ---- Backward: every output scatters to its inputs ---- */
 
 INLINE void add_pixel(float *dx, const float *dy, float weight, int64_t channels)
 {
@@ -75,7 +74,7 @@ INLINE void add_pixel(float *dx, const float *dy, float weight, int64_t channels
     }
 }
 
-/* The channels [c, c + n) of one row of outputs. */
+/* One row of outputs, n channels. */
 static void back_row(const struct ew_resample *s, int64_t slice, int64_t row, const float *dy,
                      float *dx, int64_t n)
 {

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batch norm in training, forward and backward with the activation after it, and LRN.
+/* Batch norm in training with a fused activation, forward and backward; LRN.
  *
- * Statistics: rows are split in a fixed way; each split leaves two sums per channel, of values
- * measured from the channel's first one in it (so that a large mean does not swamp the variance),
- * and finish adds the splits up in double, in order. */
+ * Statistics: rows are divided into a fixed number of splits.  Each split has two sums per channel,
+ * of differences from the channel's first value in it (so that a large mean does not swamp the
+ * variance); batch_finish adds the splits in double, in order. */
 #include "backend/cpu/kernel/common/act.h"
 #include "backend/cpu/kernel/common/formed.h"
 #include "backend/cpu/kernel/norm/norm_rows.h"
 #include "backend/cpu/kernel/norm/norm_stats.h"
 
 #define SPLITS 64
-#define SHARE  64 /* rows of a split, at least */
+#define SHARE  64 /* fewest rows of a split */
 
 int64_t EW_K(batch_splits)(int64_t rows)
 {
     return max_i64(min_i64(SPLITS, rows / SHARE), 1);
 }
 
-/* Splits of statistics; backward's take less, [2][channels]. */
+/* Floats of the statistics' splits; those of backward are smaller, [2][channels]. */
 size_t EW_K(batch_partial)(int64_t rows, int64_t channels)
 {
     return (size_t)(EW_K(batch_splits)(rows) * stats_size(channels));
 }
 
-/* Forward, rows of a split but for the last. */
+/* Forward, rows of each split but the last. */
 static int64_t split_rows(const struct ew_batch_norm *b)
 {
     return b->split_rows ? b->split_rows : div_up(b->rows, EW_K(batch_splits)(b->rows));
 }
 
-/* Constants of n channels from c on: z = (x - mean) * gain + bias, and backward dx = gain dz +
- * slope (x - mean) + level. */
+/* Constants of n channels from c on: z = (x - mean) * gain + bias; backward, dx = gain dz + slope
+ * (x - mean) + level. */
 struct gains {
     vec mean, gain, bias, slope, level;
-    vec factor, average_grad; /* dy is to be scaled and shifted */
+    vec factor, average_grad; /* squeeze-and-excite: dy factor + average_grad */
 };
 
 INLINE struct gains gains_at(const struct ew_batch_norm *b, int64_t c, int64_t n, const bool back)
@@ -49,7 +49,8 @@ INLINE struct gains gains_at(const struct ew_batch_norm *b, int64_t c, int64_t n
                                               : (vec){0}};
 }
 
-/* The input from its mean, and the gradient before the activation; `at` is an element's number. */
+/* out[0] = dz, the gradient before the activation; out[1] = x - mean; of the elements from `at`
+ * on. */
 INLINE void back_terms(const struct ew_batch_norm *b, const struct gains *k, int64_t at, int64_t n,
                        vec out[2], const enum ew_act act)
 {
@@ -67,10 +68,10 @@ INLINE void back_terms(const struct ew_batch_norm *b, const struct gains *k, int
     out[1] = x;
 }
 
-/* Rows and vectors of channels that are taken together: what belongs to a channel stays in
- * registers for that many rows, and whole stretches of a row are read at a time.  Sums of a block
- * are added up by themselves, which keeps the error of long sums small.  What is written to memory
- * that is not in the caches yet is best written from end to end; what stays near is not. */
+/* Block sizes: a channel's constants stay in registers for that many rows, and GROUP vectors of a
+ * row are read at a time.  Each block has its own sums, which limits the rounding error of long
+ * sums.  Output outside of the caches is best written row by row (APPLY_ROWS); output that stays in
+ * a cache is not (NEAR_ROWS). */
 #define SUM_ROWS   16
 #define APPLY_ROWS 1
 #define BACK_ROWS  4
@@ -81,14 +82,14 @@ INLINE void back_terms(const struct ew_batch_norm *b, const struct gains *k, int
 #define GROUP 2
 #endif
 
-/* Rows [row, last), and vectors of channels from c on. */
+/* Rows [row, last), vectors of channels from c on. */
 struct block {
     int64_t row, last, c;
     int64_t ahead; /* see struct rows */
-    float *to;     /* sums: [2][channels], forward a split's statistics */
+    float *to;     /* sums: [2][channels]; forward, a split's statistics */
 };
 
-/* Adds up x and x^2, or backward dz and dz x. */
+/* Accumulates x and x^2, or backward dz and dz x. */
 INLINE void sum_block(const struct ew_batch_norm *b, const struct block *k, const int count,
                       const int64_t n, const bool back, const enum ew_act act)
 {
@@ -180,13 +181,13 @@ INLINE void one_block(const struct ew_batch_norm *b, const struct block *k, cons
         back_block(b, k, count, n, act);
 }
 
-/* Rows [from, to), `step` at a time; what lies `ahead` floats after them is fetched meanwhile, for
- * columns of rows are no stream to hardware; 0: nothing. */
+/* Rows [from, to), `step` at a time.  Memory `ahead` floats further on is prefetched, because
+ * hardware prefetchers do not follow columns of rows; 0: no prefetch. */
 struct rows {
     int64_t from, to, step, ahead;
 };
 
-/* Of all channels. */
+/* Runs a pass over all channels. */
 FORMED void each_block(const struct ew_batch_norm *b, const struct rows r, float *sums,
                        const enum pass pass, const enum ew_act act)
 {
@@ -202,7 +203,7 @@ FORMED void each_block(const struct ew_batch_norm *b, const struct rows r, float
     }
 }
 
-/* ---- Forward.  Loops work on a copy of the description, which no store can change. ---- */
+/* ---- Forward.  Loops use a copy of the arguments, which stores cannot alias.  ---- */
 
 void EW_K(batch_stats)(const struct ew_batch_norm *norm, int64_t begin, int64_t end)
 {
@@ -217,8 +218,8 @@ void EW_K(batch_stats)(const struct ew_batch_norm *norm, int64_t begin, int64_t 
     }
 }
 
-/* Both sums of LANES channels from c on over all splits, measured from the first one's values;
- * what is after the last channel does not count. */
+/* Both sums of LANES channels from c on over all splits, as differences from the first split's
+ * first values.  Lanes beyond the last channel are undefined. */
 static void moments(const struct ew_batch_norm *b, int64_t c, double out[2][LANES])
 {
     const int64_t size = split_rows(b), wide = stats_wide(b->channels);
@@ -236,7 +237,7 @@ static void moments(const struct ew_batch_norm *b, int64_t c, double out[2][LANE
     }
 }
 
-/* Both sums backward, of up to LANES channels. */
+/* Both sums of backward, of up to LANES channels. */
 static void totals(const struct ew_batch_norm *b, int64_t c, double out[2][LANES])
 {
     const int64_t n = min_i64(LANES, b->channels - c);
@@ -324,8 +325,8 @@ void EW_K(batch_back_total)(const struct ew_batch_norm *b, float *to)
     }
 }
 
-/* dx = scale rstd (dz - mean(dz) - x mean(dz x)), where x is normalised: what does not depend on
- * the element goes into two numbers a channel. */
+/* dx = scale rstd (dz - mean(dz) - xhat mean(dz xhat)): computes slope and level, the constants of
+ * each channel. */
 static void back_finish_channel(const struct ew_batch_norm *b, int64_t c, double dbias,
                                 double product)
 {
@@ -369,13 +370,13 @@ void EW_K(batch_back_near)(const struct ew_batch_norm *b, int64_t rows, int64_t 
 
 /* ---- LRN ---- */
 
-/* A row of squares with `size` zeros on either side. */
+/* Scratch: a row of squares with `size` zeros on both sides. */
 size_t EW_K(lrn_scratch)(const struct ew_lrn *l)
 {
     return (size_t)(l->channels + 2 * l->size + LANES) * sizeof(float);
 }
 
-/* s^-beta; 0.75 is what all networks use. */
+/* s^-beta; all networks use 0.75. */
 INLINE vec lrn_power(vec s, float beta)
 {
     if (fabsf(beta - 0.75f) < 1e-7f)
@@ -389,7 +390,7 @@ void EW_K(lrn_run)(const struct ew_lrn *l, int64_t begin, int64_t end, void *scr
 {
     float *const square = (float *)scratch + l->size;
     const float gain = l->alpha / (float)l->size;
-    const int64_t before = (l->size - 1) / 2; /* as ONNX has it: floor before, ceiling after */
+    const int64_t before = (l->size - 1) / 2; /* as in ONNX: floor before, ceiling after */
     clear(scratch, l->channels + 2 * l->size + LANES);
     for (int64_t row = begin; row < end; row++) {
         const float *x = l->x + row * l->channels;

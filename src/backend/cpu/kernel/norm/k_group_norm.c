@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Group and instance norm of channels-last images.
  *
- * Rows of an image are cut into splits of SPLIT_ROWS.  Each keeps two sums a channel, forward of x
- * and its square relative to the image's first pixel; finish adds them up in double, channels first
- * and then groups, and makes factors by channel from them, with which apply is a line in x (and dy)
- * for each channel. */
+ * Rows of an image are divided into splits of SPLIT_ROWS.  Each has two sums per channel, forward
+ * of x and its square relative to the image's first pixel.  group_norm_finish adds them in double,
+ * first by channel, then by group, and computes factors for each channel with which apply is a
+ * linear function of x (and dy). */
 #include <math.h>
 
 #include "backend/cpu/kernel/common/vec.h"
@@ -38,7 +38,7 @@ static struct span span_of(const struct ew_group_norm *g, int64_t tile)
     return (struct span){tile / splits, first, min_i64(first + SPLIT_ROWS, g->rows)};
 }
 
-/* What a channel's group has. */
+/* The values of the channels' groups. */
 INLINE vec group_values(const float *of, int64_t run, int64_t c, int64_t n)
 {
     vec v = {0};
@@ -49,8 +49,8 @@ INLINE vec group_values(const float *of, int64_t run, int64_t c, int64_t n)
 
 /* ---- Sums ---- */
 
-/* Channels [c, c + vectors * LANES) of the span, n of them existing: forward sums of x - from and
- * its square, backward of dy and dy (x - from) rstd. */
+/* Sums over the span of channels [c, c + vectors * LANES), of which n are valid: forward x - from
+ * and its square, backward dy and dy (x - from) rstd. */
 INLINE void add_block(const struct ew_group_norm *g, const struct span *s, int64_t c,
                       const int vectors, const bool back, float *to)
 {
@@ -121,8 +121,9 @@ static void channel_sums(const struct ew_group_norm *g, int64_t image, int64_t c
 
 /* ---- Forward ---- */
 
-/* Channels have n values each: the group's sum of squares is that around the channels' means, and
- * n times that of the means (Chan, Golub and LeVeque, 1983). */
+/* With n values for each channel, the group's sum of squares is the sum of the channels' (around
+ * their means) plus n times that of the means around the group's mean (Chan, Golub and LeVeque,
+ * 1983). */
 static void finish_group(const struct ew_group_norm *g, int64_t image, int64_t group)
 {
     const float *first = g->x + image * g->rows * g->channels;
@@ -178,7 +179,7 @@ void EW_K(group_norm_apply)(const struct ew_group_norm *g, int64_t begin, int64_
 
 /* ---- Backward ---- */
 
-/* dx = rstd (g - mean(g) - xhat mean(g xhat)) with g = dy scale: a line in dy and x. */
+/* dx = rstd (g - mean(g) - xhat mean(g xhat)) with g = dy scale: linear in dy and x. */
 static void back_factors(const struct ew_group_norm *g, int64_t image, int64_t group)
 {
     const int64_t at = image * (g->channels / g->run) + group;
@@ -198,7 +199,7 @@ static void back_factors(const struct ew_group_norm *g, int64_t image, int64_t g
     }
 }
 
-/* Gradients of the parameter that channels [c, end) share. */
+/* Gradients of scale and bias of channels [c, end), which share them. */
 static void back_param(const struct ew_group_norm *g, int64_t param, int64_t c, int64_t end)
 {
     double all[2] = {0};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layer norm: rows that are normalised alone.  A row stays in a cache for its passes: mean,
- * variance around it, result.  Sums of long rows are taken in pieces, which are added in double. */
+/* Layer norm: each row is normalised by itself, in three passes over cached data: mean, variance,
+ * result.  Sums of long rows are divided into pieces, which are added in double. */
 #include "backend/cpu/kernel/common/across.h"
 
-#define PIECE_OF_SUM 1024 /* elements that are summed in float */
-#define SPLITS       16   /* of the rows, backward */
+#define PIECE_OF_SUM 1024 /* elements summed in float */
+#define SPLITS       16   /* most splits of the rows, backward */
 
 enum sum { SUM, SQUARES };
 
@@ -36,7 +36,8 @@ void EW_K(layer_norm_run)(const struct ew_layer_norm *l, int64_t begin, int64_t 
     for (int64_t row = begin; row < end; row++) {
         const float *x = l->x + row * n;
         float *y = l->y + row * n;
-        const float first = x[0]; /* a large mean does not swamp the rest */
+        const float first = x[0]; /* subtracted, so that a large mean does not swamp the
+                                   * differences */
         const float mean = (float)((double)first + row_total(x, n, first, SUM) / (double)n);
         const double variance = row_total(x, n, mean, SQUARES) / (double)n;
         const float rstd = (float)(1 / sqrt(variance + (double)l->eps));
@@ -57,7 +58,7 @@ int64_t EW_K(layer_norm_splits)(int64_t rows)
     return min_i64(rows, SPLITS);
 }
 
-/* Sums of g and of g xhat over the row, g = dy scale; dy and dy xhat go to the split's. */
+/* Sums of g and g xhat over the row, g = dy scale; dy xhat and dy are added to the split's sums. */
 static void back_sums(const struct ew_layer_norm *l, int64_t row, float *split, float sums[2])
 {
     const float *x = l->x + row * l->n, *dy = l->dy + row * l->n;

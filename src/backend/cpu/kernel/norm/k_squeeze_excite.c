@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Backward of a batch norm whose output goes into squeeze-and-excite: y times a factor
- * that is made of y's averages.
+/* Backward of a batch norm followed by squeeze-and-excite: its output y times a factor computed
+ * from y's averages.
  *
- * With z = norm(x), y = act(z) and dm the product's gradient, the factor's gradient is the sum over
- * an image of dm y.  The norm's own is dy = dm factor + average_grad, and average_grad, which comes
- * through the averages, is not known before that of the factor.  But the norm's two sums are linear
- * in both: of dm act'(z), act'(z), and each of them times x.  So one pass takes all five sums of
- * each image, and dy is made by whoever reads it, a line at a time.  Product, average and norm by
- * themselves read and write eight tensors where this reads two. */
+ * With z = norm(x), y = act(z) and dm the product's gradient, the factor's gradient is the sum of
+ * dm y over an image.  The gradient of y is dy = dm factor + average_grad, where average_grad,
+ * which comes through the averages, depends on the factor's gradient.  But the norm's two sums are
+ * linear in factor and average_grad, with coefficients that are sums of dm act'(z), act'(z), and
+ * each of these times x.  So one pass computes all five sums of each image, and the reader of dy
+ * computes it line by line.  This reads two tensors; separate steps for product, average and norm
+ * read and write eight. */
 #include "backend/cpu/kernel/common/act.h"
 
-#define WIDE 256 /* channels a tile */
-#define ROWS 16  /* rows that are added up by themselves, which keeps the error of sums small */
+#define WIDE 256 /* channels of a tile */
+#define ROWS 16  /* rows summed separately, which limits rounding errors */
 #define SUMS 5
 
 int64_t EW_K(squeeze_excite_tiles)(const struct ew_squeeze_excite_norm *g)
@@ -19,7 +20,7 @@ int64_t EW_K(squeeze_excite_tiles)(const struct ew_squeeze_excite_norm *g)
     return g->norm->rows / g->norm->image * div_up(g->norm->channels, WIDE);
 }
 
-/* Rows [row, last), n channels from c on, to sums[.][at]. */
+/* Rows [row, last), n channels from c on, summed to sums[.][at]. */
 struct part {
     int64_t row, last, c, n, at;
     float (*sums)[WIDE];
@@ -30,7 +31,8 @@ INLINE void add_part(const struct ew_batch_norm *b, const struct part *p, const 
     const int64_t n = p->n;
     const vec mean = load_n(b->mean + p->c, n), bias = load_n(b->bias + p->c, n);
     const vec gain = load_n(b->rstd + p->c, n) * load_n(b->scale + p->c, n);
-    const int64_t ahead = 2 * ROWS * b->channels; /* columns of rows are no stream to hardware */
+    const int64_t ahead = 2 * ROWS * b->channels; /* hardware prefetchers do not follow columns of
+                                                   * rows */
     vec s[SUMS] = {{0}};
     for (int64_t row = p->row; row < p->last; row++) {
         const int64_t at = row * b->channels + p->c;
@@ -50,7 +52,7 @@ INLINE void add_part(const struct ew_batch_norm *b, const struct part *p, const 
     }
 }
 
-/* One image and the channels from first on. */
+/* The sums of one image, channels from `first` on. */
 INLINE void sum_tile(const struct ew_batch_norm *b, int64_t image, int64_t first,
                      float sums[SUMS][WIDE], const enum ew_act act)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pieces of a batch norm's backward for kernels that have its rows at hand. */
+/* Batch norm of some rows, forward and backward, for kernels that fuse it. */
 #ifndef EW_BACKEND_CPU_KERNEL_NORM_NORM_ROWS_H
 #define EW_BACKEND_CPU_KERNEL_NORM_NORM_ROWS_H
 
 #include "backend/cpu/kernel/common/vec.h"
 
-/* Adds what rows [begin, end) give to `to`, [2][channels]: the sums of batch_back_stats. */
+/* Accumulates the sums of batch_back_stats for rows [begin, end) into `to`, [2][channels]. */
 void EW_KF(batch_back_rows)(const struct ew_batch_norm *norm, int64_t begin, int64_t end,
                             float *to);
 
-/* batch_apply and batch_back_apply of so many rows, to memory that is in a cache; what they read is
- * also fetched `ahead` floats further on, where that is not 0. */
+/* batch_apply and batch_back_apply of the first `rows` rows, with output that stays in a cache;
+ * input `ahead` floats further on is prefetched unless ahead is 0. */
 void EW_KF(batch_apply_near)(const struct ew_batch_norm *norm, int64_t rows, int64_t ahead);
 void EW_KF(batch_back_near)(const struct ew_batch_norm *norm, int64_t rows, int64_t ahead);
 
-/* x of `rows` rows from `row` on as the norm makes it, at `to`. */
+/* Normalises `rows` rows of x from `row` on into `to`. */
 INLINE void norm_rows(const struct ew_batch_norm *norm, int64_t row, int64_t rows, float *to,
                       int64_t ahead)
 {
@@ -24,9 +24,8 @@ INLINE void norm_rows(const struct ew_batch_norm *norm, int64_t row, int64_t row
     EW_KF(batch_apply_near)(&b, rows, ahead);
 }
 
-/* The gradient of the norm's input, of `rows` rows from `row` on, of one image with
- * squeeze-and-excite, at `to`.
- */
+/* Computes the gradient of the norm's input for `rows` rows from `row` on into `to`; with
+ * squeeze-and-excite they must belong to one image. */
 INLINE void norm_back_rows(const struct ew_batch_norm *norm, int64_t row, int64_t rows, float *to,
                            int64_t ahead)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A split of a batch norm's statistics, for kernels that take them of what they write.
+/* Statistics for a batch norm, for kernels that accumulate them from their output.
  *
- * A split is some pixels in a row: each channel's first value, the sum of the others' differences
- * from it, and the sum of their squares, in three rows of stats_wide floats.  They are taken of
- * registers, for what was just stored is slow to read: its line may still be on the way. */
+ * A split covers consecutive pixels.  It is three rows of stats_wide floats: each channel's first
+ * value, the sum of differences from it, and the sum of their squares.  They are accumulated from
+ * registers, since reading back what was just stored would wait for its cache line. */
 #ifndef EW_BACKEND_CPU_KERNEL_NORM_NORM_STATS_H
 #define EW_BACKEND_CPU_KERNEL_NORM_NORM_STATS_H
 
 #include "backend/cpu/kernel/common/vec.h"
 
-#define STATS_SPLITS 64  /* at most: more take long to add up */
-#define STATS_LEAST  8   /* fewer are hard to share out */
-#define STATS_PIXELS 128 /* of a split, about: the split itself is three */
+#define STATS_SPLITS 64  /* most splits: more take long to add */
+#define STATS_LEAST  8   /* fewest splits: fewer are hard to divide among threads */
+#define STATS_PIXELS 128 /* pixels of a split, about; the split itself is as large as three */
 
-/* Rows begin at whole lines: what is split between two is slow to update. */
+/* Floats of a row, in whole cache lines: vectors that cross lines are slow to update. */
 INLINE int64_t stats_wide(int64_t channels)
 {
     return div_up(channels, 16) * 16;
@@ -24,7 +24,7 @@ INLINE int64_t stats_size(int64_t channels)
     return 3 * stats_wide(channels);
 }
 
-/* Splits of that many pixels; 0: so few are as well read again. */
+/* Splits for that many pixels; 0: so few that a separate pass is as fast. */
 INLINE int64_t stats_splits(int64_t pixels)
 {
     if (pixels < STATS_LEAST * STATS_PIXELS / 2)
@@ -33,17 +33,17 @@ INLINE int64_t stats_splits(int64_t pixels)
 }
 
 struct stats {
-    float *to;    /* of the first channel at hand */
+    float *to;    /* at the kernel's first channel */
     int64_t step; /* stats_wide */
-    bool begins;  /* there is nothing in it yet */
+    bool begins;  /* the split is not initialised */
 };
 
-/* Sums of n channels while a kernel has them in registers. */
+/* Accumulators of some channels in registers. */
 struct stats_sums {
     vec first, sum, squares;
 };
 
-/* `y`: the first pixel, where it begins. */
+/* `y`: the first pixel, which initialises a new split. */
 INLINE struct stats_sums stats_load(const struct stats *t, int64_t c, vec y, int64_t n)
 {
     float *at = t->to + c;
@@ -62,7 +62,7 @@ INLINE void stats_add(struct stats_sums *s, vec y)
     s->squares += d * d;
 }
 
-/* Few pixels are added up by themselves, which keeps the error of long sums small. */
+/* Adds the accumulators of a few pixels to the split: partial sums limit rounding errors. */
 INLINE void stats_store(const struct stats *t, int64_t c, const struct stats_sums *s, int64_t n)
 {
     float *sum = t->to + c + t->step, *squares = sum + t->step;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products and sums of a tensor with a factor or a bias a channel (squeeze and excite), products of
- * equal shapes, and their gradients. */
+/* Products and sums of a tensor with one value per channel (squeeze-and-excite, biases), products
+ * of equal shapes, and their gradients. */
 #include "backend/cpu/kernel/common/vec.h"
 
 void EW_K(mul_run)(const struct ew_mul_map *m, int64_t begin, int64_t end)
@@ -27,24 +27,24 @@ void EW_K(channel_scale_run)(const struct ew_channel_scale *g, int64_t begin, in
     }
 }
 
-#define WIDE 64 /* channels a tile of sums */
+#define WIDE 64 /* channels of a tile of sums */
 
 int64_t EW_K(channel_scale_sum_tiles)(const struct ew_channel_scale *g)
 {
     return g->batch * div_up(g->channels, WIDE);
 }
 
-#define GROUP 4 /* vectors of channels that are summed up together */
+#define GROUP 4 /* vectors of channels at a time */
 
-/* Over the rows of one image, `count` vectors of channels from c on of which the last has n: the
- * sum of dy x, or of dy. */
-INLINE void gate_sums(const struct ew_channel_scale *g, int64_t image, int64_t c, const int count,
-                      int64_t n)
+/* Sums of dy x, or of dy, over the rows of one image: `count` vectors of channels from c on, the
+ * last of which has n. */
+INLINE void channel_sums(const struct ew_channel_scale *g, int64_t image, int64_t c,
+                         const int count, int64_t n)
 {
     const int64_t at = image * g->rows * g->channels + c;
     float *to = g->ds + image * g->channels + c;
     vec all[GROUP] = {{0}};
-    for (int64_t r = 0; r < g->rows; r += 128) { /* short sums first: small errors */
+    for (int64_t r = 0; r < g->rows; r += 128) { /* short sums limit rounding errors */
         const int64_t last = min_i64(r + 128, g->rows);
         vec sum[GROUP] = {{0}};
         for (int64_t k = at + r * g->channels; k < at + last * g->channels; k += g->channels) {
@@ -71,10 +71,10 @@ void EW_K(channel_scale_sum)(const struct ew_channel_scale *g, int64_t begin, in
         const int64_t last = min_i64((tile % parts + 1) * WIDE, g->channels);
         int64_t c = tile % parts * WIDE;
         for (; c + GROUP * LANES <= last; c += GROUP * LANES)
-            gate_sums(g, image, c, GROUP, LANES);
+            channel_sums(g, image, c, GROUP, LANES);
         for (; c + LANES <= last; c += LANES)
-            gate_sums(g, image, c, 1, LANES);
+            channel_sums(g, image, c, 1, LANES);
         if (c < last)
-            gate_sums(g, image, c, 1, last - c);
+            channel_sums(g, image, c, 1, last - c);
     }
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dropout: the random numbers of base/rng.h by vectors, and the product with them.  Philox
- * multiplies 32-bit words into 64 bits, so WIDE counters are drawn for at a time; each gives the
- * numbers of four elements. */
+/* Dropout with the random numbers of base/rng.h, vectorised.  Philox multiplies 32-bit words to 64
+ * bits, so WIDE counters are computed at a time, each of which gives the numbers of four
+ * elements. */
 #include "backend/cpu/kernel/common/vec.h"
 #include "base/rng.h"
 
 #define WIDE  (LANES / 2)
-#define DRAWN (4 * WIDE) /* elements: two vectors */
+#define DRAWN (4 * WIDE) /* elements at a time: two vectors */
 
 typedef uint64_t vword __attribute__((vector_size(WIDE * 8)));
 typedef int64_t vlong __attribute__((vector_size(WIDE * 8)));
@@ -15,7 +15,8 @@ typedef double vdouble __attribute__((vector_size(WIDE * 8)));
 typedef float vnarrow __attribute__((vector_size(WIDE * 4)));
 typedef float vnarrow_u __attribute__((vector_size(WIDE * 4), may_alias, aligned(4)));
 
-/* Products of the lower halves; compilers do not see that the upper ones do not matter. */
+/* 32 x 32 to 64-bit products of the lower halves; compilers do not see that the upper halves are
+ * irrelevant. */
 INLINE vword low_product(vword a, uint32_t b)
 {
 #if defined(EW_ISA_IS_avx512)
@@ -27,7 +28,7 @@ INLINE vword low_product(vword a, uint32_t b)
 #endif
 }
 
-/* Lanes of two vectors in turn. */
+/* Interleaves two vectors. */
 #if LANES == 16
 #define LOW  0, 8, 1, 9, 2, 10, 3, 11
 #define HIGH 4, 12, 5, 13, 6, 14, 7, 15
@@ -44,7 +45,7 @@ INLINE vword low_product(vword a, uint32_t b)
 #define MIX(a, b, ...) __builtin_shuffle(a, b, (vlong){__VA_ARGS__})
 #endif
 
-/* The words of WIDE counters, counter by counter. */
+/* The random words of WIDE counters, in the order of counters. */
 INLINE void draw(uint64_t seed, uint64_t first, vbits out[2])
 {
     vword v0, v1, v2 = {0}, v3 = {0};
@@ -61,7 +62,7 @@ INLINE void draw(uint64_t seed, uint64_t first, vbits out[2])
         k0 += EW_PHILOX_KEY0;
         k1 += EW_PHILOX_KEY1;
     }
-    /* Only lower halves mean something. */
+    /* Only the lower halves are valid. */
     const vword low = (v0 & 0xffffffffu) | v1 << 32, high = (v2 & 0xffffffffu) | v3 << 32;
     out[0] = (vbits)MIX(low, high, LOW);
     out[1] = (vbits)MIX(low, high, HIGH);
@@ -69,7 +70,7 @@ INLINE void draw(uint64_t seed, uint64_t first, vbits out[2])
 
 struct rule {
     uint64_t seed;
-    uint32_t below; /* of 2^32: what is dropped */
+    uint32_t below; /* elements whose number is below this are dropped */
     double keep;
 };
 
@@ -78,7 +79,7 @@ INLINE vdouble widen(const float *p)
     return __builtin_convertvector((vnarrow)(*(const vnarrow_u *)p), vdouble);
 }
 
-/* Half a vector of elements; `kept` has all bits of those that are. */
+/* Half a vector of elements; `kept` is a mask of all ones or zeros for each. */
 INLINE void step(const struct ew_dropout *d, const int32_t *kept, double keep, const float *x,
                  float *y)
 {
@@ -90,7 +91,7 @@ INLINE void step(const struct ew_dropout *d, const int32_t *kept, double keep, c
     *(vnarrow_u *)y = __builtin_convertvector(d->add ? widen(y) + v : v, vnarrow);
 }
 
-/* DRAWN elements, of which the first has a number that is a multiple of four. */
+/* DRAWN elements from `at` on, a multiple of four. */
 INLINE void drop(const struct ew_dropout *d, const struct rule *r, int64_t at, const float *x,
                  float *y)
 {
@@ -106,7 +107,7 @@ INLINE void drop(const struct ew_dropout *d, const struct rule *r, int64_t at, c
         step(d, kept + i, r->keep, x + i, y + i);
 }
 
-/* Less than DRAWN elements, from any one on. */
+/* Fewer than DRAWN elements, from any position on. */
 static void drop_part(const struct ew_dropout *d, const struct rule *r, int64_t begin, int64_t end)
 {
     float x[DRAWN] = {0}, y[DRAWN] = {0};
@@ -122,7 +123,7 @@ static void drop_part(const struct ew_dropout *d, const struct rule *r, int64_t 
 
 void EW_K(dropout_run)(const struct ew_dropout *d, int64_t begin, int64_t end)
 {
-    /* u < ratio for u = n / 2^32 is n < ratio * 2^32, and n is whole. */
+    /* u < ratio with u = n / 2^32 is n < ratio * 2^32, where n is an integer. */
     const double below = ceil(d->ratio * 0x1p32);
     const bool all = below >= 0x1p32;
     const struct rule r = {.seed = d->seed,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions over any axes.  Where the innermost axis is kept, lanes are outputs and rows are added
- * up; where it is folded, a run is added up along its lanes and then across them.  Long sums are
- * cut into pieces, so that their error grows with the root of their length only. */
+/* Reductions ("folds") over any axes.  If the innermost axis is kept, lanes are outputs; if it is
+ * folded, a run is reduced lane by lane and then across lanes.  Long sums are computed in pieces,
+ * so that the error grows only with the square root of the length. */
 #include "backend/cpu/kernel/common/across.h"
 
 #define LANE_BLOCK 64 /* kept elements of a tile */
-#define PIECES     64 /* rows, or vectors of a run, that are summed before they join the rest */
+#define PIECES     64 /* rows, or vectors of a run, of a piece */
 
 INLINE vec start_of(enum ew_fold_kind kind)
 {
@@ -14,7 +14,7 @@ INLINE vec start_of(enum ew_fold_kind kind)
                                  : (vec){0};
 }
 
-/* A nan stays, whichever side it is on. */
+/* acc + one more element, or the maximum or minimum, which propagate NaN. */
 INLINE vec fold_step(enum ew_fold_kind kind, vec acc, vec x)
 {
     switch (kind) {
@@ -32,7 +32,7 @@ INLINE vec fold_step(enum ew_fold_kind kind, vec acc, vec x)
     return acc + x;
 }
 
-/* Two results that are folded already. */
+/* Combines two partial results. */
 INLINE vec fold_join(enum ew_fold_kind kind, vec a, vec b)
 {
     return kind == EW_FOLD_MAX || kind == EW_FOLD_MIN ? fold_step(kind, a, b) : a + b;
@@ -70,7 +70,7 @@ static int64_t offset_at(const int64_t *dim, const int64_t *stride, int n, int64
     return at;
 }
 
-/* Walks the folded dimensions before the inner one. */
+/* Iterates over the folded dimensions before the inner one. */
 struct walk {
     const struct ew_fold_axes *a;
     int64_t index[EW_FOLD_DIMS], at;
@@ -101,7 +101,7 @@ INLINE vec finish(const struct ew_fold_map *f, vec v)
     return f->root ? vsqrt(v) : v;
 }
 
-/* Kept lanes [c, c + n) of the row at x. */
+/* Reduces n kept elements at x. */
 INLINE void fold_lanes(const struct ew_fold_map *f, const enum ew_fold_kind kind, const float *x,
                        int64_t n, float *y)
 {
@@ -179,10 +179,10 @@ void EW_K(fold_run)(const struct ew_fold_map *f, int64_t begin, int64_t end)
     }
 }
 
-/* ---- Backward of sums and means: dy goes to all that was folded ---- */
+/* ---- Backward of sums and means: broadcasts dy ---- */
 
-/* n elements of dx; from dy, or its first one for all. */
-INLINE void spread(const struct ew_fold_map *f, const float *dy, bool one, int64_t n, float *dx)
+/* n elements of dx from dy, or with `one` from its first element. */
+INLINE void broadcast(const struct ew_fold_map *f, const float *dy, bool one, int64_t n, float *dx)
 {
     for (int64_t i = 0; i < n; i += LANES) {
         const vec g = one ? splat(dy[0]) : load_n(dy + i, n - i);
@@ -202,6 +202,6 @@ void EW_K(fold_back)(const struct ew_fold_map *f, int64_t begin, int64_t end)
         const float *dy = f->dy + (a->inner_kept ? row * a->inner + c : row);
         struct walk w = {.a = a};
         for (int64_t i = count_of(a->fold_dim, a->folded); i > 0; i--, walk_next(&w))
-            spread(f, dy, !a->inner_kept, n, f->dx + at + w.at);
+            broadcast(f, dy, !a->inner_kept, n, f->dx + at + w.at);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of one element, and of two where one side may be a single value or a row that repeats.
- */
+/* Element-wise functions of one operand, and of two of which one may be a scalar or a row that
+ * repeats. */
 #include "backend/cpu/kernel/common/act.h"
 
 #define GELU_CUBIC 0.044715f /* Hendrycks and Gimpel, 2016 */
@@ -111,7 +111,7 @@ static const float *operand(const struct ew_pair_side *s, int64_t i)
     return s->one ? s->x : s->x + (s->repeat ? i % s->repeat : i);
 }
 
-/* Elements up to where a row that repeats begins anew. */
+/* Elements until the end, or until the repeated row restarts. */
 static int64_t span_of(const struct ew_pair *p, int64_t i, int64_t end)
 {
     const int64_t repeat = p->a.repeat ? p->a.repeat : p->b.repeat;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that memory rules: activations, additions, scale and shift, transposes, sums
- * over rows.  Results do not depend on how a range is cut: a part of a vector goes through the
- * same operations as a whole one. */
+/* Memory-bound kernels: activations, additions, scale and shift, transposes, column sums.  Results
+ * do not depend on how a range is divided: partial vectors use the same operations as whole
+ * ones. */
 #include "backend/cpu/kernel/common/act.h"
 #include "backend/cpu/kernel/common/transpose_tile.h"
 
@@ -57,7 +57,7 @@ int64_t EW_K(transpose_tiles)(const struct ew_transpose *t)
     return t->batch * div_up(t->rows, LANES);
 }
 
-/* LANES rows to LANES columns: whole lines of the input, parts of lines of the output. */
+/* Transposes LANES rows to LANES columns: reads whole lines, writes parts of lines. */
 static void transpose_rows(const struct ew_transpose *t, const float *in, int64_t i0, float *out)
 {
     const int64_t rows = min_i64(LANES, t->rows - i0);
@@ -72,7 +72,7 @@ static void transpose_rows(const struct ew_transpose *t, const float *in, int64_
 
 #define FEW 4
 
-/* Lanes [first, first + FEW), first being a multiple of FEW. */
+/* Stores lanes [first, first + FEW), first a multiple of FEW. */
 INLINE void store_few(float *p, vec v, const int first)
 {
     typedef float few __attribute__((vector_size(FEW * sizeof(float)), aligned(4), may_alias));
@@ -90,9 +90,9 @@ INLINE void store_few(float *p, vec v, const int first)
 #endif
 }
 
-/* Few rows, such as the colours of an image.  Squares of FEW x FEW; each column is stored with FEW
- * floats, of which the next one overwrites what it has not: 3 x 224 x 224 takes 29 us with AVX2 on
- * a Zen 4, and 300 with masked stores. */
+/* Transposes few rows, such as the colours of an image, in tiles of FEW x FEW.  Each column is
+ * stored as FEW floats, whose excess the next one overwrites: 3 x 224 x 224 takes 29 us with AVX2
+ * on a Zen 4, and 300 us with masked stores. */
 INLINE void transpose_few(const struct ew_transpose *t, const float *in, float *out, const int rows)
 {
     int64_t j = 0;
@@ -112,7 +112,7 @@ INLINE void transpose_few(const struct ew_transpose *t, const float *in, float *
             out[j * rows + i] = in[i * t->columns + j] + (t->bias ? t->bias[i] : 0);
 }
 
-/* Whether it was done. */
+/* True if there are so few rows that it was done. */
 static bool transposed_few(const struct ew_transpose *t, const float *in, float *out)
 {
     if (t->rows == 2)
@@ -135,12 +135,12 @@ void EW_K(transpose_run)(const struct ew_transpose *t, int64_t begin, int64_t en
     }
 }
 
-/* ---- Sums over rows ---- */
+/* ---- Column sums ---- */
 
-#define LEVEL 128 /* rows summed up by themselves: keeps the error of long sums small */
+#define LEVEL 128 /* rows summed separately, which limits rounding errors */
 #define WIDE  4   /* vectors at a time */
 
-/* One vector of x, masked and stored again where there is a y. */
+/* One vector of x; with y it is masked by y > 0 and stored again. */
 INLINE vec masked(float *x, const float *y, int64_t n)
 {
     if (!y)
@@ -158,7 +158,7 @@ INLINE void add_row(vec *sum, float *x, const float *y, const int vectors, int64
         sum[v] += masked(x + v * LANES, y ? y + v * LANES : NULL, v < vectors - 1 ? LANES : n);
 }
 
-/* Four sums for each vector, added up by LEVELs. */
+/* Four accumulators for each vector, over LEVEL rows at a time. */
 INLINE void column_sum(const struct ew_column_sums *s, int64_t c, const int vectors, int64_t n,
                        const bool mask)
 {
@@ -187,8 +187,8 @@ INLINE void column_sum(const struct ew_column_sums *s, int64_t c, const int vect
     }
 }
 
-/* Fewer channels than lanes: `channels` vectors hold LANES rows, and lanes are sorted out at the
- * end. */
+/* Fewer channels than lanes: `channels` vectors hold LANES rows, and lanes are assigned to channels
+ * at the end. */
 static void narrow_sums(const struct ew_column_sums *s)
 {
     const int64_t channels = s->channels, block = channels * LANES, n = s->rows * channels;

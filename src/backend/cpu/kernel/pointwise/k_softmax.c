@@ -22,7 +22,7 @@ static float row_sum(const float *x, int64_t n, float max)
     return across_sum(sum);
 }
 
-/* Probabilities alone: exponentials once, scaled where they lie. */
+/* Probabilities only: stores the exponentials, then scales them in place. */
 static void softmax_row(const float *x, int64_t n, float *p)
 {
     const float max = row_max(x, n);
@@ -50,7 +50,7 @@ static void loss_row(const struct ew_softmax *s, int64_t row)
     const int64_t n = s->classes;
     const float *x = s->x + row * n;
     const float max = row_max(x, n), sum = row_sum(x, n, max), scale = 1.0f / sum;
-    const float at = x[s->label[row]]; /* x may be dx */
+    const float at = x[s->label[row]]; /* dx may alias x */
     for (int64_t i = 0; s->dx && i < n; i += LANES)
         store_n(s->dx + row * n + i, vexp(load_n(x + i, n - i) - max) * scale * s->grad, n - i);
     if (s->dx)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Optimiser steps.  Memory rules the time; settings are copied, for what is stored might change
+/* Optimiser steps, which are memory-bound.  Parameters are copied, so that stores cannot alias
  * them. */
 #include "backend/cpu/kernel/pointwise/update_piece.h"
 

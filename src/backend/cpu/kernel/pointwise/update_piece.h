@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients that go into their parameter as they are made, a piece at a time. */
+/* Fused optimiser updates: applies a piece of a gradient as soon as it is computed. */
 #ifndef EW_BACKEND_CPU_KERNEL_POINTWISE_UPDATE_PIECE_H
 #define EW_BACKEND_CPU_KERNEL_POINTWISE_UPDATE_PIECE_H
 
 #include "backend/cpu/kernel/common/vec.h"
 
-/* The product as it is, not contracted with a sum: compilers do that one way in whole vectors and
- * another in their parts, and an element's step may not depend on where a range is cut. */
+/* Prevents contraction of the product to an FMA: compilers contract differently in whole and
+ * partial vectors, and an element's update must not depend on how a range is divided. */
 #if defined(__x86_64__)
 #define EW_VECTOR_REGISTER "+v"
 #else
@@ -21,7 +21,7 @@ INLINE vec rounded(vec product)
     return product;
 }
 
-/* One step of elements [at, at + n), n = LANES or fewer, of gradient g. */
+/* Updates elements [at, at + n), n <= LANES, with gradient g. */
 INLINE void sgd_vec(const struct ew_sgd *s, int64_t at, vec g, int64_t n)
 {
     const float gain = s->first ? 1.0f : 1.0f - s->dampening;
@@ -50,7 +50,7 @@ INLINE void adam_vec(const struct ew_adam *a, int64_t at, vec g, int64_t n)
     store_n(a->w + at, rounded(shrink * w) - step, n);
 }
 
-/* Elements [at, at + n) of the parameter; g holds their gradients. */
+/* Updates elements [at, at + n) of the parameter, whose gradients are g[0, n). */
 INLINE void update_piece(const struct ew_update *u, int64_t at, const float *g, int64_t n)
 {
     if (u->is_adam) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where in its window a maximum is: comparisons by lane, and places as bytes in memory. */
+/* Index of the maximum in its window: lane-wise comparisons, and indices as bytes in memory. */
 #ifndef EW_BACKEND_CPU_KERNEL_POOL_ARGMAX_H
 #define EW_BACKEND_CPU_KERNEL_POOL_ARGMAX_H
 
 #include "backend/cpu/kernel/pool/larger.h"
 
-/* Bytes to lanes and back, LANES of them; compilers do it one by one. */
+/* Widen LANES bytes to int32 lanes, and narrow back; compilers do not vectorise it. */
 #if defined(EW_ISA_IS_avx512)
 INLINE vint widen(const uint8_t *from)
 {
@@ -41,7 +41,7 @@ INLINE void narrow(uint8_t *to, vint v)
 }
 #endif
 
-/* The first n < LANES of them. */
+/* The same for the first n < LANES. */
 #if defined(EW_ISA_IS_avx512)
 INLINE vint widen_part(const uint8_t *from, int64_t n)
 {
@@ -83,8 +83,8 @@ INLINE void store_index(uint8_t *to, vint tap, int64_t n)
         narrow(to, tap);
 }
 
-/* Comparisons by lane.  With AVX-512 they are bits, which compilers lose track of on the way
- * through vectors. */
+/* Lane-wise comparisons.  With AVX-512 results are mask registers, which compilers do not recover
+ * from vector masks. */
 #if defined(EW_ISA_IS_avx512)
 typedef __mmask16 mask;
 
@@ -131,7 +131,7 @@ INLINE vec where(mask m, vec v)
 }
 #endif
 
-/* The largest so far, the first of equal ones, and its place. */
+/* The maximum so far, the first of equal ones, and its index. */
 struct best {
     vec v;
     vint tap;
@@ -143,7 +143,7 @@ INLINE void take_larger(struct best *b, vec next, int32_t tap)
     b->v = larger(b->v, next);
 }
 
-/* A ReLU after it: `cut` is the place of what has no gradient. */
+/* Applies a ReLU: `cut` is the index of values without gradient. */
 INLINE void take_positive(struct best *b, int32_t cut)
 {
     b->tap = choose((mask)~is_less((vec){0}, b->v), cut, b->tap);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Max pooling in training: forward also notes which element of its window is an output's maximum,
- * and backward needs nothing else.
+/* Max pooling in training: forward also stores the index of each maximum in its window, and
+ * backward reads only that and dy.
  *
- * Where windows lie side by side, backward goes window by window.  Where they overlap it goes pixel
- * by pixel and looks at the windows that the pixel is in: each gradient is written once, in order,
+ * If windows do not overlap, backward runs window by window.  If they overlap, it runs pixel by
+ * pixel over the windows that contain the pixel (gather): each gradient is written once, in order,
  * by one thread.  Lanes are channels. */
 #include "backend/cpu/kernel/pool/argmax.h"
 #include "backend/cpu/kernel/pool/pool_window.h"
 
-#define LIST 256 /* a byte tells so many apart */
+#define LIST 256 /* most elements of a window: indices are bytes */
 
-/* Pixels of one window, or windows of one pixel: where they lie, and the tap between the two. */
+/* The pixels of one window, or the windows of one pixel, with their offsets and taps. */
 struct window_range {
     int64_t n, at[LIST];
     int32_t tap[LIST];
 };
 
-/* The pixels of an output's window that lie in the image. */
+/* Lists the pixels of an output's window that are inside the image. */
 static void list_window(const struct image *im, const int64_t o[3], struct window_range *out)
 {
     const struct ew_conv_axis *a = im->s->axis;
@@ -41,7 +41,7 @@ static void list_window(const struct image *im, const int64_t o[3], struct windo
 
 /* ---- Forward ---- */
 
-/* Any window. */
+/* One output of any window. */
 static void max_pixel(const struct ew_pooling *p, const struct window_range *w, int64_t out)
 {
     for (int64_t c = 0; c < p->shape.cin; c += LANES) {
@@ -73,7 +73,7 @@ INLINE void max_listed(const struct ew_pooling *p, const struct image *im, int64
     store_index(p->index + out, b.tap, n);
 }
 
-/* Inner outputs of a row of which the first one's channels lie at `out`. */
+/* The inner outputs of a row, whose first one is at offset `out`. */
 INLINE void max_inner(const struct ew_pooling *p, const struct image *im, const struct inner *r,
                       int64_t out, const int64_t taps)
 {
@@ -124,9 +124,9 @@ void EW_K(max_pool_run)(const struct ew_pooling *p, int64_t begin, int64_t end)
     }
 }
 
-/* ---- Backward, windows side by side ---- */
+/* ---- Backward, windows without overlap ---- */
 
-INLINE void give(const struct image *im, float *to, mask hit, vec dy, int64_t n)
+INLINE void add_gradient(const struct image *im, float *to, mask hit, vec dy, int64_t n)
 {
     const vec v = where(hit, dy);
     store_n(to, im->fresh ? v : load_n(to, n) + v, n);
@@ -138,7 +138,7 @@ INLINE void back_listed(const struct ew_pooling *p, const struct image *im, int6
     const vec dy = load_n(p->dy + out, n);
     const vint index = load_index(p->index + out, n);
     for (int32_t t = 0; t < taps; t++)
-        give(im, p->dx + at + im->offset[t], is_tap(index, t), dy, n);
+        add_gradient(im, p->dx + at + im->offset[t], is_tap(index, t), dy, n);
 }
 
 INLINE void back_inner(const struct ew_pooling *p, const struct image *im, const struct inner *r,
@@ -166,11 +166,11 @@ static void back_window(const struct ew_pooling *p, const struct image *im,
         const vec dy = load_n(p->dy + out + c, n);
         const vint index = load_index(p->index + out + c, n);
         for (int64_t i = 0; i < w->n; i++)
-            give(im, p->dx + w->at[i] + c, is_tap(index, w->tap[i]), dy, n);
+            add_gradient(im, p->dx + w->at[i] + c, is_tap(index, w->tap[i]), dy, n);
     }
 }
 
-/* One row of windows. */
+/* Backward of one row of windows. */
 static void back_windows(const struct ew_pooling *p, struct image *im, int64_t row)
 {
     const struct ew_conv_axis *a = p->shape.axis;
@@ -191,12 +191,12 @@ static void back_windows(const struct ew_pooling *p, struct image *im, int64_t r
     }
 }
 
-/* ---- Backward, windows that overlap ---- */
+/* ---- Backward, overlapping windows ---- */
 
-/* Windows along one axis that a coordinate is in: i + pad = out * stride + tap * dilation. */
+/* Windows along one axis that contain coordinate i: i + pad = out * stride + tap * dilation. */
 struct hits {
-    int32_t out, tap, n;        /* the first, and how many */
-    int32_t out_step, tap_step; /* to the next: outputs go down, taps up */
+    int32_t out, tap, n;        /* the first window and tap, number of windows */
+    int32_t out_step, tap_step; /* to the next: outputs decrease, taps increase */
 };
 
 static struct hits find_hits(const struct ew_conv_axis *a, int32_t i)
@@ -218,23 +218,23 @@ static struct hits find_hits(const struct ew_conv_axis *a, int32_t i)
     return h;
 }
 
-#define LINE 512 /* pixels of a line whose windows are looked up */
+#define LINE 512 /* pixels of a line whose windows are precomputed */
 
 struct lines {
     const struct ew_pooling *p;
     struct hits x[LINE];
     struct window_range
-        rows; /* rows of windows that the present row is in, and their first tap in it */
+        rows; /* rows of windows that contain the current row, and their first tap in it */
 };
 
-/* A window that the present pixel is in. */
+/* A window that contains the current pixel. */
 struct source {
     const float *dy;
     const uint8_t *index;
     int64_t tap;
 };
 
-/* Channels [c, c + n) of a pixel from its windows. */
+/* Gathers channels [c, c + n) of a pixel's gradient from its windows. */
 INLINE void gather_part(const struct ew_pooling *p, const struct source *from, const int64_t count,
                         float *dx, int64_t c, int64_t n)
 {
@@ -295,7 +295,7 @@ static void list_rows(struct lines *l, int64_t row)
         }
 }
 
-/* Rows [begin, end) of pixels. */
+/* Computes rows [begin, end) of dx. */
 static void gather_rows(const struct ew_pooling *p, int64_t begin, int64_t end)
 {
     const struct ew_conv_axis *a = &p->shape.axis[2];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Max and average pooling, and the average's gradient; the maximum's is k_max_pool.c's.  Lanes are
- * channels. */
+/* Max and average pooling, and the gradient of the average; k_max_pool.c has that of the maximum.
+ * Lanes are channels. */
 #include "backend/cpu/kernel/pool/larger.h"
 #include "backend/cpu/kernel/pool/pool_window.h"
 
-/* The part of an output's window that lies in the input: coordinates [from, to) by `step`. */
+/* The part of an output's window inside the input: coordinates [from, to) by `step`. */
 struct window {
     int64_t from[3], to[3], step[3];
     int64_t inside, whole; /* taps */
@@ -33,7 +33,8 @@ static void find_window(const struct ew_conv_shape *s, const int64_t o[3], struc
         for (int64_t y = (w).from[1]; y < (w).to[1]; y += (w).step[1])                             \
             for (int64_t x = (w).from[2]; x < (w).to[2]; x += (w).step[2])
 
-/* The first pixel of a window of which all pixels are listed, or -1. */
+/* Offset of a window's first pixel if the window is inside the image and its pixels are listed;
+ * else -1. */
 INLINE int64_t listed_at(const struct image *im, const struct window *w)
 {
     return im->taps && w->inside == w->whole ? pixel_at(im, w->from[0], w->from[1], w->from[2])
@@ -73,7 +74,7 @@ static void pool_pixel(const struct ew_pooling *p, const struct image *im, const
     }
 }
 
-/* Sum or maximum of `taps` pixels, n channels. */
+/* Sum or maximum of `taps` listed pixels, n channels. */
 INLINE vec reduce_listed(const float *x, const struct image *im, const int64_t taps, const bool max,
                          int64_t n)
 {
@@ -151,17 +152,17 @@ int64_t EW_K(pool_back_tiles)(const struct ew_conv_shape *s)
     return s->batch * div_up(s->cin, CHANNELS);
 }
 
-INLINE void give(const struct image *im, float *to, vec v, int64_t n)
+INLINE void add_gradient(const struct image *im, float *to, vec v, int64_t n)
 {
     store_n(to, im->fresh ? v : load_n(to, n) + v, n);
 }
 
-/* Windows whose pixels are listed, all inside. */
+/* Backward of a window inside the image, whose pixels are listed. */
 INLINE void back_listed(const struct ew_pooling *p, const struct image *im, int64_t at, vec dy,
                         int64_t n, const int64_t taps)
 {
     for (int64_t t = 0; t < taps; t++)
-        give(im, p->dx + at + im->offset[t], dy, n);
+        add_gradient(im, p->dx + at + im->offset[t], dy, n);
 }
 
 INLINE void back_inner(const struct ew_pooling *p, const struct image *im, const struct inner *r,
@@ -181,7 +182,7 @@ INLINE void back_inner(const struct ew_pooling *p, const struct image *im, const
     }
 }
 
-/* Inner outputs of a row, channels [c0, c1); false: their number of taps has no loop of its own. */
+/* Backward of the inner outputs of a row; false: no loop is specialised for this number of taps. */
 static bool back_inner_any(const struct ew_pooling *p, const struct image *im, struct inner *r,
                            const float *dy, int64_t channels)
 {
@@ -206,7 +207,7 @@ static void back_pixel(const struct ew_pooling *p, const struct image *im, const
         const int64_t n = c1 - c;
         const vec dy = load_n(p->dy + out * p->shape.cin + c, n) * scale;
         EACH_PIXEL(w, z, y, x)
-        give(im, p->dx + pixel_at(im, z, y, x) + c, dy, n);
+        add_gradient(im, p->dx + pixel_at(im, z, y, x) + c, dy, n);
     }
 }
 

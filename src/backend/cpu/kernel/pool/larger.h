@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The maximum of a window, by lane: a nan stays, whichever side it is on, as in the reference. */
+/* Lane-wise maximum that propagates NaN from either operand, as the reference does. */
 #ifndef EW_BACKEND_CPU_KERNEL_POOL_LARGER_H
 #define EW_BACKEND_CPU_KERNEL_POOL_LARGER_H
 
 #include "backend/cpu/kernel/common/vec.h"
 
-/* One comparison more than vmax, which loses a nan in b. */
+/* One comparison more than vmax, which drops a NaN in b. */
 #if defined(EW_ISA_IS_avx512)
 INLINE vec larger(vec a, vec b)
 {
@@ -16,7 +16,7 @@ INLINE vec larger(vec a, vec b)
 INLINE vec larger(vec a, vec b)
 {
     const __m256 nan = _mm256_cmp_ps((__m256)b, (__m256)b, _CMP_UNORD_Q);
-    return (vec)_mm256_or_ps((__m256)vmax(a, b), nan); /* all bits set is a nan */
+    return (vec)_mm256_or_ps((__m256)vmax(a, b), nan); /* all bits set is a NaN */
 }
 #else
 INLINE vec larger(vec a, vec b)

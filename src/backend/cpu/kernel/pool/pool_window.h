@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Windows of a pool: which pixels they have, and which outputs need no padding. */
+/* Pool windows: their pixels, and which outputs need no padding. */
 #ifndef EW_BACKEND_CPU_KERNEL_POOL_POOL_WINDOW_H
 #define EW_BACKEND_CPU_KERNEL_POOL_POOL_WINDOW_H
 
 #include "backend/cpu/kernel/common/vec.h"
 
-/* Steps that cover n; a division for each window costs as much as a small window itself. */
+/* Steps that cover n.  Avoids a division, which costs as much as a small window. */
 INLINE int64_t steps_of(int64_t n, int64_t step)
 {
     return step == 1 ? n : div_up(n, step);
 }
 
-#define TAPS 64 /* of a window whose pixels are listed: all but global ones have fewer */
+#define TAPS 64 /* most pixels of a window that are listed: all but global pools have fewer */
 
 /* One image of the input. */
 struct image {
     const struct ew_conv_shape *s;
     int64_t n;
-    int64_t taps, offset[TAPS]; /* of a window's pixels from its first; 0: not listed */
-    bool fresh; /* backward: each pixel is in one window, and is written there for the first time */
+    int64_t taps, offset[TAPS]; /* taps: pixels of a window, 0: not listed; offset: of each from the
+                                 * first */
+    bool fresh; /* backward: each pixel is in exactly one window, so dx is written, not
+                 * accumulated */
 };
 
 INLINE int64_t pixel_at(const struct image *i, int64_t z, int64_t y, int64_t x)
@@ -27,7 +29,7 @@ INLINE int64_t pixel_at(const struct image *i, int64_t z, int64_t y, int64_t x)
     return (((i->n * a[0].in + z) * a[1].in + y) * a[2].in + x) * i->s->cin;
 }
 
-/* Lists the pixels of a window that lies within the image. */
+/* Lists the pixels of a window inside the image. */
 INLINE void list_taps(struct image *im)
 {
     const struct ew_conv_axis *a = im->s->axis;
@@ -42,8 +44,8 @@ INLINE void list_taps(struct image *im)
     }
 }
 
-/* Outputs [from, to) of a row whose windows lie in the image, where their pixels are listed: they
- * need no window to be found.  `at` is the first pixel of output `from`. */
+/* Outputs [from, to) of a row whose windows are inside the image, if pixels are listed; empty
+ * otherwise.  `at`: offset of the first pixel of output `from`; `step`: between outputs. */
 struct inner {
     int64_t from, to, at, step;
 };
@@ -67,17 +69,16 @@ INLINE struct inner find_inner(const struct image *im, const int64_t o[3])
     return r;
 }
 
-/* Pixels of less than a vector may be loaded and stored as a whole one where what is written too
- * much is written anew later: until a vector's length before the end of the row.  Parts of vectors
- * are slow to store. */
+/* With fewer channels than lanes, pixels may be stored as whole vectors as long as later pixels
+ * overwrite the excess; returns the end of those outputs.  Partial stores are slow. */
 INLINE int64_t loose_end(const struct inner *r, int64_t channels, int64_t all)
 {
     return channels == all && channels < LANES ? r->to - div_up(LANES, channels) : r->from;
 }
 
-/* The row of outputs, counted through all images, that is tile `index`.  Where convolutions have
- * images in lanes (batch_lanes.h), their tiles are rows of all images; pools beside them go by the
- * same order, so that threads find what they wrote in their own caches. */
+/* The row of outputs, counted over all images, of tile `index`.  Convolutions with the batch in
+ * lanes (batch_lanes.h) have tiles of rows of all images; pools next to them use the same order, so
+ * that threads find their own results in their caches. */
 INLINE int64_t row_of_tile(const struct ew_conv_shape *s, int64_t index)
 {
     const int64_t rows = (int64_t)s->axis[0].out * s->axis[1].out;
@@ -86,7 +87,7 @@ INLINE int64_t row_of_tile(const struct ew_conv_shape *s, int64_t index)
     return index % s->batch * rows + index / s->batch;
 }
 
-/* Windows side by side: no pixel is in two of them, or in none. */
+/* True if windows tile the image: each pixel is in exactly one. */
 INLINE bool windows_tile(const struct ew_conv_shape *s)
 {
     bool tile = true;

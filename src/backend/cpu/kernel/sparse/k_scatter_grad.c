@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of convolutions whose output's gradient is nearly all zeros: after a max pool, a ReLU
- * and perhaps dropout a tenth of it is left.
+/* Scatter gradient: dgrad and wgrad of convolutions with very sparse dy.  After a max pool, ReLU
+ * and perhaps dropout a tenth of its elements are non-zero.
  *
- * Filters and images have channels last, so the taps of a filter's line lie one after the other,
- * and so do the pixels that they meet: what one element of dy does to dx, or to dw, is a few long
- * vectors times that element.  Both are sums over elements:
+ * Filters and images are channels-last, so the taps of a line of the filter are contiguous, and so
+ * are the pixels that they read: one element of dy contributes itself times a few long vectors to
+ * dx and dw:
  *
  *   dx of a window  += dy[o] * filter o,     for the o of a pixel that are not zero
  *   dw of output o  += dy[pixel] * its window, for the pixels of o that are not zero
  *
- * with up to WIDTH vectors of sums in registers.  Images are copied into frames that have their
- * padding. A tile is a part of the images; it leaves its sums for the filter in `shared`. */
+ * with up to WIDTH vectors of accumulators in registers.  Images are copied into padded frames.  A
+ * tile is a part of the images; its partial dw goes to `shared`. */
 #include "backend/cpu/kernel/gemm/wgrad_sum.h"
 #include "backend/cpu/kernel/sparse/nonzero_bits.h"
 
-#define WIDTH   12          /* vectors of sums in registers at most */
-#define PARTS   4           /* of the images */
-#define FRAME   (160 << 10) /* floats of a frame at most: it stays in L2 */
-#define ENTRIES (128 << 10) /* elements of dy that are listed at a time, at most */
-#define FILTER  8192        /* floats of a filter at most */
+#define WIDTH   12          /* most vectors of accumulators in registers */
+#define PARTS   4           /* parts of the images */
+#define FRAME   (160 << 10) /* most floats of a frame, which stays in L2 */
+#define ENTRIES (128 << 10) /* most elements of dy listed at a time */
+#define FILTER  8192        /* most floats of a filter */
 
 struct plan {
     const struct ew_conv_shape *s;
-    int64_t stride, high, wide, taps; /* of dy; lines of a filter */
-    int64_t line, vecs;               /* floats of a filter's line; vectors of all of them */
-    int64_t frame_high, frame_wide;   /* an image with its padding */
-    int64_t rows;                     /* of dy that are listed at a time */
+    int64_t stride, high, wide, taps; /* high, wide: of dy; taps: lines of a filter */
+    int64_t line, vecs;               /* floats of a line of the filter; vectors of all lines */
+    int64_t frame_high, frame_wide;   /* size of a padded image */
+    int64_t rows;                     /* rows of dy listed at a time */
 };
 
-/* Vectors of a line. */
+/* Vectors of a line of the filter. */
 INLINE int64_t line_vecs(const struct plan *p)
 {
     return div_up(p->line, LANES);
@@ -56,7 +56,7 @@ static void init(struct plan *p, const struct ew_conv_shape *s)
     p->rows = min_i64(max_i64(p->rows, 1), p->high);
 }
 
-/* Vectors of dx are whole, and a frame of it stays in L2. */
+/* With dgrad, channels must be whole vectors and a frame of dx must fit into L2. */
 bool EW_K(scatter_grad_fits)(const struct ew_conv_shape *s, bool data)
 {
     struct plan p;
@@ -76,7 +76,7 @@ int64_t EW_K(scatter_grad_tiles)(const struct ew_conv_shape *s)
     return PARTS;
 }
 
-/* Sums of a part: [cout][taps][whole vectors of a line], and [cout] for the bias. */
+/* Floats of a part's sums: [cout][taps][whole vectors of a line], then [cout] for the bias. */
 INLINE int64_t part_size(const struct plan *p)
 {
     return p->s->cout * (p->vecs * LANES + 1);
@@ -89,7 +89,7 @@ size_t EW_K(scatter_grad_shared)(const struct ew_conv_shape *s)
     return (size_t)(PARTS * part_size(&p));
 }
 
-/* Elements of dy: where what they are multiplied with lies, and their values. */
+/* Elements of dy: their values, and offsets of their multiplicands. */
 struct entries {
     int64_t n;
     int32_t *at;
@@ -99,8 +99,8 @@ struct entries {
 struct work {
     const struct plan *p;
     const struct ew_unpacked_grads *g;
-    float *frame; /* of x or dx */
-    float *sums;  /* of this part: the filter's, and the bias's */
+    float *frame; /* padded image of x or dx */
+    float *sums;  /* dw and db of this part */
     float *bias;
     int32_t *count; /* [cout] */
     int32_t *at;    /* [cout][rows * wide] */
@@ -121,14 +121,14 @@ size_t EW_K(scatter_grad_scratch)(const struct ew_conv_shape *s)
 
 /* ---- Sums over elements ---- */
 
-/* Lines of vectors, `b_line` and `c_line` floats apart. */
+/* Lines of vectors: multiplicands b, b_line floats apart, and sums c, c_line apart. */
 struct lines {
     const float *b;
     float *c;
     int64_t b_line, c_line;
 };
 
-/* c += sum of v * b over all elements, `width` vectors of each of `lines` lines. */
+/* c += sum over elements of v * b, for `lines` lines of `width` vectors. */
 INLINE void add_entries(const struct entries *e, struct lines l, const int lines, const int width)
 {
     vec sum[WIDTH];
@@ -152,7 +152,8 @@ INLINE void add_entries(const struct entries *e, struct lines l, const int lines
         add_entries(e, l, lines, n);                                                               \
         break
 
-/* Three short lines at a time: one would wait for its own sums. */
+/* Three short lines at a time: a single one has too few accumulators to hide the latency of
+ * FMAs. */
 static void add_three(const struct entries *e, struct lines l, int64_t width)
 {
     switch (width) {
@@ -181,7 +182,7 @@ static void add_one(const struct entries *e, struct lines l, int64_t width)
     }
 }
 
-/* All lines of a filter. */
+/* All lines of the filter. */
 static void add_lines(const struct plan *p, const struct entries *e, struct lines l)
 {
     const int64_t each = line_vecs(p), pieces = div_up(each, WIDTH);
@@ -198,9 +199,10 @@ static void add_lines(const struct plan *p, const struct entries *e, struct line
         }
 }
 
-/* ---- The data: all of dy's elements of a pixel, SPAN outputs at a time ---- */
+/* ---- Dgrad: elements of a pixel of dy, SPAN outputs at a time ---- */
 
-/* Of n outputs of a pixel; their filters lie `step` floats apart, from `at` on. */
+/* Lists the non-zero elements of n outputs of a pixel; their filters are `step` floats apart, from
+ * `at` on. */
 INLINE void list_pixel(const float *row, int64_t n, int64_t at, int64_t step, struct entries *e)
 {
     e->n = 0;
@@ -231,7 +233,7 @@ static void run_data(const struct work *w, int64_t image)
             }
 }
 
-/* Floats of a frame's line before the image, and in it. */
+/* Floats of a frame's line before the image, and inside it. */
 struct inside {
     int64_t skip, wide;
 };
@@ -266,9 +268,9 @@ static void finish_data(const struct work *w, int64_t image)
     }
 }
 
-/* ---- The filter: all of dy's elements of an output, some rows of an image at a time ---- */
+/* ---- Wgrad: elements of an output channel of dy, some rows of an image at a time ---- */
 
-/* Lines of x that rows of dy from `row` on meet. */
+/* Copies the lines of x that `rows` rows of dy from `row` on read. */
 static void fill_frame(const struct work *w, int64_t image, int64_t row, int64_t rows)
 {
     const struct plan *p = w->p;
@@ -287,7 +289,7 @@ static void fill_frame(const struct work *w, int64_t image, int64_t row, int64_t
         copy(to + in.skip, w->g->filter.x + pixels * p->s->cin, in.wide);
         clear(to + in.skip + in.wide, line - in.skip - in.wide);
     }
-    clear(to, LANES); /* read along with the last line, and not used */
+    clear(to, LANES); /* read with the last line, but not used */
 }
 
 static void list_rows(const struct work *w, int64_t image, int64_t row, int64_t rows)
@@ -332,7 +334,7 @@ static void run_filter(const struct work *w, int64_t image)
     }
 }
 
-/* ---- Both ---- */
+/* ---- The kernel ---- */
 
 void EW_K(scatter_grad_run)(const struct ew_unpacked_grads *g, int64_t begin, int64_t end,
                             void *scratch)
@@ -359,7 +361,7 @@ void EW_K(scatter_grad_run)(const struct ew_unpacked_grads *g, int64_t begin, in
     }
 }
 
-/* Outputs [begin, end) of the filter's gradient. */
+/* Reduces outputs [begin, end) of dw, and their bias gradients. */
 void EW_K(scatter_grad_sum)(const struct ew_unpacked_grads *g, int64_t begin, int64_t end)
 {
     struct plan p;

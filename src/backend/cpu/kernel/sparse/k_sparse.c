@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dense layers and 1x1 convolutions of inputs with many zeros, forward.
+/* Dense layers and 1x1 convolutions on sparse x, forward.
  *
- * A tile is WIDE outputs of some rows.  Weights are read where they lie, and transposed SPAN inputs
- * at a time. */
+ * A tile is WIDE outputs of some rows.  Weights are read unpacked, and transposed SPAN inputs at a
+ * time. */
 #include "backend/cpu/kernel/sparse/sparse.h"
 
-#define CHANNELS 128 /* of each side at least: with fewer, what is not multiplying counts */
-#define SAMPLE   64  /* rows that are looked at */
+#define CHANNELS 128 /* fewest channels on both sides: with fewer, overhead dominates */
+#define SAMPLE   64  /* rows sampled */
 
 bool EW_K(sparse_fits)(const struct ew_conv_shape *s)
 {
@@ -17,7 +17,7 @@ bool EW_K(sparse_fits)(const struct ew_conv_shape *s)
            s->cout >= CHANNELS && sparse_rows(s) >= SPAN / 2;
 }
 
-/* Rows far apart, which do not fall on the same pixel of all images. */
+/* Samples rows far apart, which are not the same pixel of all images. */
 double EW_K(sparse_share)(const float *a, int64_t rows, int64_t n, int64_t step)
 {
     const int64_t count = min_i64(rows, SAMPLE);

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of dense layers and 1x1 convolutions whose output's gradient has many zeros: for the
- * data, and where rows are few for the filter too.
+/* Gradients of dense layers and 1x1 convolutions with sparse dy: dgrad, and with few rows also
+ * wgrad.
  *
- * A tile is WIDE inputs of some rows and all outputs.  It goes through SPAN outputs at a time: dx
- * is added to by their part of the filter, which may then be updated by the gradient that dy and x
- * make while it is in the cache.  With more rows than a tile has k_sparse_wgrad.c does that. */
+ * A tile is WIDE inputs of some rows and all outputs.  For SPAN outputs at a time it accumulates dx
+ * from their part of the filter, which is then updated by dy^T x while it is in the cache.  If
+ * there are more rows than in a tile, k_sparse_wgrad.c computes wgrad. */
 #include "backend/cpu/kernel/gemm/wgrad_sum.h"
 #include "backend/cpu/kernel/sparse/sparse.h"
 
 struct work {
     const struct ew_unpacked_grads *g;
     int64_t cin, cout, dy_step;
-    int64_t first, rows, c0, inputs; /* of this tile */
+    int64_t first, rows, c0, inputs; /* rows and inputs of this tile */
     float *dx;                       /* [ROWS][WIDE] */
     float *w;                        /* [SPAN][WIDE] */
-    float *x;                        /* [ROWS][WIDE], where rows are few */
-    float *sums;                     /* [SPAN][WIDE]: the filter's gradient */
+    float *x;                        /* [ROWS][WIDE], if is_fused */
+    float *sums;                     /* [SPAN][WIDE]: dw */
     float *transposed;               /* [SPAN][SPAN]: dy, outputs first */
 };
 
-/* True where a tile has all rows and makes both gradients. */
-static bool is_joint(const struct ew_conv_shape *s)
+/* True if a tile has all rows, so that it computes both gradients. */
+static bool is_fused(const struct ew_conv_shape *s)
 {
     return sparse_rows(s) <= ROWS;
 }
@@ -33,11 +33,11 @@ int64_t EW_K(sparse_grad_tiles)(const struct ew_conv_shape *s)
 size_t EW_K(sparse_grad_scratch)(const struct ew_conv_shape *s)
 {
     const int64_t rows = min_i64(sparse_rows(s), ROWS);
-    const int64_t filter = is_joint(s) ? (rows + SPAN) * WIDE + SPAN * SPAN : 0;
+    const int64_t filter = is_fused(s) ? (rows + SPAN) * WIDE + SPAN * SPAN : 0;
     return (size_t)((rows + SPAN) * WIDE + filter) * sizeof(float);
 }
 
-/* ---- The filter ---- */
+/* ---- Wgrad ---- */
 
 static void finish_filter(const struct work *w, int64_t o, int64_t outputs)
 {
@@ -64,7 +64,7 @@ static void run_filter(const struct work *w, int64_t o, int64_t outputs, struct 
     finish_filter(w, o, outputs);
 }
 
-/* ---- The data ---- */
+/* ---- Dgrad ---- */
 
 static void finish_data(const struct work *w)
 {
@@ -90,7 +90,7 @@ static void run_data(const struct work *w, int64_t o, int64_t outputs, struct fe
                div_up(prefetch->pieces * prefetch->lines, w->rows));
 }
 
-/* What the outputs after o take of a filter, or of the optimiser's state for it. */
+/* Prefetch of the weights, or optimiser state, of the outputs after o. */
 static struct fetch prefetch_of(const struct work *w, int64_t o, const float *at)
 {
     const int64_t next = o + SPAN;
@@ -109,7 +109,7 @@ static void run_tile(struct work *w, int64_t tile)
 {
     const struct ew_conv_shape *s = &w->g->filter.shape;
     const int64_t across = div_up(w->cin, WIDE);
-    const bool filter = is_joint(s) && !w->g->no_filter;
+    const bool filter = is_fused(s) && !w->g->no_filter;
     const float *state = state_of(w->g->filter.update);
     w->first = tile / across * ROWS;
     w->rows = min_i64(ROWS, sparse_rows(s) - w->first);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of 1x1 filters by the zeros of x, or of dy where rows are many.
+/* Wgrad of 1x1 filters that skips the zeros of x, or of dy if rows are many.
  *
- * One side of the filter is sparse, the other is cut into tiles of WIDE.  Rows pass SPAN at a time:
- * the sparse side transposed, and the dense one copied together, while all sums of the tile stay in
+ * One operand is sparse, the other is divided into tiles of WIDE channels.  SPAN rows at a time,
+ * the sparse operand is transposed and the dense one made contiguous; all sums of a tile stay in
  * L2. */
 #include "backend/cpu/kernel/gemm/wgrad_sum.h"
 #include "backend/cpu/kernel/sparse/sparse.h"
@@ -10,7 +10,7 @@
 #define MANY       1024                                 /* sparse channels at a time */
 #define TRANSPOSED (SPAN * (WIDE > SPAN ? WIDE : SPAN)) /* floats of a transposed block */
 
-/* x or dy. */
+/* An operand: x or dy. */
 struct side {
     const float *at;
     int64_t step, channels;
@@ -21,11 +21,11 @@ struct work {
     bool by_x;
     int64_t rows;
     struct side sparse, dense;
-    int64_t s0, some;  /* sparse channels at present */
-    int64_t d0, wide;  /* dense ones */
+    int64_t s0, some;  /* current sparse channels, [s0, s0 + some) */
+    int64_t d0, wide;  /* dense channels of the tile, [d0, d0 + wide) */
     float *sums;       /* [MANY][WIDE] */
-    float *b;          /* [SPAN][WIDE]: of the dense side */
-    float *transposed; /* [SPAN][SPAN] of the sparse one, or [WIDE][SPAN] of sums */
+    float *b;          /* [SPAN][WIDE]: the dense operand */
+    float *transposed; /* [SPAN][SPAN] of the sparse operand, or [WIDE][SPAN] of sums */
 };
 
 static int64_t most(const struct ew_conv_shape *s)
@@ -35,8 +35,8 @@ static int64_t most(const struct ew_conv_shape *s)
 
 int64_t EW_K(sparse_wgrad_tiles)(const struct ew_conv_shape *s, bool by_x)
 {
-    const bool joint = sparse_rows(s) <= ROWS && !by_x; /* k_sparse_grad.c makes both */
-    return joint ? 0 : div_up(by_x ? s->cout : s->cin, WIDE);
+    const bool fused = sparse_rows(s) <= ROWS && !by_x; /* k_sparse_grad.c computes both */
+    return fused ? 0 : div_up(by_x ? s->cout : s->cin, WIDE);
 }
 
 size_t EW_K(sparse_wgrad_scratch)(const struct ew_conv_shape *s)
@@ -44,7 +44,7 @@ size_t EW_K(sparse_wgrad_scratch)(const struct ew_conv_shape *s)
     return (size_t)((most(s) + SPAN) * WIDE + TRANSPOSED) * sizeof(float);
 }
 
-/* n floats of the gradient from `at` on. */
+/* Stores or applies n floats of the gradient, from `at` on. */
 static void finish_piece(const struct ew_conv_wgrad *f, const float *from, int64_t at, int64_t n)
 {
     if (f->update)
@@ -53,7 +53,7 @@ static void finish_piece(const struct ew_conv_wgrad *f, const float *from, int64
         filter_sum(f, from, 1, 0, at, n);
 }
 
-/* Rows of sums are outputs where dy is the sparse side, and inputs where x is. */
+/* Rows of sums are outputs if dy is sparse, inputs if x is. */
 static void finish(const struct work *w)
 {
     const struct ew_conv_wgrad *f = &w->g->filter;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of some floats are not zero, as the bits of a word. */
+/* Bit masks of non-zero floats. */
 #ifndef EW_BACKEND_CPU_KERNEL_SPARSE_NONZERO_BITS_H
 #define EW_BACKEND_CPU_KERNEL_SPARSE_NONZERO_BITS_H
 
 #include "backend/cpu/kernel/common/vec.h"
 
-#define SPAN 64 /* floats of a word */
+#define SPAN 64 /* floats of a mask */
 
 /* Bit i: p[i] is not zero, i < n <= SPAN. */
 #if defined(EW_ISA_IS_avx512)
@@ -22,7 +22,7 @@ INLINE uint64_t lane_marks(vec v)
 #else
 INLINE uint64_t lane_marks(vec v)
 {
-    const vint bits = ~((v >= 0) & (v <= 0)) & (vint){1, 2, 4, 8}; /* a nan is none */
+    const vint bits = ~((v >= 0) & (v <= 0)) & (vint){1, 2, 4, 8}; /* NaN counts as non-zero */
     return (uint64_t)(bits[0] + bits[1] + bits[2] + bits[3]);
 }
 #endif

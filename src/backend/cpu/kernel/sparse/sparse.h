@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of a matrix of many zeros with a dense one, in training: what ReLU and dropout leave of
- * activations, and of the gradients in front of them, is half or three quarters zeros.
+/* Products of a sparse with a dense matrix, in training: after ReLU and dropout, half to three
+ * quarters of activations and their gradients are zero.
  *
  *   c [rows][WIDE] += a [rows][SPAN] b [SPAN][WIDE]
  *
- * b lies in L1.  Of each row of a 64 elements are 64 bits, and for each bit that is set one element
- * is multiplied with a row of b: a load and a multiply-add for every vector, so the time is that of
- * the elements that are not zero, at four fifths of the peak.  Sums stay in registers meanwhile. */
+ * b stays in L1.  64 elements of a row of a make a bit mask; for each set bit, the element is
+ * multiplied by a row of b with one load and one FMA for each vector.  The time is proportional to
+ * the non-zero elements, at four fifths of the peak.  Sums stay in registers. */
 #ifndef EW_BACKEND_CPU_KERNEL_SPARSE_SPARSE_H
 #define EW_BACKEND_CPU_KERNEL_SPARSE_SPARSE_H
 
@@ -14,15 +14,15 @@
 #include "backend/cpu/kernel/common/transpose_tile.h"
 #include "backend/cpu/kernel/sparse/nonzero_bits.h"
 
-#define WIDTH 8 /* vectors of a row of b: sums that do not wait for each other */
+#define WIDTH 8 /* vectors of a row of b: as many independent accumulators */
 #define WIDE  (WIDTH * LANES)
-#define ROWS  512 /* of c at a time: L2 holds them */
-#define AHEAD 4   /* rows of a that are fetched before they are needed */
+#define ROWS  512 /* rows of c at a time, which stay in L2 */
+#define AHEAD 4   /* prefetch distance in rows of a */
 
-/* Part of a matrix. */
+/* A block of a matrix. */
 struct block {
     const float *at;
-    int64_t step, rows, columns; /* step: floats from row to row */
+    int64_t step, rows, columns; /* step: row stride in floats */
 };
 
 INLINE struct block block_of(const float *at, int64_t step, int64_t rows, int64_t columns)
@@ -30,7 +30,7 @@ INLINE struct block block_of(const float *at, int64_t step, int64_t rows, int64_
     return (struct block){at, step, rows, columns};
 }
 
-/* c += a b, of a.columns <= SPAN; with each row `share` lines of `prefetch` are fetched. */
+/* c += a b with a.columns <= SPAN; prefetches `share` lines of `prefetch` for each row. */
 static void sparse_add(struct block a, const float *restrict b, float *restrict c,
                        struct fetch *prefetch, int64_t share)
 {
@@ -57,14 +57,14 @@ static void sparse_add(struct block a, const float *restrict b, float *restrict 
     }
 }
 
-/* Rows of sums that begin with nothing. */
+/* Clears rows of sums. */
 INLINE void clear_wide(float *to, int64_t rows)
 {
     for (int64_t i = 0; i < rows * WIDTH; i++)
         store(to + i * LANES, (vec){0});
 }
 
-/* Up to WIDE columns of rows of `from`, with zeros after them, one row after the other. */
+/* Copies rows of up to WIDE columns to contiguous, zero-padded rows of WIDE. */
 INLINE void copy_wide(struct block from, float *to)
 {
     for (int64_t r = 0; r < from.rows; r++, to += WIDE)
@@ -74,7 +74,8 @@ INLINE void copy_wide(struct block from, float *to)
         }
 }
 
-/* to[j][i] = from[i][j], rows of `to` `step` floats apart and zeros up to whole squares. */
+/* to[j][i] = from[i][j], with row stride `step` in `to` and zeros up to whole LANES x LANES
+ * tiles. */
 static void transpose_block(struct block from, float *to, int64_t step)
 {
     for (int64_t i = 0; i < from.rows; i += LANES)
@@ -88,7 +89,7 @@ static void transpose_block(struct block from, float *to, int64_t step)
         }
 }
 
-/* Rows of x and y, where each is one pixel's channels. */
+/* Rows of x and y; a row is one pixel's channels. */
 INLINE int64_t sparse_rows(const struct ew_conv_shape *s)
 {
     return (int64_t)s->batch * s->axis[0].out * s->axis[1].out * s->axis[2].out;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small dense layers, forward: y' [O x images] = w x', a part of the sum from each tile.
+/* Small dense layers, forward: y' [O x images] = w x', split over k (inputs).
  *
- * Images are lanes.  A tile turns its inputs piece by piece, multiplies them with all filters' part
- * and leaves the sums in `transposed`, [tile][O][images]; they are added up in order and transposed
- * back at the end. */
+ * Images are lanes.  A tile transposes its inputs piece by piece, multiplies them by that part of
+ * all filters and writes partial sums to `transposed`, [tile][O][images], which are finally added
+ * in order and transposed back. */
 #include "backend/cpu/kernel/common/transpose_tile.h"
 #include "backend/cpu/kernel/unpacked/small_dense.h"
 
-#define SMALL (64 << 10) /* floats of a filter: with its state in the second cache */
-#define BATCH 64         /* images: of a tile they are in the first cache */
+#define SMALL (64 << 10) /* most floats of the filter: with optimiser state it stays in L2 */
+#define BATCH 64         /* most images: those of a tile stay in L1 */
 #define ROWS  (LANES == 8 ? 12 : 14)
 
 bool EW_K(small_dense_pays)(const struct ew_conv_shape *s)
@@ -25,13 +25,13 @@ int64_t EW_K(small_dense_tiles)(const struct ew_conv_shape *s)
     return dense_by_outputs(s) ? 2 : min_i64(dense_pieces(s), DENSE_SUMS);
 }
 
-/* Parts of a sum. */
+/* Number of partial sums. */
 static int64_t sums_of(const struct ew_conv_shape *s)
 {
     return dense_by_outputs(s) ? 1 : EW_K(small_dense_tiles)(s);
 }
 
-/* Images in whole vectors. */
+/* Images, rounded up to whole vectors. */
 static int64_t lanes_of(const struct ew_conv_shape *s)
 {
     return div_up(s->batch, LANES) * LANES;
@@ -42,7 +42,7 @@ size_t EW_K(small_dense_transposed)(const struct ew_conv_shape *s)
     return (size_t)(sums_of(s) * s->cout * lanes_of(s));
 }
 
-/* Images from n on, LANES of them; inputs [c, c + width) to x [width][LANES]. */
+/* Transposes inputs [c, c + width) of LANES images from n on to x [width][LANES]. */
 static void transpose_inputs(const struct ew_unpacked_conv *p, int64_t n, int64_t c, int64_t width,
                              float *x)
 {
@@ -55,15 +55,15 @@ static void transpose_inputs(const struct ew_unpacked_conv *p, int64_t n, int64_
     }
 }
 
-/* A piece of inputs and filters, and where its sums go: `gap` floats apart. */
+/* A piece of inputs and filters, and its partial sums, `gap` floats apart. */
 struct piece {
-    const float *w, *x; /* filters `step` floats apart; x [width][LANES] */
+    const float *w, *x; /* w: filters `step` floats apart; x: [width][LANES] */
     float *sums;
     int64_t step, width, gap;
     bool add;
 };
 
-/* Filters [o, o + rows). */
+/* Accumulates filters [o, o + rows). */
 INLINE void multiply(const struct piece *p, int64_t o, int rows)
 {
     const float *w = p->w + o * p->step;
@@ -83,7 +83,7 @@ INLINE void multiply(const struct piece *p, int64_t o, int rows)
         store(sums + r * p->gap, sum[r]);
 }
 
-/* Filters [o, end). */
+/* Accumulates filters [o, end). */
 static void run_piece(const struct piece *p, int64_t o, int64_t end)
 {
     for (; o + ROWS <= end; o += ROWS)
@@ -94,7 +94,7 @@ static void run_piece(const struct piece *p, int64_t o, int64_t end)
         multiply(p, o, 1);
 }
 
-/* Images from n on, LANES of them. */
+/* Computes LANES images from n on. */
 static void run_tile(const struct ew_unpacked_conv *p, int64_t tile, int64_t n, float *x)
 {
     const struct ew_conv_shape *s = &p->shape;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small dense layers, backward: both gradients and the update, on what the caches hold.
+/* Small dense layers, backward: fused dgrad, wgrad and update of a filter that fits into the
+ * caches.
  *
  *   dx [images x I] = dy [images x O] w [O x I]
  *   dw [O x I]      = dy' x
  *
- * Nothing is added up between tiles (see small_dense.h).  A tile's filters are multiplied for dx
- * and are still in the first cache when they are updated, from sums that never leave the registers.
- * Larger layers go by k_tap_pairs_grad.c, which fetches ahead. */
+ * Tiles need no reduction (see small_dense.h).  A tile multiplies dy by its part of the filter,
+ * which is still in L1 when it is updated, from gradients that stay in registers.  Larger layers
+ * use k_tap_pairs_grad.c, which prefetches. */
 #include "backend/cpu/kernel/common/formed.h"
 #include "backend/cpu/kernel/pointwise/update_piece.h"
 #include "backend/cpu/kernel/unpacked/small_dense.h"
 
 #define ROWS 4 /* images for dx, outputs for dw */
 
-/* Sums of ROWS x up to DENSE_VECS vectors; `last` floats count in the last vector. */
+/* Accumulators of ROWS x up to DENSE_VECS vectors, the last of which has `last` valid floats. */
 struct block {
     vec v[ROWS][DENSE_VECS];
 };
 
-/* sum over k of a[r * a_row + k * a_step] b[k * b_step + lane] */
+/* v[r][lane] = sum over k of a[r * a_row + k * a_step] b[k * b_step + lane] */
 struct product {
     const float *a, *b;
     int64_t a_row, a_step, b_step, k;
@@ -49,11 +50,11 @@ INLINE void multiply(struct block *to, const struct product *p, int rows, int ve
 
 struct tile {
     const struct ew_unpacked_grads *g;
-    struct ew_update update; /* a copy, which no store can change */
+    struct ew_update update; /* a copy, which stores cannot alias */
     int64_t c, last;         /* first input; floats of the last vector */
     int64_t o, end;          /* outputs */
-    float *dx;               /* where the sums over them go; NULL: they are not wanted */
-    bool add;                /* to what is there */
+    float *dx;               /* destination of dx; NULL: not wanted */
+    bool add;                /* accumulate into dx */
 };
 
 INLINE void data_rows(const struct tile *t, int64_t n, int rows, int vecs)
@@ -79,7 +80,7 @@ INLINE void data_rows(const struct tile *t, int64_t n, int rows, int vecs)
     }
 }
 
-/* A vector of gradients, or the first `width` of it, to where they are wanted. */
+/* Stores a vector of `width` gradients to dw, or applies the update. */
 INLINE void finish_vec(const struct tile *t, int64_t at, vec sum, int64_t width)
 {
     const struct ew_conv_wgrad *f = &t->g->filter;
@@ -157,7 +158,7 @@ static void run_piece(const struct tile *of, int64_t piece)
         run_tile(&t, 1);
 }
 
-/* All inputs and some of the outputs; the sums for dx are parts. */
+/* A tile by outputs: all inputs and some outputs, with partial sums of dx. */
 static void run_outputs(struct tile *t, int64_t part)
 {
     const struct ew_conv_shape *s = &t->g->filter.shape;

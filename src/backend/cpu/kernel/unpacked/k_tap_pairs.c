@@ -2,18 +2,18 @@
 /* Convolutions on small feature maps and dense layers, forward: y' [O][out][images] = w x'.
  *
  * Images are lanes.  x is transposed once into [in][block of NR images][I][NR], which the
- * micro-kernel reads as packed weights; its panel is MR filters, of which it reads one tap and at
- * most KC inputs at a time, in the order in which they lie in memory.  A tile is some blocks of MR
- * filters. */
+ * micro-kernel reads as packed weights.  Its panel is MR filters in place, of which it reads one
+ * tap and at most KC inputs at a time, in memory order.  A tile is some blocks of MR filters. */
 #include <math.h>
 
 #include "backend/cpu/kernel/common/transpose_tile.h"
 #include "backend/cpu/kernel/unpacked/tap_pairs.h"
 
-#define BLOCKS 4  /* of filters in a tile, at most: they share what they read of x' */
-#define WANTED 8  /* tiles to aim at */
-#define BURST  64 /* lines: fetching more at once holds up the product after it, which is cut */
-#define PART   64 /* into so many inputs */
+#define BLOCKS 4 /* most blocks of filters in a tile, which share their reads of x' */
+#define WANTED 8 /* wanted tiles */
+/* Lines: a larger burst of prefetches stalls the next product, which is therefore divided. */
+#define BURST 64
+#define PART  64 /* inputs of each part */
 
 static int64_t positions(const struct ew_conv_axis a[3], bool in)
 {
@@ -23,7 +23,7 @@ static int64_t positions(const struct ew_conv_axis a[3], bool in)
     return n;
 }
 
-/* The pairs of one tap, outputs in order. */
+/* Appends the pairs of one tap, in the order of outputs. */
 static bool add_pairs(struct tap_pairs *p, const struct ew_conv_axis a[3], const int32_t t[3],
                       int tap)
 {
@@ -108,8 +108,8 @@ uint32_t EW_K(tap_pairs_met)(const struct ew_conv_shape *s)
     return met;
 }
 
-/* Dense layers, and filters that meet so much padding that Winograd's transforms or a matrix
- * product over all taps would multiply more. */
+/* Dense layers, and filters that read so much padding that Winograd or implicit GEMM would multiply
+ * more. */
 bool EW_K(tap_pairs_pays)(const struct ew_conv_shape *s)
 {
     struct tap_pairs p;
@@ -117,7 +117,7 @@ bool EW_K(tap_pairs_pays)(const struct ew_conv_shape *s)
         return false;
     if (p.outs == 1 && p.ins == 1 && p.taps == 1)
         return p.batch <= 4 * p.cout;
-    if (p.taps == 1 && p.count < p.ins) /* a shortcut with a stride */
+    if (p.taps == 1 && p.count < p.ins) /* a strided 1x1 shortcut */
         return 8 * p.batch * p.outs <= p.cout && p.cin >= LANES;
     return 4 * p.count <= 3 * p.taps * p.outs && p.cin >= LANES && p.cout >= MR;
 }
@@ -126,9 +126,9 @@ bool EW_K(tap_pairs_pays)(const struct ew_conv_shape *s)
 
 struct plan {
     struct tap_pairs s;
-    int64_t wide;               /* images in whole pieces */
-    int64_t chunks;             /* of KC inputs */
-    int64_t blocks, per, tiles; /* of MR filters; of them in a tile; of y */
+    int64_t wide;               /* images, rounded up to PIECE */
+    int64_t chunks;             /* chunks of KC inputs */
+    int64_t blocks, per, tiles; /* blocks of MR filters; blocks in a tile; tiles */
 };
 
 static void init(struct plan *p, const struct ew_conv_shape *s)
@@ -156,7 +156,7 @@ int64_t EW_K(tap_pairs_transpose_tiles)(const struct ew_conv_shape *s)
     return (p.s.folded ? 1 : p.s.ins) * p.chunks;
 }
 
-/* Where x' of images from n on, n a multiple of NR, begins; and floats from input to input. */
+/* Offset of x' for images from n on, n a multiple of NR. */
 static int64_t transposed_at(const struct plan *p, int64_t in, int64_t n)
 {
     return (in * p->wide + n) * p->s.cin;
@@ -178,7 +178,7 @@ static void transpose_chunk(const struct plan *p, const struct ew_unpacked_conv 
     }
 }
 
-/* All positions of a chunk. */
+/* Transposes and folds all positions of a chunk. */
 static void fold_chunk(const struct plan *p, const struct ew_unpacked_conv *c, int64_t chunk)
 {
     const int64_t cin = p->s.cin, last = min_i64((chunk + 1) * KC, cin);
@@ -222,13 +222,13 @@ int64_t EW_K(tap_pairs_tiles)(const struct ew_conv_shape *s)
     return p.tiles;
 }
 
-/* Floats of the panel, of which folded filters have one for each tap. */
+/* Floats of the panels: one for each tap of folded filters, else one. */
 static int64_t panel_size(const struct plan *p)
 {
     return (p->s.folded ? FOLDED : 1) * MR * KS;
 }
 
-/* The panel and y'. */
+/* Scratch: panels, then y'. */
 size_t EW_K(tap_pairs_scratch)(const struct ew_conv_shape *s)
 {
     struct plan p;
@@ -240,14 +240,14 @@ struct work {
     const struct plan *p;
     const struct ew_unpacked_conv *c;
     int64_t first, count; /* filters of the tile */
-    int64_t y_step;       /* floats of one filter in y' */
+    int64_t y_step;       /* floats of a filter in y' */
     float *panel, *y;
     int64_t row[MR];
     struct fetch next;
-    const float *prefetch; /* or a line with each input; NULL: nothing */
+    const float *prefetch; /* instead of `next`: one line for each input; NULL: none */
 };
 
-/* One tap, inputs [c0, c0 + kc), of the filters from `o` of the tile on. */
+/* One tap and inputs [c0, c0 + kc) of `rows` filters from o (in the tile) on. */
 struct piece {
     int64_t tap, c0, kc, o, rows;
 };
@@ -265,7 +265,7 @@ static void gather(const struct work *w, const struct piece *at)
         copy(w->panel + r * KS, from + r * step, at->kc);
 }
 
-/* All taps of the piece's filters, into as many panels. */
+/* Folds all taps of the piece's filters, each into its panel. */
 static void fold_filters(const struct work *w, const struct piece *at)
 {
     const int64_t cin = w->p->s.cin;
@@ -292,7 +292,8 @@ static void multiply(struct work *w, const struct piece *at)
     const int64_t share = div_up(w->next.pieces * w->next.lines, (end - begin) * blocks);
     const int64_t part = share > BURST ? PART : at->kc;
     const int64_t step = s->taps * s->cin;
-    const bool direct = !s->folded && step % 1024 != 0; /* else filters share cache sets */
+    const bool direct = !s->folded && step % 1024 != 0; /* else rows would share cache sets, and are
+                                                         * copied */
     const float *panel = w->panel + (s->folded ? at->tap * MR * KS : 0);
     if (s->folded && at->tap == 0)
         fold_filters(w, at);
@@ -326,7 +327,7 @@ static void multiply(struct work *w, const struct piece *at)
             }
 }
 
-/* y' of pixels, in place of that of the first positions. */
+/* Unfolds y' to pixels, in place. */
 static void unfold(const struct work *w)
 {
     const int64_t wide = w->p->wide;
@@ -342,7 +343,7 @@ static void unfold(const struct work *w)
         }
 }
 
-/* y' to y. */
+/* Transposes y' to y, with bias and ReLU. */
 static void transpose_back(const struct work *w)
 {
     const struct tap_pairs *s = &w->p->s;
@@ -365,7 +366,7 @@ static void transpose_back(const struct work *w)
         }
 }
 
-/* The next filters, of which the first tap; false after the last. */
+/* Advances to the first tap of the next filters; false after the last. */
 static bool advance_filters(const struct work *w, struct piece *at)
 {
     at->tap = 0;
@@ -379,8 +380,8 @@ static bool advance_filters(const struct work *w, struct piece *at)
     return at->kc > 0;
 }
 
-/* The next piece of the tile; false after the last.  Folded filters have all their taps in turn.
- */
+/* Advances to the next piece of the tile; false after the last.  With folding, all taps of the same
+ * filters come first. */
 static bool advance(const struct work *w, struct piece *at)
 {
     const struct tap_pairs *s = &w->p->s;
@@ -406,8 +407,8 @@ static bool advance(const struct work *w, struct piece *at)
     return at->tap < s->taps;
 }
 
-/* While folded filters are multiplied, a tap after the other, as many parts of the next ones are
- * fetched, which follow them in memory unless a panel has some of their inputs. */
+/* With folding, prefetches one part of the next filters during each tap.  They are contiguous in
+ * memory, unless inputs are divided into chunks. */
 static void plan_soon(struct work *w, const struct piece *at)
 {
     const int64_t o = at->o + MR, rows = min_i64(MR, w->p->s.cout - w->first - o);
@@ -415,7 +416,7 @@ static void plan_soon(struct work *w, const struct piece *at)
     w->prefetch = more ? filter_at(w, o, 0, 0) + at->tap * rows * w->p->s.cin : NULL;
 }
 
-/* Sets out to fetch the next piece, or the next tile's first. */
+/* Plans the prefetch of the next piece, or of the next tile's first. */
 static void plan_fetch(struct work *w, const struct piece *next, bool more)
 {
     const struct tap_pairs *s = &w->p->s;

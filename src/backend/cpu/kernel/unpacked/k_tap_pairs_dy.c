@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions on small feature maps, backward: dy as tap_pairs_grad.h has it, before
- * k_tap_pairs_grad.c runs. */
+/* Convolutions on small feature maps, backward: transposes dy to the layouts of tap_pairs_grad.h
+ * for k_tap_pairs_grad.c. */
 #include "backend/cpu/kernel/common/transpose_tile.h"
 #include "backend/cpu/kernel/unpacked/tap_pairs_grad.h"
 
-#define TURN (4 * MR) /* outputs of a tile of laying out */
+#define TILE_OUTPUTS (4 * MR) /* outputs of a tile */
 
 int64_t EW_K(tap_pairs_grad_transpose_tiles)(const struct ew_conv_shape *s)
 {
     struct tap_pairs_plan p;
     tap_pairs_plan_init(&p, s);
-    return (p.s.folded ? 1 : p.s.outs) * div_up(p.s.cout, TURN);
+    return (p.s.folded ? 1 : p.s.outs) * div_up(p.s.cout, TILE_OUTPUTS);
 }
 
-/* Images [n, n + count) of a panel, count at most LANES, the first of them row r of it. */
+/* Transposes images [n, n + count) of a panel, count <= LANES. */
 static void transpose_images(const struct tap_pairs_plan *p, const struct ew_unpacked_grads *g,
                              int64_t out, int64_t first, int64_t n, int64_t count)
 {
-    const int64_t step = p->s.outs * p->s.cout, last = min_i64(first + TURN, p->s.cout);
+    const int64_t step = p->s.outs * p->s.cout, last = min_i64(first + TILE_OUTPUTS, p->s.cout);
     const int64_t r = n % p->rows;
     for (int64_t o = first; o < last; o += LANES) {
         vec v[LANES];
@@ -40,11 +40,11 @@ static void transpose_outputs(const struct tap_pairs_plan *p, const struct ew_un
     }
 }
 
-/* The same of all positions. */
+/* The same with folding, for all positions. */
 static void fold_images(const struct tap_pairs_plan *p, const struct ew_unpacked_grads *g,
                         int64_t first, int64_t n, int64_t count)
 {
-    const int64_t cout = p->s.cout, last = min_i64(first + TURN, cout), r = n % p->rows;
+    const int64_t cout = p->s.cout, last = min_i64(first + TILE_OUTPUTS, cout), r = n % p->rows;
     for (int64_t o = first; o < last; o += LANES) {
         vec v[SQUARE][LANES];
         for (int64_t i = 0; i < SQUARE; i++)
@@ -81,9 +81,9 @@ void EW_K(tap_pairs_grad_transpose)(const struct ew_unpacked_grads *g, int64_t b
 {
     struct tap_pairs_plan p;
     tap_pairs_plan_init(&p, &g->filter.shape);
-    const int64_t groups = div_up(p.s.cout, TURN);
+    const int64_t groups = div_up(p.s.cout, TILE_OUTPUTS);
     for (int64_t i = begin; i < end; i++) {
-        const int64_t out = i / groups, first = i % groups * TURN;
+        const int64_t out = i / groups, first = i % groups * TILE_OUTPUTS;
         for (int64_t n = 0, count; n < p.s.batch; n += count) {
             count = min_i64(min_i64(LANES, p.rows - n % p.rows), p.s.batch - n);
             if (p.s.folded)
@@ -91,7 +91,7 @@ void EW_K(tap_pairs_grad_transpose)(const struct ew_unpacked_grads *g, int64_t b
             else
                 transpose_images(&p, g, out, first, n, count);
         }
-        for (int64_t o = first; o < min_i64(first + TURN, p.s.cout); o += MR)
+        for (int64_t o = first; o < min_i64(first + TILE_OUTPUTS, p.s.cout); o += MR)
             if (p.s.folded)
                 fold_outputs(&p, g, o / MR);
             else

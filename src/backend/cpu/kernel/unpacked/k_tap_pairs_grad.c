@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions on small feature maps and dense layers, backward: both gradients, and the update, in
+/* Convolutions on small feature maps and dense layers, backward: fused dgrad, wgrad and update, in
  * one pass over the filter.
  *
  *   dx[in]  [images x I] += dy[out] [images x O] w[tap] [O x I]
  *   dw[tap] [O x I]      += dy[out]' x[in]
  *
- * A tile is a range of outputs x a range of inputs.  A chunk of its filters at a time is multiplied
- * for dx, then replaced by what the optimiser makes of its gradient while it is still in the cache;
- * meanwhile the next chunk and the optimiser's state are fetched.  Where outputs are cut, each
- * range leaves its dx in `shared`, to be added up in order.  dy has been laid out before
- * (k_tap_pairs_dy.c). */
+ * A tile is a range of outputs x a range of inputs.  A chunk of its filters is multiplied by dy for
+ * dx, then updated by its gradient while it is still in the cache; meanwhile the optimiser's state
+ * and the next chunk are prefetched.  If outputs are divided, each range writes a partial dx to
+ * `shared`, which are added in order.  k_tap_pairs_dy.c has transposed dy. */
 #include <math.h>
 
 #include "backend/cpu/kernel/gemm/wgrad_sum.h"
 #include "backend/cpu/kernel/unpacked/tap_pairs_grad.h"
 
-#define X_STEP(wide) ((wide) + LINE) /* pixels do not share cache sets */
+#define X_STEP(wide) ((wide) + LINE) /* padded, so that pixels do not share cache sets */
 
 static int64_t dx_size(const struct tap_pairs_plan *p)
 {
@@ -37,14 +36,14 @@ int64_t EW_K(tap_pairs_grad_tiles)(const struct ew_conv_shape *s)
     return p.c_tiles * p.splits;
 }
 
-/* Floats of a filter's tap in `edge`, where those of a last vector that is not whole lie, or NR of
- * folded ones. */
+/* Floats of a tap in `edge`, which holds the last, partial vector of each tap, or with folding NR
+ * inputs. */
 static int64_t edge_step(const struct tap_pairs_plan *p)
 {
     return p->s.folded ? NR : PIECE;
 }
 
-/* x and dx of the tile's inputs, sums of a block of filters (or zeros), and those. */
+/* Scratch: x and dx of the tile's inputs, sums of a block of filters and zeros, `edge`. */
 size_t EW_K(tap_pairs_grad_scratch)(const struct ew_conv_shape *s)
 {
     struct tap_pairs_plan p;
@@ -58,14 +57,16 @@ size_t EW_K(tap_pairs_grad_scratch)(const struct ew_conv_shape *s)
 struct work {
     const struct tap_pairs_plan *p;
     const struct ew_unpacked_grads *g;
-    int64_t c0, inputs;                /* of the tile */
+    int64_t c0, inputs;                /* inputs [c0, c0 + inputs) of the tile */
     int64_t o, count;                  /* outputs of the chunk */
     float *x, *dx;                     /* [in][images][X_STEP], [in][images][wide] */
-    float *sums;                       /* [used taps][MR][wide], and `wide` zeros */
+    float *sums;                       /* [used taps][MR][wide], then `wide` zeros */
     float *edge;                       /* [taps][outputs of the chunk][edge_step] */
-    int64_t row[MR], sum_row[MR];      /* of dx: `wide` apart; of sums: as much, or NR if folded */
-    struct fetch filter, state;        /* of the next chunk; of this one */
-    int64_t filter_share, state_share; /* lines to fetch with each product */
+    int64_t row[MR], sum_row[MR];      /* offsets of rows of dx, `wide` apart, and of sums, `wide`
+                                        * or with folding NR apart */
+    struct fetch filter, state;        /* prefetch of the next chunk's filters, and of this chunk's
+                                        * optimiser state */
+    int64_t filter_share, state_share; /* lines to prefetch during each product */
 };
 
 static void copy_inputs(const struct work *w)
@@ -96,8 +97,8 @@ static void fold_inputs(const struct work *w)
         }
 }
 
-/* NR inputs from c on of all filters of the chunk, with zeros after them: all taps of them stay in
- * L1 until they are multiplied. */
+/* Folds NR inputs from c on of all filters of the chunk, zero padded; all taps stay in L1 until
+ * they are multiplied. */
 static void fold_filters(const struct work *w, int64_t c)
 {
     const struct tap_pairs *s = &w->p->s;
@@ -116,7 +117,7 @@ static void fold_filters(const struct work *w, int64_t c)
         }
 }
 
-/* The last inputs of all filters of the chunk, with zeros after them: whole pieces are read. */
+/* Copies the last inputs of all filters of the chunk, zero padded, since whole pieces are read. */
 static void copy_edge(const struct work *w, int64_t c)
 {
     const struct tap_pairs *s = &w->p->s;
@@ -130,11 +131,11 @@ static void copy_edge(const struct work *w, int64_t c)
 }
 
 /* The pairs of one input position. */
-struct meeting {
+struct input_pairs {
     int count, pair[TAP_PAIRS_PAIRS];
 };
 
-static void find_pairs(const struct tap_pairs *s, int in, struct meeting *out)
+static void find_pairs(const struct tap_pairs *s, int in, struct input_pairs *out)
 {
     out->count = 0;
     for (int i = 0; i < s->count; i++)
@@ -142,8 +143,8 @@ static void find_pairs(const struct tap_pairs *s, int in, struct meeting *out)
             out->pair[out->count++] = i;
 }
 
-/* dx of one input position, `width` inputs from c on; `edge`: filters lie there, or folded ones. */
-static void multiply_data(struct work *w, const struct meeting *pairs, int64_t c, int64_t width,
+/* dx of one input position, `width` inputs from c on; `edge`: filters are read from w->edge. */
+static void multiply_data(struct work *w, const struct input_pairs *pairs, int64_t c, int64_t width,
                           bool edge)
 {
     const struct tap_pairs *s = &w->p->s;
@@ -182,7 +183,7 @@ static void run_data(struct work *w)
     if (whole < w->inputs)
         copy_edge(w, whole);
     for (int in = 0; in < w->p->s.ins; in++) {
-        struct meeting pairs;
+        struct input_pairs pairs;
         find_pairs(&w->p->s, in, &pairs);
         if (pairs.count == 0)
             continue;
@@ -198,13 +199,13 @@ static void run_folded_data(struct work *w)
     for (int64_t c = 0; c < w->inputs; c += NR) {
         fold_filters(w, c);
         for (int k = 0; k < FOLDED; k++) {
-            const struct meeting pair = {1, {k}};
+            const struct input_pairs pair = {1, {k}};
             multiply_data(w, &pair, c, min_i64(NR, w->inputs - c), true);
         }
     }
 }
 
-/* Gradients of one tap of a block of outputs, NR inputs from c on. */
+/* Wgrad of one tap of a block of outputs, NR inputs from c on. */
 static void multiply_filter(struct work *w, int64_t tap, int64_t block, int64_t c, float *sums)
 {
     const struct tap_pairs *s = &w->p->s;
@@ -228,7 +229,7 @@ static void multiply_filter(struct work *w, int64_t tap, int64_t block, int64_t 
     EW_K(micro_spans)(&m, (int)min_i64(MR, s->cout - block * MR));
 }
 
-/* One step of n elements from `at` on, of gradient g; LANES of them at most. */
+/* Stores the gradient g of n <= LANES weights from `at` on, or applies the update. */
 INLINE void put_vec(const struct ew_conv_wgrad *f, const struct ew_update *u, int64_t at, vec g,
                     int64_t n)
 {
@@ -240,11 +241,11 @@ INLINE void put_vec(const struct ew_conv_wgrad *f, const struct ew_update *u, in
         sgd_vec(&u->sgd, at, g, n);
 }
 
-/* Into the filter, of folded sums: NR inputs from c on. */
+/* Unfolds the sums of NR inputs from c on, and stores or applies them. */
 static void finish_folded(const struct work *w, int64_t o, int64_t c)
 {
     const struct tap_pairs *s = &w->p->s;
-    const struct ew_conv_wgrad f = w->g->filter; /* copies: nothing that is stored changes them */
+    const struct ew_conv_wgrad f = w->g->filter; /* copies, which stores cannot alias */
     const struct ew_update u = f.update ? *f.update : (struct ew_update){0};
     const int64_t n = min_i64(NR, w->inputs - c);
     for (int64_t r = 0; r < min_i64(MR, s->cout - o); r++)
@@ -271,7 +272,7 @@ static void run_folded_filter(struct work *w)
         }
 }
 
-/* Into the filter, output by output in the order of memory. */
+/* Stores or applies the sums, output by output in memory order. */
 static void finish_filter(const struct work *w, int64_t o)
 {
     const struct tap_pairs *s = &w->p->s;
@@ -314,14 +315,14 @@ static const float *state_of(const struct ew_unpacked_grads *g)
     return !u ? NULL : u->is_adam ? u->adam.m : u->sgd.m;
 }
 
-/* Where a range of outputs begins. */
+/* The first output of a range. */
 static int64_t split_at(const struct tap_pairs_plan *p, int64_t split)
 {
     return min_i64(p->blocks * split / p->splits * MR, p->s.cout);
 }
 
-/* What is needed of p, laid out as the filter, for the chunk of a tile that begins with output o:
- * taps that meet pixels of whole filters, or the tile's inputs of a dense layer or of all taps. */
+/* The part of p (weights or optimiser state) that the chunk from output o on of a tile needs: used
+ * taps of whole filters, or only the tile's inputs if inputs are divided. */
 static struct fetch fetch_chunk(const struct work *w, const float *p, int64_t tile, int64_t o)
 {
     const struct tap_pairs *s = &w->p->s;
@@ -343,8 +344,8 @@ static struct fetch fetch_chunk(const struct work *w, const float *p, int64_t ti
                           .lines = div_up(min_i64(w->p->wide, s->cin - c0), LINE)};
 }
 
-/* While dx is made of a chunk the optimiser's state is fetched for it, and then the next one's
- * filters, or the next tile's first: all of both at once would not stay in L2. */
+/* Prefetches the optimiser's state of the chunk during dgrad, and the next chunk's filters (or the
+ * next tile's first) during wgrad: both at once would not fit into L2. */
 static void plan_fetch(struct work *w, int64_t tile)
 {
     const struct tap_pairs *s = &w->p->s;
@@ -361,7 +362,7 @@ static void plan_fetch(struct work *w, int64_t tile)
         div_up(w->filter.pieces * w->filter.lines, max_i64(filter ? filter : data, 1));
 }
 
-/* dx of pixels, in place of that of the first positions. */
+/* Unfolds dx to pixels, in place. */
 static void unfold_data(const struct work *w)
 {
     const int64_t size = w->p->s.batch * w->p->wide;
@@ -444,7 +445,7 @@ void EW_K(tap_pairs_grad_run)(const struct ew_unpacked_grads *g, int64_t begin, 
         run_tile(&w, i);
 }
 
-/* ---- dx of several ranges of outputs ---- */
+/* ---- Reduction of partial dx ---- */
 
 int64_t EW_K(tap_pairs_grad_sum_tiles)(const struct ew_conv_shape *s)
 {

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small dense layers in training: how both directions are cut.
+/* Small dense layers in training: partitioning of forward and backward.
  *
- * A piece is some DENSE_VECS vectors of inputs of all images and outputs; backward a tile is a
- * piece, forward DENSE_SUMS tiles share them out.  Both begin a thread's range with the same
- * inputs, so that a core meets the same filters and their state at each step: they stay in its
- * cache, and no line of them crosses to another core.  Hence pieces are of about one size and of an
- * even number: who has finished would take over others' filters. */
+ * A piece is up to DENSE_VECS vectors of inputs, with all images and outputs.  Backward, a tile is
+ * a piece; forward, DENSE_SUMS tiles divide the pieces.  So each thread works on the same inputs in
+ * both directions and at each step, and weights and optimiser state stay in its core's cache.
+ * Pieces have about equal size and an even number, so that no thread steals another's. */
 #ifndef EW_BACKEND_CPU_KERNEL_UNPACKED_SMALL_DENSE_H
 #define EW_BACKEND_CPU_KERNEL_UNPACKED_SMALL_DENSE_H
 
 #include "backend/cpu/kernel/common/vec.h"
 
-#define DENSE_VECS (LANES == 8 ? 2 : 4) /* of a piece, at most */
+#define DENSE_VECS (LANES == 8 ? 2 : 4) /* most vectors of a piece */
 #define DENSE_WIDE (DENSE_VECS * LANES)
-#define DENSE_SUMS 4 /* parts of a sum forward: each is written, and read by one core */
+#define DENSE_SUMS 4 /* partial sums forward; each is written, and later read by one core */
 
-/* Multiply-adds of layers that are cut by outputs, in two: their rows seldom begin cache lines, and
- * threads that share rows would write into each other's.  Backward leaves parts of dx.  Smaller
- * ones are for one thread, which takes all tiles (see tap_pairs_step.c). */
+/* Layers with MACs in [DENSE_LEAST, DENSE_MOST) are divided by outputs, into two parts: their rows
+ * are short and unaligned, so that threads that divide inputs would write to the same cache lines.
+ * Backward then has partial sums of dx.  Smaller layers run on one thread (tap_pairs_step.c). */
 #define DENSE_LEAST (128 << 10)
 #define DENSE_MOST  (256 << 10)
 

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions on small feature maps: the geometry that both directions share.
+/* Convolutions on small feature maps: geometry of forward and backward.
  *
- * On images of 2x2 pixels a 3x3 filter meets padding with five of its nine taps at every output.
- * What is left are 16 pairs of an output and an input position, each a product of its own between
- * the images' channels and one tap of the filter:
+ * On images of 2x2 pixels, five of the nine taps of a 3x3 filter read padding at every output.  The
+ * other taps make 16 pairs of an output and an input position, each a GEMM over channels with one
+ * tap of the filter:
  *
  *   y[out] [images x O] += x[in] [images x I] w[tap] [I x O]
  *
- * Those 16 are a matrix of matrices that are constant along diagonals,
+ * These 16 form a block Toeplitz matrix,
  *
  *   y0 = w1 x0 + w2 x1        M0 = (w0 - w1) x0      y0 = M1 + M2
  *   y1 = w0 x0 + w1 x1        M1 = w1 (x0 + x1)      y1 = M1 + M0
  *                             M2 = (w2 - w1) x1
  *
- * along both axes, for which 9 products suffice: positions and taps are folded into three a line,
- * and a pair is one of each.  Both gradients are the same sums, with dy folded the other way round.
+ * along each axis, so that 3 x 3 = 9 products suffice.  "Folding" is this transform of positions
+ * and of taps to three for each axis; then pair i is tap i, input i and output i.  Both gradients
+ * have the same form, with dy folded in reverse order.
  *
- * A dense layer is the case of one pair.  Filters take all the time there is: they are larger than
- * anything else and change at each step, so that packing them costs as much as multiplying. */
+ * A dense layer is a single pair.  Filters dominate the time: they are the largest operand and
+ * change at each step, so that packing them costs as much as multiplying. */
 #ifndef EW_BACKEND_CPU_KERNEL_UNPACKED_TAP_PAIRS_H
 #define EW_BACKEND_CPU_KERNEL_UNPACKED_TAP_PAIRS_H
 
@@ -25,7 +26,7 @@
 
 #define TAP_PAIRS_TAPS  32
 #define TAP_PAIRS_PAIRS 64
-#define TAP_PAIRS_ROWS  1024 /* images x positions, at most, of either side */
+#define TAP_PAIRS_ROWS  1024 /* most images x positions of x and of y */
 
 struct tap_pair {
     int tap, out, in;
@@ -34,28 +35,29 @@ struct tap_pair {
 struct tap_pairs {
     int64_t batch, cin, cout, taps, outs, ins;
     int count;
-    struct tap_pair pair[TAP_PAIRS_PAIRS]; /* by tap */
+    struct tap_pair pair[TAP_PAIRS_PAIRS]; /* sorted by tap */
     int first[TAP_PAIRS_TAPS + 1];         /* pairs of tap t: [first[t], first[t + 1]) */
-    int used;                              /* taps that have any */
-    bool folded;                           /* outs and ins are FOLDED, of SQUARE pixels */
+    int used;                              /* taps with any pair */
+    bool folded;                           /* outs and ins are FOLDED positions, made from SQUARE
+                                            * pixels */
 };
 
-/* False where there are too many of anything. */
+/* False: a limit above is exceeded. */
 bool EW_K(tap_pairs_init)(struct tap_pairs *p, const struct ew_conv_shape *s);
 
-/* Folds 3x3 filters on 2x2 pixels; leaves others alone. */
+/* Sets up folding for 3x3 filters on 2x2 pixels; others are unchanged. */
 void EW_K(tap_pairs_fold)(struct tap_pairs *p, const struct ew_conv_shape *s);
 
-#define SQUARE 4 /* pixels */
-#define FOLDED 9 /* positions made of them, and taps */
+#define SQUARE 4 /* pixels of a 2x2 image */
+#define FOLDED 9 /* folded positions, and taps */
 
-/* Positions as x and y have them, of n as they are laid out. */
+/* Positions in x or y for n positions in the transposed layout. */
 INLINE int64_t pixels_of(const struct tap_pairs *s, int64_t n)
 {
     return s->folded ? SQUARE : n;
 }
 
-/* Pixels to positions: x as it is, dy from the end. */
+/* Folds pixels to positions, for dy in reverse order. */
 INLINE void fold_pixels(const vec p[SQUARE], vec out[FOLDED], const bool from_end)
 {
     const vec line[2][3] = {{p[0], p[0] + p[1], p[1]}, {p[2], p[2] + p[3], p[3]}};
@@ -67,7 +69,7 @@ INLINE void fold_pixels(const vec p[SQUARE], vec out[FOLDED], const bool from_en
     }
 }
 
-/* Products to pixels: y as it is, dx from the end. */
+/* Unfolds products to pixels, for dx in reverse order. */
 INLINE void unfold_pixels(const vec m[FOLDED], vec out[SQUARE], const bool from_end)
 {
     vec line[2][3];
@@ -101,7 +103,7 @@ INLINE void fold_taps(const vec w[FOLDED], vec out[FOLDED])
     }
 }
 
-/* Gradients of what fold_taps makes to those of the taps. */
+/* Gradients of folded taps to gradients of taps (the transpose of fold_taps). */
 INLINE void unfold_taps(const vec g[FOLDED], vec out[FOLDED])
 {
     vec t[FOLDED];

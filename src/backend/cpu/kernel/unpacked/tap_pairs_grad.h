@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the gradients of convolutions by tap pairs are cut into tiles, and where dy lies for them.
+/* Gradients of convolutions by tap pairs: tiles, and layouts of dy.
  *
- * dy is laid out twice, for the micro-kernel's rows to be images and to be outputs:
+ * dy is transposed twice, with images and with outputs as rows of the micro-kernel:
  *
  *   [out][panel of images][O][MR]      [out][block of MR outputs][images][MR] */
 #ifndef EW_BACKEND_CPU_KERNEL_UNPACKED_TAP_PAIRS_GRAD_H
@@ -9,21 +9,22 @@
 
 #include "backend/cpu/kernel/unpacked/tap_pairs.h"
 
-#define WANTED     8          /* tiles to aim at */
-#define SMALL      (64 << 10) /* floats of a filter of which half as many have enough to do */
-#define DX_FLOATS  (64 << 10) /* of a tile: 256 KiB */
-#define CHUNK      (32 << 10) /* floats of taps that meet pixels at a time: 128 KiB */
-#define CHUNK_MAX  4          /* blocks of outputs in it */
-#define INPUTS     512        /* of a tile, at most */
-#define INPUTS_FEW 64         /* of filters with several taps, all of which meet pixels */
-#define CHUNK_FOLD 2          /* of folded filters; both as measured */
+#define WANTED     8          /* wanted tiles */
+#define SMALL      (64 << 10) /* floats of a filter below which half as many tiles are enough */
+#define DX_FLOATS  (64 << 10) /* most floats of a tile's dx: 256 KiB */
+#define CHUNK      (32 << 10) /* floats of used taps in a chunk: 128 KiB */
+#define CHUNK_MAX  4          /* most blocks of outputs in a chunk */
+#define INPUTS     512        /* most inputs of a tile */
+#define INPUTS_FEW 64         /* the same for filters with several taps, all used */
+#define CHUNK_FOLD 2          /* CHUNK_MAX of folded filters; both are measured */
 
 struct tap_pairs_plan {
     struct tap_pairs s;
-    int64_t panels, rows;        /* of images, and of them in a panel */
-    int64_t wide, c_tiles;       /* inputs of a tile */
-    int64_t blocks, per, splits; /* of MR outputs; of them in a chunk; tiles along them */
-    int64_t y_size;              /* floats of dy laid out with images as rows; the other way */
+    int64_t panels, rows;        /* panels of images; images in a panel */
+    int64_t wide, c_tiles;       /* inputs of a tile; tiles along them */
+    int64_t blocks, per, splits; /* blocks of MR outputs; blocks in a chunk; tiles along the
+                                  * outputs */
+    int64_t y_size;              /* floats of dy with images as rows; with outputs as rows */
     int64_t t_size;
 };
 
