@@ -38,20 +38,14 @@ def held_library():
 def both(path, shape, isa):
     """The two programs held to `isa`.  VNNI is part of what `avx512` stands for: neither side is held
     below the best of its kind, which on a CPU without AVX-512 may be AVX-VNNI."""
-    held = isa == "avx2" and "avx512f" in sides.cpu()[1]
-    env = {"EW_ISA": "avx2"} if held else {}
-    library = held_library() if held else sides.library()
+    library = held_library() if sides.restricted(isa) else sides.library()
     dims = ",".join(str(d) for d in shape)
-
-    def ours(warmup, iters):
-        command = [sides.EDGEWISE, "bench", path, "--threads", 1, "--json"]
-        return measure.call_json([*command, "--warmup", warmup, "--iters", iters], env)
 
     def theirs(warmup, iters):
         command = [sides.OUT / "ort_bench", library, path, dims, 1, "time", warmup, iters]
         return json.loads(measure.call(command))
 
-    return {"edgewise": ours, "onnxruntime": theirs}
+    return {"edgewise": sides.edgewise_side(path, [], 1, isa), "onnxruntime": theirs}
 
 
 def measured(pace, path, shape, isa):

@@ -37,7 +37,7 @@ QUICK = measure.Pace(rounds=2, seconds=0.3, fewest=2)
 # ---- infer ------------------------------------------------------------------
 
 
-def infer_case(pace, case, own, progress):
+def infer_case(pace, _isa, case, own, progress):
     row = {"name": case.name, "title": case.title, "threads": {}}
     path = sides.export(case, case.batch)
     try:
@@ -62,7 +62,7 @@ def infer_case(pace, case, own, progress):
 # ---- int8 -------------------------------------------------------------------
 
 
-def int8_case(pace, case, own, progress):
+def int8_case(pace, _isa, case, own, progress):
     """One file in QDQ form for both, and our float32 beside them."""
     row = {"name": case.name, "title": case.title, "threads": {}}
     row["same"], row["difference"] = check.run_int8(case, own)
@@ -95,15 +95,15 @@ def int8_case(pace, case, own, progress):
 # ---- train ------------------------------------------------------------------
 
 
-def train_case(pace, case, own, progress):
+def train_case(pace, isa, case, own, progress):
     row = {"name": case.name, "title": case.title, "batch": case.batch, "threads": {}}
     info = measure.call_json([sides.EDGEWISE, "info", case.network, *case.options(), "--json"])
     classes = case.classes or sides.zoo()[case.network]["classes"]
     options = ["--train", "--batch", case.batch, *case.options()]
     for threads in THREADS:
-        runs = {"edgewise": sides.edgewise_side(case.network, options, threads)}
+        runs = {"edgewise": sides.edgewise_side(case.network, options, threads, isa)}
         for layout in ("nchw", "nhwc"):
-            runs[layout] = sides.torch_side(case, case.shape(own), classes, threads, layout)
+            runs[layout] = sides.torch_side(case, case.shape(own), classes, threads, layout, isa)
         what = f"{case.name}, threads: {threads}"
         rounds = measure.interleave(runs, pace, functools.partial(progress.show, what))
         if rounds["nchw"][0]["params"] != info["params"]:
@@ -167,7 +167,7 @@ def timed(name, all_cases, each):
     def command(o):
         pace = QUICK if o.quick else PACES[name]
         wanted = cases.select(all_cases, o.networks)
-        return run(name, wanted, functools.partial(each, pace), len(THREADS), pace)
+        return run(name, wanted, functools.partial(each, pace, o.isa), len(THREADS), pace)
 
     return command
 
@@ -192,7 +192,7 @@ def main():
     p.add_argument("what", choices=[*COMMANDS, "all"])
     p.add_argument("--quick", action="store_true", help="two short rounds: to see that it works")
     p.add_argument("--networks", default="", metavar="A,B", help="only these (resnet18@32 is one)")
-    p.add_argument("--isa", choices=("avx512", "avx2"), help="isas: only this instruction set")
+    p.add_argument("--isa", choices=("avx512", "avx2"), help="isas and training: only this one")
     o = p.parse_args()
     o.networks = {n for n in o.networks.split(",") if n}
     every = cases.INFER + cases.TRAIN + cases.OTHERS + cases.OTHERS_TRAIN + cases.VIDEO

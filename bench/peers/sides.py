@@ -104,19 +104,39 @@ def ort_side(path, shape, threads):
     return lambda warmup, iters: json.loads(ort(path, shape, threads, "time", warmup, iters))
 
 
-def edgewise_side(what, options, threads):
+def restricted(isa):
+    """Whether this CPU has more than the instruction set that both sides are to use."""
+    return isa == "avx2" and "avx512f" in cpu()[1]
+
+
+def edgewise_side(what, options, threads, isa=None):
+    env = {"EW_ISA": "avx2"} if restricted(isa) else {}
+
     def side(warmup, iters):
         command = [EDGEWISE, "bench", what, *options, "--threads", threads, "--json"]
-        return measure.call_json([*command, "--warmup", warmup, "--iters", iters])
+        return measure.call_json([*command, "--warmup", warmup, "--iters", iters], env)
 
     return side
 
 
-def torch_side(case, shape, classes, threads, layout):
-    # PyTorch starts with one thread and AVX2 where the CPU has more.
-    env = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
+def torch_isa(isa):
+    """The switches of PyTorch and of the libraries below it, OpenBLAS and oneDNN."""
+    if restricted(isa):
+        return {
+            "ATEN_CPU_CAPABILITY": "avx2",
+            "OPENBLAS_CORETYPE": "Haswell",
+            "DNNL_MAX_CPU_ISA": "AVX2",
+            "ONEDNN_MAX_CPU_ISA": "AVX2",
+        }
+    # PyTorch starts with AVX2 where the CPU has more.
     if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= set(cpu()[1]):
-        env["ATEN_CPU_CAPABILITY"] = "avx512"
+        return {"ATEN_CPU_CAPABILITY": "avx512"}
+    return {}
+
+
+def torch_side(case, shape, classes, threads, layout, isa=None):
+    # PyTorch starts with one thread.
+    env = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads), **torch_isa(isa)}
     script = [sys.executable, HERE / "torch_bench.py", case.network, classes]
     dims = ",".join(str(d) for d in shape)
 
