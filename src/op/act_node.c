@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activations as nodes of their own, from the names that fused operators give them. */
+/* Separate nodes for the activations in ONNX Runtime's fused operators. */
 #include "op/act_node.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "graph/ops.h"
 #include "op/math_attr.h"
 
-/* Its bounds are inputs. */
+/* Clip has its bounds as inputs. */
 static ew_err add_clip(struct ew_graph *g, const struct ew_act_params *act, int value, int *out)
 {
     int in[3] = {value};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activations that ONNX Runtime's fused operators name, as nodes of their own. */
+/* Separate nodes for the activations in ONNX Runtime's fused operators. */
 #ifndef EW_OP_ACT_NODE_H
 #define EW_OP_ACT_NODE_H
 
 #include "graph/graph.h"
 
 struct ew_act_params {
-    const char *type; /* as ONNX calls it */
-    float v[3];       /* in the order of the fused operators */
+    const char *type; /* ONNX operator type */
+    float v[3];       /* parameters, in the order of the fused operators */
     int n;
 };
 

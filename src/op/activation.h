@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The activations.  Kernels include this and nothing else of operators, so that a change to those
- * does not compile every kernel again. */
+/* The activations of epilogues.  Kernels include this and no other header of operators, so that
+ * changes to those do not recompile all kernels. */
 #ifndef EW_OP_ACTIVATION_H
 #define EW_OP_ACTIVATION_H
 
@@ -16,7 +16,7 @@
     X(SILU,         "silu")                                                                        \
     X(SIGMOID,      "sigmoid")                                                                     \
     X(TANH,         "tanh")                                                                        \
-    X(GELU,         "gelu")         /* the exact one */
+    X(GELU,         "gelu")         /* exact, with erf */
 /* clang-format on */
 
 enum ew_act {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What argmax and argmin share. */
+/* Common part of argmax and argmin. */
 #include "op/arg.h"
 
 #include "op/axis.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scaled dot-product attention (Vaswani et al. 2017) out of plain nodes:
+/* Scaled dot-product attention (Vaswani et al. 2017) as standard nodes:
  *
- *   softmax(q k^T * scale + mask + bias) v,    q, k, v: [batch, heads, tokens, size of a head] */
+ * softmax(q k^T * scale + mask + bias) v,    q, k, v: [batch, heads, tokens, head size] */
 #include "op/attention.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ struct attention {
     struct ew_graph *g;
     const struct ew_onnx_node *n;
     int64_t heads;
-    int q, k, v; /* values: [batch, tokens, heads * size] at first */
+    int q, k, v; /* initially [batch, tokens, heads * size] */
 };
 
 static int input(const struct ew_onnx_node *n, int i)
@@ -31,7 +31,7 @@ static ew_err join(struct ew_graph *g, const struct ew_op *op, int a, int b, int
     return ew_graph_add(g, op, NULL, NULL, EW_INPUTS(a, b), out);
 }
 
-/* Into three of the same size. */
+/* Splits into three equal parts. */
 static ew_err split(struct ew_graph *g, int value, int axis, int out[3])
 {
     struct ew_split_attr along = {.axis = axis};
@@ -48,7 +48,8 @@ static ew_err reshape(struct ew_graph *g, const char *name, const int64_t *dims,
     return join(g, &ew_op_reshape, *value, shape, value);
 }
 
-/* [batch, tokens, heads * size] as [batch, heads, tokens, size]; keys as [..., size, tokens]. */
+/* Reshapes [batch, tokens, heads * size] to [batch, heads, tokens, size], keys to [..., size,
+ * tokens]. */
 static ew_err split_heads(const struct attention *a, bool keys, int *value)
 {
     struct ew_transpose_attr perm = {.perm = {4, {0, 2, keys ? 3 : 1, keys ? 1 : 3}}};
@@ -61,9 +62,10 @@ static ew_err split_heads(const struct attention *a, bool keys, int *value)
     return ew_graph_add(a->g, &ew_op_transpose, NULL, &perm, EW_INPUTS(from), value);
 }
 
-/* ---- What is added to the scores ---- */
+/* ---- Masks and bias ---- */
 
-/* [batch, tokens] of 1 (seen) and 0: (1 - mask) * filter, for all heads and queries. */
+/* Key mask [batch, tokens] of 1 (visible) and 0: adds (1 - mask) * filter for all heads and
+ * queries. */
 static ew_err add_mask(const struct attention *a, int mask, int *scores)
 {
     const enum ew_dtype dtype = a->g->values[*scores].t.dtype;
@@ -81,7 +83,7 @@ static ew_err add_mask(const struct attention *a, int mask, int *scores)
     return join(a->g, &ew_op_add, *scores, seen, scores);
 }
 
-/* A token sees none behind itself. */
+/* Causal mask: a token does not see later ones. */
 static ew_err add_causal(const struct attention *a, int *scores)
 {
     const struct ew_tensor *s = &a->g->values[*scores].t;
@@ -99,7 +101,7 @@ static ew_err add_causal(const struct attention *a, int *scores)
     return join(a->g, &ew_op_add, *scores, mask, scores);
 }
 
-/* ---- The whole ---- */
+/* ---- Attention ---- */
 
 static ew_err attend(struct attention *a, int mask, int bias, int *out)
 {
@@ -129,7 +131,7 @@ static ew_err attend(struct attention *a, int mask, int bias, int *out)
     return reshape(g, a->n->name, (const int64_t[]){0, 0, -1}, 3, out);
 }
 
-/* One projection for all three: input, weights [size, 3 * size], bias [3 * size]. */
+/* Attention: one projection for q, k and v, with weights [size, 3 * size] and bias [3 * size]. */
 static ew_err project(struct attention *a)
 {
     enum { X, WEIGHTS, BIAS };
@@ -147,7 +149,7 @@ static ew_err project(struct attention *a)
     return EW_OK;
 }
 
-/* Three inputs, projected already, and one bias for all. */
+/* MultiHeadAttention: q, k and v are inputs, with a joint bias. */
 static ew_err take_three(struct attention *a)
 {
     enum { QUERY, KEY, VALUE, BIAS };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Axes of operators when their input is permuted. */
+/* Axis attributes under permuted inputs. */
 #include "op/axis.h"
 
 #include <string.h>
@@ -100,8 +100,8 @@ ew_err ew_list_permute(struct ew_graph *g, int node, const int *perm, int *out_p
     return ew_graph_const_ints(g, v->name, moved.v, rank, &g->nodes[node].in[1]);
 }
 
-/* For views: true where perm leaves the bytes in order, given that some axes have one element.
- * *unit gets these axes (bit i: old axis i); axis 0, the batch, may change and never counts. */
+/* True if perm preserves the order of bytes as long as some axes have size 1; *unit gets these (bit
+ * i: old axis i).  Axis 0, the batch, may change and is never among them. */
 static bool keeps_order(const struct ew_shape *s, const int *perm, unsigned *unit)
 {
     *unit = 0;

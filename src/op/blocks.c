@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving square blocks of pixels into channels and back. */
+/* Square blocks of pixels to channels and back. */
 #include "op/blocks.h"
 
 #include "op/move.h"
@@ -28,11 +28,11 @@ ew_err ew_blocks_resolve(const struct ew_call *c, bool deep, struct ew_blocks *o
     return EW_OK;
 }
 
-/* Position in the deep tensor of element i of the wide one. */
+/* Index in the deep tensor of element i of the wide one. */
 static int64_t deep_at(const struct ew_blocks *b, int64_t i)
 {
     const int64_t c = i % b->c, x = i / b->c % (b->w * b->size);
-    const int64_t row = i / b->c / (b->w * b->size); /* of all images */
+    const int64_t row = i / b->c / (b->w * b->size); /* over the whole batch */
     const int64_t by = row % b->size, bx = x % b->size;
     const int64_t pixel = row / b->size * b->w + x / b->size;
     const int64_t channel = b->mode == EW_BLOCKS_DCR ? (by * b->size + bx) * b->c + c

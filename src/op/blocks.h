@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving square blocks of pixels into channels and back: depth_to_space and space_to_depth. */
+/* Common part of depth_to_space and space_to_depth: square blocks of pixels to channels and back.
+ */
 #ifndef EW_OP_BLOCKS_H
 #define EW_OP_BLOCKS_H
 
@@ -21,11 +22,12 @@ struct ew_blocks {
     int mode;
 };
 
-/* x is the deep one, or the wide one: fails where it is not [N, H, W, C] or does not divide. */
+/* Geometry for an input that is the deep or the wide tensor; fails unless it is [N, H, W, C] and
+ * divisible. */
 ew_err ew_blocks_resolve(const struct ew_call *c, bool deep, struct ew_blocks *out);
 
-/* Copies from the deep to the wide one where `widen`, else back; adds instead of copying where
- * `add` (floating types). */
+/* Copies from the deep to the wide tensor if `widen`, else back; accumulates if `add` (float
+ * types). */
 void ew_blocks_move(const struct ew_blocks *b, const struct ew_tensor *from, struct ew_tensor *to,
                     bool widen, bool add);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What convolution and its transpose share: the reference loops, bias and cost. */
+/* Common part of convolution and transposed convolution: reference loops, bias, cost. */
 #include "op/conv.h"
 
-/* Walks an output row by row, and the pieces of a window that are contiguous in x and w. */
+/* Iterates over an output row by row, and over the contiguous runs of a window in x and w. */
 struct runs {
     const struct ew_conv_sizes *s;
     struct ew_tap t;
@@ -11,8 +11,8 @@ struct runs {
     int64_t group;
     int64_t depth;   /* channels of x per group */
     int64_t filter;  /* elements of one filter */
-    int64_t x, w, n; /* the present run: offsets, and its length */
-    bool joined;     /* neighbours in the window's last dimension touch */
+    int64_t x, w, n; /* current run: offsets and length */
+    bool joined;     /* taps along the window's last dimension are contiguous in x */
 };
 
 static bool rows_first(const struct ew_conv_sizes *s, struct runs *r)

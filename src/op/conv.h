@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution and transposed convolution: attributes, and the geometry that both share. */
+/* Convolution and transposed convolution: attributes, and common geometry. */
 #ifndef EW_OP_CONV_H
 #define EW_OP_CONV_H
 
@@ -13,31 +13,31 @@ struct ew_conv_attr {
     int64_t groups;            /* default 1 */
     struct ew_epilogue_attr end;
     bool turned;  /* conv_pool: the output is [N, O, d...] */
-    int64_t pool; /* conv_pool: windows of 3x3, else of 2x2; two apart in any case */
+    int64_t pool; /* conv_pool: pooling windows of 3x3 instead of 2x2, stride 2 */
 };
 
 /* in: x [N, d..., C], w [C, k..., O / groups], optional b [O]. */
 struct ew_conv_transpose_attr {
-    struct ew_window_attr win; /* pad and auto_pad take away from the output */
+    struct ew_window_attr win; /* pad and auto_pad crop the output */
     int64_t groups;
     struct ew_ints output_padding; /* added at the end of each dimension; empty: 0 */
     struct ew_ints output_shape;   /* spatial; replaces pad; empty: not given */
 };
 
-/* A convolution from `w.in` with w.channels to `w.out` with `filters` channels.  The transposed
- * one goes the other way, so w.in and w.channels are then its output. */
+/* A convolution from `w.in` with w.channels to `w.out` with `filters` channels.  For the transposed
+ * one these describe its adjoint: w.in and w.channels are its output. */
 struct ew_conv_sizes {
     struct ew_window w;
     int64_t groups, filters;
 };
 
-/* Fail where shapes, types or attributes do not fit. */
+/* Fail if shapes, types or attributes do not fit. */
 ew_err ew_conv_resolve(const struct ew_call *c, struct ew_conv_sizes *out);
 ew_err ew_conv_transpose_resolve(const struct ew_call *c, struct ew_conv_sizes *out);
 /* The geometry of filters w [O, k..., C / groups] over x [N, d..., C], whose ranks are equal. */
 ew_err ew_conv_geometry(const struct ew_window_attr *win, int64_t groups, const struct ew_shape *x,
                         const struct ew_shape *w, struct ew_conv_sizes *out);
-/* Types and ranks of x, w and b; the bias has `filters` entries. */
+/* Checks types and ranks of x, w and b; the bias must have `filters` elements. */
 ew_err ew_conv_check(const struct ew_call *c, int64_t filters);
 
 /* Multiply-accumulates, and the bias. */
@@ -54,7 +54,7 @@ void ew_conv_cost(const struct ew_conv_sizes *s, const struct ew_call *c, struct
  * y += conv(x, w); dx += the gradient for x; dw += the gradient for w. */
 struct ew_conv_data {
     const void *x, *w, *y;
-    void *to; /* what is added to: y, dx or dw */
+    void *to; /* accumulated into: y, dx or dw */
 };
 void ew_conv_apply(const struct ew_conv_sizes *s, enum ew_dtype dtype,
                    const struct ew_conv_data *d);
@@ -63,7 +63,7 @@ void ew_conv_grad_x(const struct ew_conv_sizes *s, enum ew_dtype dtype,
 void ew_conv_grad_w(const struct ew_conv_sizes *s, enum ew_dtype dtype,
                     const struct ew_conv_data *d);
 
-/* Sets every pixel of y [..., channels] to the bias, or to 0 where there is none. */
+/* Sets every pixel of y [..., channels] to the bias, or 0 without one. */
 void ew_bias_fill(const struct ew_tensor *b, struct ew_tensor *y);
 /* db += the sum of dy over all pixels. */
 void ew_bias_grad(const struct ew_tensor *dy, struct ew_tensor *db);

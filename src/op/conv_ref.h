@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loops of convolution for one element type: included by each_float.h, hence no guard.
+/* Reference loops of convolution for one element type: included by each_float.h, hence no guard.
  *
  * x is [N, in..., C], y [N, out..., O], w [O, k..., C / groups].  The innermost loops run over
- * contiguous channels, as vectors of the compiler's own, since plain sums may not be reordered. */
+ * contiguous channels, with explicit compiler vectors, since plain sums may not be reordered. */
 
 typedef T R(vec) __attribute__((vector_size(32), aligned(sizeof(T)), may_alias));
 
@@ -55,7 +55,7 @@ static void R(axpy)(T *y, T a, const T *x, int64_t n)
         y[i] += a * x[i];
 }
 
-/* y[0 .. n) += what the window at `o` sees through n (at most 4) filters from w on. */
+/* y[0 .. n) += the window at `o` times n (at most 4) filters starting at w. */
 static void R(pixel)(const struct runs *at, const T *x, const T *w, int n, T *y)
 {
     struct runs r = *at;
@@ -72,7 +72,7 @@ static void R(pixel)(const struct runs *at, const T *x, const T *w, int n, T *y)
         y[j] += sum[j];
 }
 
-/* Rows of the output outermost, then filters: a row's input and four filters fit a cache. */
+/* Output rows outermost, then filters: the input of a row and four filters fit the cache. */
 static void R(apply)(const struct ew_conv_sizes *s, const T *x, const T *w, T *y)
 {
     const int64_t per_group = s->filters / s->groups, wide = s->w.out[2];
@@ -90,7 +90,7 @@ static void R(apply)(const struct ew_conv_sizes *s, const T *x, const T *w, T *y
     }
 }
 
-/* Calls axpy for every product of an output element and a run: to x's gradient, or to w's. */
+/* dgrad (w not NULL) or wgrad: one axpy per output element and run. */
 static void R(spread)(const struct ew_conv_sizes *s, const T *x, const T *w, const T *y, T *to)
 {
     const int64_t per_group = s->filters / s->groups, wide = s->w.out[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The DPU's rules on single numbers. */
+/* The DPU's arithmetic on single numbers. */
 #include "op/dpu.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 int64_t ew_dpu_shift(int64_t v, int shift)
 {
-    if (shift <= 0) /* sums have 32 bits: beyond that all but 0 saturates anyway */
+    if (shift <= 0) /* sums have 32 bits: a larger shift saturates all but 0 */
         return v * ((int64_t)1 << (shift < -FAR ? FAR : -shift));
     if (shift > 2 * FAR)
         return 0;
@@ -51,13 +51,13 @@ int64_t ew_dpu_align(int64_t a, int from, int least)
     return guarded >= 0 ? guarded / step : -((step - 1 - guarded) / step); /* floor */
 }
 
-/* 2731 / 2^14 is a sixth: clip(2731 x + 3 * 2731 * 2^from, 0, 2^32) / 2^(14 + from). */
+/* With 1/6 = 2731 / 2^14: clip(2731 x + 3 * 2731 * 2^from, 0, 2^32) / 2^(14 + from). */
 int8_t ew_dpu_hard_sigmoid(int x, int from, int to)
 {
     const struct ew_quant_clamp all = {-128, 127};
     const double v = 2731.0 * x + ldexp(3 * 2731.0, from);
     const double cut = v < 0 ? 0 : (v > 0x1p32 ? 0x1p32 : v);
-    /* Positions under 0 leave fractions of two: counted in 2^-32, all is whole. */
+    /* negative positions give fractions: computed in units of 2^-32 */
     const int extra = from < 0 ? -from : 0;
     return ew_dpu_store((int64_t)ldexp(cut, extra), 14 + from - to + extra, &all);
 }
@@ -94,7 +94,7 @@ ew_err ew_dpu_two_infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* ---- What dpu_add and dpu_mul share ---- */
+/* ---- Common part of dpu_add and dpu_mul ---- */
 
 const struct ew_field ew_dpu_two_attrs[] = {
     EW_QUANT_CLAMP_FIELDS(struct ew_dpu_two_attr, clamp),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The integer arithmetic of AMD's DPU, rule by rule, and the operators that follow it: the bits of
- * the hardware, computed plainly.  int8 q stands for q * 2^-position (compress/pow2.h).
- * The rules are those of AMD's public simulators; docs/fpga.md lists them. */
+/* The integer arithmetic of AMD's DPU, bit-exact, and the operators built on it.  int8 q stands for
+ * q * 2^-position (compress/pow2.h).  The rules are those of AMD's public simulators; docs/fpga.md
+ * lists them. */
 #ifndef EW_OP_DPU_H
 #define EW_OP_DPU_H
 
@@ -10,36 +10,37 @@
 
 /* v / 2^shift, rounded half up; a negative shift multiplies. */
 int64_t ew_dpu_shift(int64_t v, int shift);
-/* The same, cut off at lo and hi and saturated to int8. */
+/* The same, clamped to [lo, hi] and saturated to int8. */
 int8_t ew_dpu_store(int64_t v, int shift, const struct ew_quant_clamp *clamp);
 
-/* An average over n elements is sum * factor / 2^shift.  Some sizes are fixed in hardware, the
- * others take the closest factor whose shift is under ceil(log2(128 n)). */
+/* The mean of n elements is sum * factor / 2^shift.  Some sizes are hard-wired; others use the
+ * closest factor with a shift under ceil(log2(128 n)). */
 struct ew_dpu_mean {
     int factor, shift;
 };
 struct ew_dpu_mean ew_dpu_mean(int64_t height, int64_t width);
 
-/* a at position `from` as the adder reads it: at the coarser position `least`, with two bits more,
- * what lies after them cut off. */
+/* a at position `from` as an operand of the adder: at the coarser position `least` with two guard
+ * bits, truncated. */
 #define EW_DPU_GUARD 2
 int64_t ew_dpu_align(int64_t a, int from, int least);
 
-/* hard sigmoid of an integer at position `from`, at position `to`. */
+/* Hard sigmoid, from position `from` to position `to`. */
 int8_t ew_dpu_hard_sigmoid(int x, int from, int to);
-/* x times its hard sigmoid, which is rounded to position 7 in between. */
+/* x * hard_sigmoid(x), with the sigmoid rounded to position 7. */
 #define EW_DPU_GATE_POSITION 7
 int8_t ew_dpu_hard_swish(int x, int from, int to);
-/* A negative number times 26 / 256; not shifted yet, so at 8 more positions. */
+/* Leaky relu: negative numbers times 26 / 256, as a multiplication by 26 and 8 more positions. */
 #define EW_DPU_LEAKY       26
 #define EW_DPU_LEAKY_SHIFT 8
 
-/* Why the DPU cannot have a layer, in words that follow its name; NULL: it can. */
+/* Why the DPU does not support a layer, as text to follow its name; NULL: supported. */
 const char *ew_dpu_refuses_conv(const struct ew_conv_sizes *s);
 const char *ew_dpu_refuses_dense(int64_t depth, int64_t filters);
 
-/* dpu_conv: y = store((sum + bias * 2^bias_shift) / 2^shift), the activation before the rounding.
- * Rounding never crosses a whole number, so the clamps of relu and relu6 may follow it. */
+/* dpu_conv: y = store((sum + bias * 2^bias_shift) / 2^shift), with the activation before rounding.
+ * Rounding preserves integers, so clamping to the integer bounds of relu and relu6 may follow it.
+ */
 enum ew_dpu_conv_in { EW_DPU_CONV_X, EW_DPU_CONV_W, EW_DPU_CONV_BIAS, EW_DPU_CONV_INPUTS };
 
 struct ew_dpu_conv_attr {
@@ -49,21 +50,21 @@ struct ew_dpu_conv_attr {
     bool leaky; /* negative sums times 26 / 256 */
 };
 
-/* dpu_add and dpu_mul, of tensors of one shape or one value a channel in the second. */
+/* dpu_add and dpu_mul, of tensors of equal shape, or with one value per channel in the second. */
 struct ew_dpu_two_attr {
     struct ew_quant_clamp clamp;
     int64_t a, b, y; /* positions */
 };
 
-/* Element i of in[1], as element i of the output sees it. */
+/* The element of in[1] that broadcasts to element i of the output. */
 int64_t ew_dpu_second(const struct ew_call *c, int64_t i);
-/* The infer hook, attributes and cases of both. */
+/* Infer hook, attributes and cases of both. */
 ew_err ew_dpu_two_infer(const struct ew_call *c);
 #define EW_DPU_TWO_CASES 5
 extern const struct ew_field ew_dpu_two_attrs[];
 extern const struct ew_op_case ew_dpu_two_cases[EW_DPU_TWO_CASES];
 
-/* The part of their descriptors that is the same. */
+/* Common fields of their descriptors. */
 #define EW_DPU_TWO_OP                                                                              \
     .min_in = 2, .max_in = 2, .attr_size = sizeof(struct ew_dpu_two_attr),                         \
     .attrs = ew_dpu_two_attrs, .infer = ew_dpu_two_infer, .cases = ew_dpu_two_cases,               \
@@ -72,7 +73,7 @@ extern const struct ew_op_case ew_dpu_two_cases[EW_DPU_TWO_CASES];
 /* dpu_average_pool: y = store(sum * factor / 2^(mean.shift + shift)); padding counts. */
 struct ew_dpu_pool_attr {
     struct ew_pool_attr pool; /* first: what pooling.c reads */
-    int64_t shift;            /* position of x less that of y */
+    int64_t shift;            /* position of x - position of y */
 };
 
 /* dpu_input: float32 to int8, rounded half away from zero. */

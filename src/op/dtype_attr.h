@@ -12,7 +12,7 @@ static const char *const ew_dtype_choices[] = {
 #undef EW_DTYPE_NAME
         NULL};
 
-/* The type in the ONNX attribute `name`, or `def` where there is none. */
+/* The type in the ONNX attribute `name`, or `def` if absent. */
 static inline ew_err ew_dtype_attr(const struct ew_onnx_node *n, const char *name,
                                    enum ew_dtype def, enum ew_dtype *out)
 {

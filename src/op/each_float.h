@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Includes EW_REF_FILE once for float and once for double: there T is the element type, ACC what
- * sums are kept in, and R(name) makes name_f32 or name_f64.  EW_REF_CALL(name, dtype, args) then
- * calls the one that fits.  Only for reference kernels whose inner loops are too hot for element
- * access by function. */
+/* Instantiates EW_REF_FILE for float and for double: T is the element type, ACC the accumulator
+ * type, and R(name) expands to name_f32 or name_f64.  EW_REF_CALL(name, dtype, args) calls the
+ * matching one.  Only for reference kernels whose inner loops are too hot for element access by
+ * function. */
 #define EW_REF_JOIN_(a, b) a##b
 #define EW_REF_JOIN(a, b)  EW_REF_JOIN_(a, b)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reference of fused activations and additions. */
+/* Reference implementation of epilogues. */
 #include "op/epilogue.h"
 
 #include <float.h>
@@ -118,7 +118,7 @@ void ew_epilogue_back(const struct ew_epilogue_attr *e, const struct ew_tensor *
     }
 }
 
-/* A scalar input whose value is known; `def` where it is absent, false where it is not known. */
+/* Reads a scalar input; `def` if absent; false: unknown value. */
 static bool scalar_input(const struct ew_call *c, int i, double def, double *out)
 {
     *out = def;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Indices that come as data: range checks, and the attribute of operators along one axis. */
+/* Index tensors: range checks and index tuples. */
 #ifndef EW_OP_INDEX_H
 #define EW_OP_INDEX_H
 
 #include "graph/op.h"
 
-/* Element i of `index`, which counts from the back where negative, in an axis of n entries. */
+/* Element i of `index`, resolved (negative counts from the end) in an axis of n entries. */
 static inline ew_err ew_index_get(const struct ew_tensor *index, int64_t i, int64_t n, int64_t *out)
 {
     const int64_t at = ew_tensor_get_int(index, i);
@@ -15,9 +15,8 @@ static inline ew_err ew_index_get(const struct ew_tensor *index, int64_t i, int6
     return EW_OK;
 }
 
-/* Position of index tuple `row` of `index` ([..., k]) in a tensor of shape s: the tuple picks from
- * the axes first .. first + k - 1, and what comes before them is added by the caller.  The result
- * is in elements of s from its axis `first` on. */
+/* Offset of index tuple `row` of `index` ([..., k]) in the axes first .. first + k - 1 of a tensor
+ * of shape s, in elements; offsets of leading axes are added by the caller. */
 static inline ew_err ew_index_tuple(const struct ew_tensor *index, int64_t row,
                                     const struct ew_shape *s, int first, int64_t *out)
 {

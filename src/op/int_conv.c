@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution of 8-bit tensors: the zero points are taken off first, so that padding is 0. */
+/* Convolution of 8-bit tensors: zero points are subtracted first, so that padding is 0. */
 #include "op/int_conv.h"
 
 ew_err ew_int_conv_resolve(const struct ew_call *c, struct ew_int_conv *v)

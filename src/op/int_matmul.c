@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of stacks of 8-bit matrices: the zero points are taken off first. */
+/* Batched products of 8-bit matrices: zero points are subtracted first. */
 #include "op/int_matmul.h"
 
 #include <string.h>

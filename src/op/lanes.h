@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tensor as lanes along one axis, for operators that treat each lane alone (softmax, cumsum,
- * losses). */
+/* A tensor as lanes along one axis, for operators that process lanes independently (softmax,
+ * cumsum, losses). */
 #ifndef EW_OP_LANES_H
 #define EW_OP_LANES_H
 
@@ -25,13 +25,13 @@ static inline int64_t ew_lanes_count(const struct ew_lanes *l)
     return l->outer * l->inner;
 }
 
-/* Where lane `lane` begins; its elements are l->inner apart. */
+/* Offset of a lane; its elements have stride l->inner. */
 static inline int64_t ew_lane_start(const struct ew_lanes *l, int64_t lane)
 {
     return lane / l->inner * l->n * l->inner + lane % l->inner;
 }
 
-/* One whole lane from or to `v`, which has l->n numbers. */
+/* Copies a lane from or to v[l->n]. */
 static inline void ew_lane_load(const struct ew_tensor *t, const struct ew_lanes *l, int64_t lane,
                                 double *v)
 {
@@ -62,7 +62,7 @@ static inline void ew_lane_accumulate(struct ew_tensor *t, const struct ew_lanes
         ew_tensor_accumulate(t, start + k * l->inner, 1, v + k);
 }
 
-/* Scores to the logarithms of their softmax, in place. */
+/* Logits to log softmax, in place. */
 static inline void ew_lane_log_softmax(double *v, int64_t n)
 {
     double most = -INFINITY, sum = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the losses over class labels share. */
+/* Common part of the losses over class labels. */
 #include "op/loss.h"
 
 #include "op/axis.h"
@@ -95,7 +95,7 @@ ew_err ew_loss_permute(struct ew_graph *g, int node, const int *perm, int *out_p
     const int rank = g->values[n->in[0]].t.shape.rank;
     int axis;
     EW_TRY(ew_shape_axis(a->axis, rank, &axis));
-    /* The labels stay as they are, so the other axes must keep their order. */
+    /* the labels are not permuted, so the other axes must keep their order */
     for (int i = 0, last = -1; i < rank; i++) {
         if (perm[i] == axis)
             continue;
@@ -104,7 +104,7 @@ ew_err ew_loss_permute(struct ew_graph *g, int node, const int *perm, int *out_p
         last = perm[i];
     }
     if (n->n_out > 1 && n->out[1] >= 0)
-        return EW_ERR_UNSUPPORTED; /* its rank is not the loss's */
+        return EW_ERR_UNSUPPORTED; /* not of the loss's rank */
     a->axis = ew_axis_moved(axis, perm, rank);
     for (int i = 0; i < EW_MAX_RANK; i++)
         out_perm[i] = i;

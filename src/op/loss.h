@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the losses over class labels share: shapes, weights of samples, reduction, layout. */
+/* Common part of the losses over class labels: shapes, class weights, reduction, layout. */
 #ifndef EW_OP_LOSS_H
 #define EW_OP_LOSS_H
 
@@ -13,7 +13,7 @@
 
 extern const char *const ew_loss_reductions[];
 
-/* Rows of the attribute table that both losses have. */
+/* Common rows of their field tables. */
 #define EW_LOSS_FIELDS                                                                             \
     {.name = "reduction",                                                                          \
      .type = EW_FIELD_ENUM,                                                                        \
@@ -32,16 +32,16 @@ extern const char *const ew_loss_reductions[];
     }
 
 ew_err ew_loss_infer(const struct ew_call *c);
-/* The lanes of scores, one a sample; in[1] has them in the same order. */
+/* The lanes of scores, one per sample, in the order of in[1]. */
 struct ew_lanes ew_loss_lanes(const struct ew_call *c);
 
-/* Label of a sample, or -1 where it is ignored; fails outside [0, classes). */
+/* Label of a sample, or -1 if ignored; fails outside [0, classes). */
 ew_err ew_loss_label(const struct ew_call *c, int64_t sample, int64_t classes, int64_t *out);
-/* in[2]'s entry, 1 without in[2]. */
+/* Class weight; 1 without in[2]. */
 double ew_loss_weight(const struct ew_call *c, int64_t label);
-/* What the sum of the samples' losses is divided by. */
+/* Divisor of the sum of the samples' losses. */
 ew_err ew_loss_divisor(const struct ew_call *c, const struct ew_lanes *l, double *out);
-/* The gradient that reaches a sample's loss. */
+/* Gradient of a sample's loss. */
 double ew_loss_gradient(const struct ew_call *c, int64_t sample, double divisor);
 
 ew_err ew_loss_permute(struct ew_graph *g, int node, const int *perm, int *out_perm);

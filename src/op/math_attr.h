@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes of the element-wise, matrix, reduction and loss operators: for code that builds
- * graphs.  What the operators do with them is in their own files. */
+/* Attributes of element-wise, matrix, reduction and loss operators, for code that builds graphs. */
 #ifndef EW_OP_MATH_ATTR_H
 #define EW_OP_MATH_ATTR_H
 
@@ -15,22 +14,22 @@ struct ew_gemm_attr {
 /* softmax, log_softmax, hardmax */
 struct ew_softmax_attr {
     int64_t axis;
-    bool flatten; /* over all axes from `axis` on, as ONNX did before opset 13 */
+    bool flatten; /* over all axes from `axis` on (ONNX before opset 13) */
 };
 
 struct ew_call;
 
 /* distillation */
 struct ew_distillation_attr {
-    double share, temperature; /* of the teacher in the loss; that scores are divided by */
+    double share, temperature; /* share of the teacher in the loss; softmax temperature */
 };
 
 /* dropout */
 struct ew_dropout_attr {
-    double ratio; /* share that is dropped; the input of that name takes precedence */
+    double ratio; /* probability of dropping; the input of that name takes precedence */
 };
 
-/* The share that this call drops: 0 outside of training. */
+/* The ratio of this call: 0 outside of training. */
 double ew_dropout_ratio(const struct ew_call *c);
 
 /* softmax_cross_entropy, nll_loss */
@@ -38,7 +37,7 @@ enum ew_loss_reduction { EW_LOSS_MEAN, EW_LOSS_SUM, EW_LOSS_NONE };
 #define EW_LOSS_NO_IGNORE INT64_MIN
 struct ew_loss_attr {
     int reduction;        /* enum ew_loss_reduction */
-    int64_t ignore_index; /* a label that does not count; EW_LOSS_NO_IGNORE: none */
+    int64_t ignore_index; /* ignored label; EW_LOSS_NO_IGNORE: none */
     double smoothing;     /* label smoothing, softmax_cross_entropy only */
     int64_t axis;         /* of the classes */
 };
@@ -62,7 +61,7 @@ struct ew_gelu_attr {
 /* The reductions, argmax, argmin */
 struct ew_reduce_attr {
     bool keepdims;
-    bool noop_with_empty_axes; /* no axes: each element is a group, instead of all being one */
+    bool noop_with_empty_axes; /* without axes reduce nothing instead of everything */
 };
 struct ew_arg_attr {
     int64_t axis;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between strided boxes.  Neighbouring dimensions that are contiguous on both sides are
- * merged first, so that a copy along channels is a handful of memcpy. */
+/* Copies between strided boxes.  Adjacent dimensions that are contiguous on both sides are merged
+ * first, so that a copy along channels is a few memcpy. */
 #include "op/move.h"
 
 #include <string.h>
 
 #include "op/walk.h"
 
-/* The innermost loop, and the walk round it: pos[0] in the source, pos[1] in the destination. */
+/* The innermost loop, and the walk over the others: pos[0] in the source, pos[1] in the
+ * destination. */
 struct loops {
     int64_t n, src, dst;
     int64_t outer; /* steps of the walk */
@@ -50,8 +51,9 @@ static struct loops merge(const struct ew_move *m)
         w.stride[1][last] = m->dst[i];
     }
     const bool contiguous = last >= 0 && w.stride[0][last] == 1 && w.stride[1][last] == 1;
+    /* avoids a short inner loop (three channels) */
     if (last > 0 && !contiguous && w.shape.dim[last] < w.shape.dim[last - 1] / 4)
-        swap_dims(&w, last - 1, last); /* three channels are too short an inner loop */
+        swap_dims(&w, last - 1, last);
     struct loops l = {.n = 1, .src = 1, .dst = 1};
     if (last >= 0) {
         l.n = w.shape.dim[last];
@@ -64,7 +66,7 @@ static struct loops merge(const struct ew_move *m)
     return l;
 }
 
-/* Fixed sizes, so that each copy is one load and one store. */
+/* Fixed sizes: each copy is one load and one store. */
 #define COPY_EACH(size)                                                                            \
     for (int64_t i = 0; i < l->n; i++)                                                             \
         memcpy(to + i * l->dst * (size), from + i * l->src * (size), (size));                      \

@@ -7,7 +7,7 @@
 
 #define CHUNK 256 /* elements at a time */
 
-/* One set: where its rows begin, and where its parameters do. */
+/* One set: offsets of its rows and parameters. */
 struct set {
     int64_t base, step, param; /* step: from row to row */
     double mean, inv;
@@ -121,7 +121,7 @@ ew_err ew_norm_forward(const struct ew_call *c, const struct ew_norm_sets *s)
     return EW_OK;
 }
 
-/* One piece of a row in backward: xhat, dy, and dy * scale. */
+/* A chunk of a row in backward: xhat, dy and dy * scale. */
 struct piece {
     double xhat[CHUNK], dy[CHUNK], gy[CHUNK];
 };
@@ -139,7 +139,7 @@ static void load_piece(const struct ew_call *c, const struct ew_norm_sets *s, co
     }
 }
 
-/* Gradients of the parameters, and the sums that dx needs: gy, and gy * xhat. */
+/* Gradients of the parameters, and the sums that dx needs: of gy and of gy * xhat. */
 static void backward_sums(const struct ew_call *c, const struct ew_norm_sets *s,
                           const struct set *set, double *sums)
 {

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Normalisation: attributes that other modules read, and the loops that instance, group and layer
- * normalisation share. */
+/* Normalisation: attributes, and the common loops of instance, group and layer normalisation. */
 #ifndef EW_OP_NORM_H
 #define EW_OP_NORM_H
 
 #include "op/epilogue.h"
 
-/* in: x [N, d..., C], then scale, bias, mean and variance, [C] each; where `added`, another tensor
- * of x's shape, which is added before the activation. */
+/* in: x [N, d..., C], then scale, bias, mean and variance [C]; if `added`, a residual of x's shape,
+ * which is added before the activation. */
 struct ew_batch_norm_attr {
-    double eps;         /* added to the variance */
-    double momentum;    /* share of the old running statistics that is kept, as in ONNX: torch's
-                         * momentum m is 1 - m here, so its default 0.1 is 0.9 */
+    double eps;      /* added to the variance */
+    double momentum; /* share of the old running statistics that is kept, as in ONNX: 1 - PyTorch's
+                      * momentum, whose default 0.1 is 0.9 here */
     bool training_mode; /* ONNX's: batch statistics, out[1] and out[2] are the running ones */
-    bool added;         /* only by a pass: files have a node of its own */
-    struct ew_epilogue_attr end; /* an activation; where something is added, relu or none */
+    bool added;         /* set by a fusion pass only */
+    struct ew_epilogue_attr end; /* activation; with a residual relu or none */
 };
 
 /* in: x [N, d..., C], scale, bias; instance_norm has one group per channel. */
 struct ew_group_norm_attr {
     double eps;
     int64_t groups;
-    int64_t stash_type; /* ONNX's type of the statistics; ours are computed in double */
+    int64_t stash_type; /* ONNX's type of the statistics, which are computed in double here */
 };
 
 /* in: x, scale, optional bias of the shape of x's dimensions from `axis` on. */
@@ -33,32 +32,32 @@ struct ew_layer_norm_attr {
 
 /* in: x [N, d..., C]. */
 struct ew_lrn_attr {
-    int64_t size; /* channels that count, the element itself included */
+    int64_t size; /* neighbouring channels, including the element's own */
     double alpha, beta, bias;
 };
 
-/* How x falls into sets that are normalised alone.  Set (i, j), i < outer, j < inner, is
- *   x[(i * rows + r) * inner * run + j * run + k],  r < rows, k < run
- * and takes parameter j * run + k (or j where per_set). */
+/* Partition of x into sets that are normalised independently.  Set (i, j), i < outer, j < inner, is
+ * x[(i * rows + r) * inner * run + j * run + k],  r < rows, k < run
+ * and uses parameter j * run + k (or j if per_set). */
 struct ew_norm_sets {
     int64_t outer, rows, inner, run;
     bool per_set;
     double eps;
 };
 
-/* The part of group_norm's and instance_norm's descriptors that is the same. */
+/* Common fields of the descriptors of group_norm and instance_norm. */
 #define EW_GROUP_NORM_OP                                                                           \
     .flags = EW_OP_SPATIAL, .saves = EW_SAVE_IN0 | EW_SAVE_AUX, .min_in = 3, .max_in = 3,          \
     .param_in = 1 << 1 | 1 << 2, .attr_size = sizeof(struct ew_group_norm_attr), .attrs = attrs,   \
     .infer = infer, .cost = ew_norm_cost, .aux = aux, .forward = forward, .backward = backward,    \
     .cases = cases, .n_cases = EW_COUNT(cases)
 
-/* aux: mean, then 1 / std, of every set, of x's type. */
+/* aux: mean, then 1 / std, of every set, in x's type. */
 size_t ew_norm_aux(const struct ew_call *c, const struct ew_norm_sets *s);
 /* in: x, scale, optional bias; out[1] and out[2], where asked for, get mean and 1 / std. */
 ew_err ew_norm_forward(const struct ew_call *c, const struct ew_norm_sets *s);
 ew_err ew_norm_backward(const struct ew_call *c, const struct ew_norm_sets *s);
-/* aux, forward and backward of an operator that is its sets. */
+/* aux, forward and backward of an operator defined by its sets. */
 #define EW_NORM_HOOKS(sets)                                                                        \
     static size_t aux(const struct ew_call *c)                                                     \
     {                                                                                              \
@@ -75,10 +74,10 @@ ew_err ew_norm_backward(const struct ew_call *c, const struct ew_norm_sets *s);
         const struct ew_norm_sets s = sets(c);                                                     \
         return ew_norm_backward(c, &s);                                                            \
     }
-/* 8 operations an element: two sums, then subtract, scale, scale, add. */
+/* 8 operations per element: two sums, then subtract, scale, scale, add. */
 void ew_norm_cost(const struct ew_call *c, struct ew_cost *out);
 
-/* Resolves axes (empty: all) to a set of bits; fails where one is out of range or comes twice. */
+/* Resolves axes (empty: all) to a mask; fails on duplicates and out of range. */
 ew_err ew_norm_axes(const struct ew_ints *axes, int rank, unsigned *out);
 
 #endif

@@ -12,7 +12,7 @@ static const struct ew_op *const table[] = {
 #define EW_OP(name) &ew_op_##name,
 #include "op_list.h"
 #undef EW_OP
-    NULL, /* so that a build without operators compiles too */
+    NULL, /* not empty even without operators */
 };
 
 int ew_op_count(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adaptive average pool: the mean of windows that share the input evenly. */
+/* Adaptive average pool: the mean over windows that divide the input evenly. */
 #include "op/pooling.h"
 #include "op/types.h"
 

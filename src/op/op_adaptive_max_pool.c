@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adaptive max pool: the largest element of windows that share the input evenly. */
+/* Adaptive max pool: the maximum over windows that divide the input evenly. */
 #include "op/pooling.h"
 
 static ew_err infer(const struct ew_call *c)

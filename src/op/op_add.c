@@ -27,7 +27,7 @@ static void df(double a, double b, double *ga, double *gb)
 EW_BINARY_FORWARD(f, fi)
 EW_BINARY_BACKWARD(df)
 
-/* ImageScaler of early tools: x scale + a bias for each channel of [N, C, H, W]. */
+/* Legacy ImageScaler: x * scale + bias per channel of [N, C, H, W]. */
 static ew_err import_scaler(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     const struct ew_onnx_attr *bias = ew_onnx_attr(n, "bias");
@@ -45,7 +45,7 @@ static ew_err import_scaler(struct ew_graph *g, const struct ew_onnx_node *n, in
     return ew_graph_add(g, &ew_op_add, n->name, NULL, ew_inputs(in, 2), out);
 }
 
-/* Affine of early tools: alpha x + beta. */
+/* Legacy Affine: alpha x + beta. */
 static ew_err import_affine(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     EW_CHECK(n->n_in == 1 && n->in[0] >= 0, EW_ERR_FORMAT, "needs one input");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AffineGrid: the positions that an affine map gives for grid_sample. */
+/* AffineGrid: sampling positions for grid_sample from an affine map. */
 #include "op/types.h"
 
 struct ew_affine_grid_attr {
@@ -14,7 +14,7 @@ static const struct ew_field attrs[] = {
     EW_FIELD_END};
 /* clang-format on */
 
-/* in[1] is the shape of what the grid will sample to, in ONNX's order [N, C, d...]. */
+/* in[1] is the shape of grid_sample's output in ONNX's order [N, C, d...]. */
 static ew_err read_size(const struct ew_call *c, struct ew_ints *size)
 {
     const struct ew_shape *theta = &c->in[0]->shape;

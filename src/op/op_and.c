@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* And: both are true with broadcasting. */
+/* And: a && b with broadcasting. */
 #include "op/pointwise.h"
 
 static int64_t fi(int64_t a, int64_t b)

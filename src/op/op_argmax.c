@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ArgMax: where the largest element along an axis is. */
+/* ArgMax: index of the largest element along an axis. */
 #include "op/arg.h"
 
 static bool better(double x, double best)

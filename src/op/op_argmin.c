@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ArgMin: where the smallest element along an axis is. */
+/* ArgMin: index of the smallest element along an axis. */
 #include "op/arg.h"
 
 static bool better(double x, double best)

@@ -29,7 +29,7 @@ static ew_err backward(const struct ew_call *c)
     return ew_avg_pool_backward(c, &w, a->count_include_pad);
 }
 
-/* Dilation came with opset 19. */
+/* Dilation needs opset 19. */
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)
 {
     return ew_pool_export(g, node, n, 19);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* BatchNormalization: each channel to mean 0 and variance 1, then scale and bias.
+/* BatchNormalization: normalises each channel to mean 0 and variance 1, then scale and bias.
  *
- * Batch statistics are taken in training (call.train) and with ONNX's training_mode; the running
- * ones otherwise.  In training the running statistics in[3] and in[4] are updated in place as torch
- * does it, with the unbiased variance.  With training_mode outside training they stay as they are
+ * Batch statistics are used in training (call.train) and with ONNX's training_mode; otherwise the
+ * running ones.  In training the running statistics in[3] and in[4] are updated in place as in
+ * PyTorch, with the unbiased variance.  With training_mode outside of training they are unchanged,
  * and out[1], out[2] get the updated ones by ONNX's rule, with the biased variance. */
 #include "op/norm.h"
 
@@ -50,7 +50,7 @@ static bool by_batch(const struct ew_call *c)
     return c->train || a->training_mode;
 }
 
-/* What is added; NULL: nothing. */
+/* The residual, or NULL. */
 static struct ew_tensor *added(const struct ew_call *c)
 {
     const struct ew_batch_norm_attr *a = c->attr;
@@ -103,7 +103,7 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     out->thop_macs += 4 * n;
 }
 
-/* aux: mean, then 1 / std, of x's own type; two more numbers a channel are for kernels. */
+/* aux: mean, then 1 / std, in x's type; two more numbers per channel for kernels. */
 static size_t aux(const struct ew_call *c)
 {
     return 4 * (size_t)channels_of(c) * ew_dtype_size(c->in[X]->dtype);
@@ -220,8 +220,8 @@ struct sums {
     double dy[CHUNK], dyx[CHUNK];
 };
 
-/* xhat of a pixel's channels [at, at + n), and the gradient before the activation; after an
- * addition relu's derivative is told by its output. */
+/* xhat of a pixel's channels [at, at + n), and the gradient before the activation, whose derivative
+ * is taken from the output if there is a residual. */
 static void backward_pixel(const struct ew_call *c, const struct sums *s, int64_t at, int64_t n,
                            double *x, double *g)
 {
@@ -258,8 +258,8 @@ static void backward_sums(const struct ew_call *c, int64_t at, int64_t n, struct
     }
 }
 
-/* dx = scale / std * (dy - mean(dy) - xhat * mean(dy * xhat)); by running statistics, which do not
- * depend on x, only the first term. */
+/* dx = scale / std * (dy - mean(dy) - xhat * mean(dy * xhat)); with running statistics, which do
+ * not depend on x, dx = scale / std * dy. */
 static void backward_x(const struct ew_call *c, int64_t at, int64_t n, const struct sums *s)
 {
     const int64_t channels = channels_of(c), pixels = pixels_of(c);
@@ -306,15 +306,15 @@ static ew_err backward(const struct ew_call *c)
 
 static const char *const renames[] = {"eps", "epsilon", "added", NULL, EW_EPILOGUE_RENAMES, NULL};
 
-/* Relu's output, where its input cannot be made again. */
+/* Relu's output, if its input cannot be recomputed from x. */
 static unsigned saves_too(const void *attr)
 {
     const struct ew_batch_norm_attr *a = attr;
     return a->added && a->end.act != EW_ACT_NONE ? EW_SAVE_OUT : 0;
 }
 
-/* Opset 7 may ask for statistics per element (spatial = 0), and before 14 more than one output
- * meant training. */
+/* Opset 7 allows statistics per element (spatial = 0); before 14 more than one output meant
+ * training. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     static const char *const ignore[] = {"spatial", "is_test", "consumed_inputs", NULL};
@@ -333,8 +333,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     return ew_onnx_import_default(g, op, n, &a, out);
 }
 
-/* Batch statistics came as an attribute with opset 14; before that nobody must see it.  A fused
- * node has no ONNX form. */
+/* training_mode needs opset 14, and is not written before.  A fused node has no ONNX form. */
 static ew_err export(const struct ew_graph *g, int node, struct ew_onnx_node *n)
 {
     const struct ew_batch_norm_attr *a = g->nodes[node].attr;

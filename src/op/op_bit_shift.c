@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* BitShift: bits of a moved by b places, with broadcasting. */
+/* BitShift: a shifted by b bits, with broadcasting. */
 #include "op/pointwise.h"
 
 enum direction { LEFT, RIGHT };

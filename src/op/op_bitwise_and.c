@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* BitwiseAnd: the bits that both have, with broadcasting. */
+/* BitwiseAnd: a & b with broadcasting. */
 #include "op/pointwise.h"
 
 static int64_t fi(int64_t a, int64_t b)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* BitwiseNot: the bits that x does not have. */
+/* BitwiseNot: ~x. */
 #include "op/pointwise.h"
 
 static int64_t fi(int64_t x, const void *attr)

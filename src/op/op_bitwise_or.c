@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* BitwiseOr: the bits that one of them has, or both, with broadcasting. */
+/* BitwiseOr: a
+ * b with broadcasting. */
 #include "op/pointwise.h"
 
 static int64_t fi(int64_t a, int64_t b)

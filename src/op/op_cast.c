@@ -27,7 +27,7 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Through double where either side is floating, but for integers that a double may not hold. */
+/* Through double if either side is floating; integers, which a double may not hold, exactly. */
 static ew_err forward(const struct ew_call *c)
 {
     const struct ew_tensor *from = c->in[0];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CenterCropPad: the middle of what is larger than asked for, zeros round what is smaller. */
+/* CenterCropPad: crops axes that are larger than the target to their centre, pads smaller ones with
+ * zeros. */
 #include <string.h>
 
 #include "graph/onnx.h"
@@ -7,7 +8,7 @@
 #include "op/types.h"
 
 struct attr {
-    struct ew_ints axes; /* that the sizes are of; empty: all */
+    struct ew_ints axes; /* axes of the sizes; empty: all */
 };
 
 static const struct ew_field attrs[] = {
@@ -45,7 +46,7 @@ static ew_err infer(const struct ew_call *c)
     return read_sizes(c, &c->out[0]->shape);
 }
 
-/* What both have; an odd pixel is cut off at the end, or added there. */
+/* The part common to both; an odd pixel is cut off or added at the end. */
 static struct ew_move middle(const struct ew_shape *x, const struct ew_shape *y)
 {
     struct ew_shape both = *x;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Channel shuffle (ShuffleNet): channels of `groups` groups dealt out in turn.  ONNX has no such
- * operator: it is written as Reshape-Transpose-Reshape, and graph/shuffle.c finds those again. */
+/* Channel shuffle (ShuffleNet): interleaves the channels of `groups` groups.  ONNX has no such
+ * operator: it is exported as Reshape-Transpose-Reshape, which graph/shuffle.c recognises on
+ * import. */
 #include "graph/layout.h"
 #include "graph/ops.h"
 #include "graph/shuffle.h"
@@ -56,7 +57,7 @@ static ew_err backward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Reshape-Transpose-Reshape in the node's own order; 0 keeps the batch as it will be. */
+/* Reshape-Transpose-Reshape in the node's layout; 0 keeps the batch dynamic. */
 static ew_err expand(struct ew_graph *g, int node, int *out)
 {
     const struct ew_node n = g->nodes[node];

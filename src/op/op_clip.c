@@ -43,7 +43,7 @@ static void forward_float(const struct ew_call *c)
     }
 }
 
-/* In int64, with the sign bit of uint64 turned so that the order is kept. */
+/* In int64, with the sign bit of uint64 flipped, which preserves order. */
 static void forward_int(const struct ew_call *c)
 {
     const struct ew_tensor *lo = ew_call_in(c, 1), *hi = ew_call_in(c, 2);
@@ -72,7 +72,7 @@ static ew_err forward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Read off the output: at a bound the gradient is the bound's, strictly between it is x's. */
+/* From the output: at a bound the gradient goes to the bound, strictly between to x. */
 static ew_err backward(const struct ew_call *c)
 {
     const double lo = bound(c, 1, -INFINITY), hi = bound(c, 2, INFINITY);

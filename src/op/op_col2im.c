@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Col2Im: columns of blocks added up to an image, the gradient of im2col (torch's Fold).
+/* Col2Im: sums columns of blocks into an image, the adjoint of im2col (PyTorch's Fold).
  *
  * in: columns [N, C blocks', L], the image's spatial shape, the block's; out: [N, C, image...].
  * Column l is a position of the block, in row-major order. */
@@ -33,7 +33,7 @@ struct geometry {
     int64_t stride[EW_MAX_RANK], pad[EW_MAX_RANK], dilation[EW_MAX_RANK];
 };
 
-/* One dimension: how many positions the block has. */
+/* One dimension: number of block positions. */
 static ew_err fill_dim(const struct attr *a, int d, struct geometry *g)
 {
     g->stride[d] = a->stride.n ? a->stride.v[d] : 1;
@@ -91,7 +91,7 @@ static ew_err infer(const struct ew_call *c)
     return ew_shape_check(y, c->name);
 }
 
-/* The pixel of the image that element k of the columns is added to; -1: padding. */
+/* The image pixel to which element k of the columns is added; -1: padding. */
 static int64_t pixel_of(const struct geometry *g, int64_t k)
 {
     int64_t l = k % g->columns, t = k / g->columns % g->taps, at = 0, span = 1;

@@ -52,7 +52,7 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Copies the entries out, or, backward, adds their gradients in. */
+/* Copies the selected entries; `back`: adds their gradients. */
 static ew_err run(const struct ew_call *c, bool back)
 {
     struct ew_lanes l = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Concat: tensors one after the other along an axis. */
+/* Concat: concatenation along an axis. */
 #include "op/axis.h"
 #include "op/move.h"
 #include "op/shape_attr.h"

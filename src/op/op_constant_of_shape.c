@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ConstantOfShape: one value everywhere.  ONNX's Constant, which is no node here but a constant of
- * the graph, is imported in this file too. */
+/* ConstantOfShape: a constant fill.  ONNX's Constant, which becomes a constant of the graph, is
+ * imported here too. */
 #include <string.h>
 
 #include "op/dtype_attr.h"

@@ -69,7 +69,7 @@ static unsigned saves_too(const void *attr)
     return has_act(attr) ? EW_SAVE_OUT : 0;
 }
 
-/* The gradient in front of the activation. */
+/* Scratch of backward: the gradient before the activation. */
 static size_t scratch(const struct ew_call *c)
 {
     return c->train && has_act(c->attr) ? ew_tensor_bytes(c->out[0]) : 0;
@@ -105,7 +105,7 @@ static ew_err backward(const struct ew_call *c)
 static const char *const renames[] = {EW_WINDOW_RENAMES, "groups", "group", EW_EPILOGUE_RENAMES,
                                       NULL};
 
-/* ONNX Runtime's FusedConv is act(conv + Z); the plan fuses it again where it pays. */
+/* ONNX Runtime's FusedConv, act(conv + Z), as separate nodes, which passes fuse again. */
 static ew_err import_fused(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     static const char *const ignore[] = {"activation", "activation_params", NULL};

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A 2-D convolution, the largest of each 2x2 or 3x3 outputs, and perhaps a ReLU: what training
- * makes of three nodes (backend/cpu/fuse/conv_pool_rewrite.c).  Files have separate nodes.
+/* Fused 2-D convolution, 2x2 or 3x3 max pooling with stride 2, and optionally ReLU: made in
+ * training from three nodes (backend/cpu/fuse/conv_pool_rewrite.c).  Files have separate nodes.
  *
- * For backward it keeps one byte an output: which of its window it was, or that the ReLU cut it
- * off. Of windows of 3x3 they lie as outputs do, else the other way round: [N, O, windows], and
- * with `turned` [N, windows, O]. */
+ * For backward it saves one byte per output: the position of the maximum in its window, or that
+ * ReLU clipped it.  For 3x3 windows the bytes are in the layout of the outputs, for 2x2 windows
+ * transposed: [N, O, windows], and with `turned` [N, windows, O]. */
 #include <math.h>
 #include <string.h>
 
 #include "op/conv.h"
 
-#define STEP 2 /* from window to window */
+#define STEP 2 /* pooling stride */
 
 /* clang-format off */
 static const struct ew_field attrs[] = {
@@ -24,13 +24,13 @@ static const struct ew_field attrs[] = {
     EW_FIELD_END};
 /* clang-format on */
 
-/* Taps of a window along an axis. */
+/* Size of the pooling window. */
 static int size_of(const struct ew_call *c)
 {
     return ((const struct ew_conv_attr *)c->attr)->pool == 3 ? 3 : 2;
 }
 
-/* The byte of an output that has no gradient. */
+/* The byte of an output clipped by ReLU. */
 static int cut_of(int size)
 {
     return size == 2 ? 4 : 255;
@@ -83,7 +83,7 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     out->flops += size_of(c) * size_of(c) * ew_tensor_count(c->out[0]);
 }
 
-/* What is pooled, in the scratch memory. */
+/* The convolution's output before pooling, in scratch. */
 static struct ew_tensor pooled(const struct ew_call *c, const struct ew_conv_sizes *s)
 {
     struct ew_tensor t = {.dtype = c->in[0]->dtype, .data = c->scratch};
@@ -105,7 +105,8 @@ static size_t aux(const struct ew_call *c)
     return (size_t)ew_tensor_count(c->out[0]);
 }
 
-/* Output i of [N, windows, O]: place `t` of its window in what is pooled. */
+/* Index in the convolution's output of position `t` of the window of output i of [N, windows, O].
+ */
 static int64_t pooled_at(const struct ew_conv_sizes *s, int size, int64_t i, int t)
 {
     const int64_t high = windows_of(s->w.out[1], size), wide = windows_of(s->w.out[2], size);
@@ -115,7 +116,7 @@ static int64_t pooled_at(const struct ew_conv_sizes *s, int size, int64_t i, int
     return (row * s->w.out[2] + x) * s->filters + i % s->filters;
 }
 
-/* And, of windows of 2x2, its place in [N, O, windows]. */
+/* Index of output i in [N, O, windows], for 2x2 windows. */
 static int64_t turned_at(const struct ew_conv_sizes *s, int64_t i)
 {
     const int64_t windows = s->w.out[1] / 2 * (s->w.out[2] / 2), window = i / s->filters;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ConvTranspose: the gradient of a convolution for its input, as an operator of its own. */
+/* ConvTranspose: the adjoint (dgrad) of a convolution. */
 #include "op/conv.h"
 
 /* clang-format off */
@@ -15,8 +15,8 @@ static const struct ew_field attrs[] = {
     EW_FIELD_END};
 /* clang-format on */
 
-/* Output size and padding of dimension d, by the rules of ONNX's ConvTranspose.  w->in is x's size
- * on entry; w->out gets it, and w->in the output's, so that w is the convolution that goes back. */
+/* Output size and padding of dimension d, by ONNX's rules.  On entry w->in is x's size; on return
+ * w->out is x's size and w->in the output's, so that w is the adjoint convolution. */
 static ew_err resolve_dim(const struct ew_conv_transpose_attr *a, int i, int d, struct ew_window *w)
 {
     const int64_t in = w->in[d], extra = a->output_padding.n ? a->output_padding.v[i] : 0;
@@ -66,7 +66,7 @@ ew_err ew_conv_transpose_resolve(const struct ew_call *c, struct ew_conv_sizes *
     for (int i = 0; i < n; i++)
         EW_TRY(resolve_dim(a, i, EW_WINDOW_DIMS - n + i, &out->w));
     out->groups = a->groups;
-    out->filters = channels; /* of the convolution that goes back */
+    out->filters = channels; /* of the adjoint convolution */
     out->w.channels = filters;
     return EW_OK;
 }

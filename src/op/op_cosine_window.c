@@ -13,14 +13,15 @@ enum kind { HANN, HAMMING, BLACKMAN };
 
 struct attr {
     int kind;      /* enum kind */
-    bool periodic; /* the sample after the last would be the first again */
+    bool periodic; /* the sample after the last would equal the first */
     int dtype;     /* enum ew_dtype of the output */
 };
 
 static const char *const kinds[] = {"hann", "hamming", "blackman", NULL};
 static const char *const types[] = {"HannWindow", "HammingWindow", "BlackmanWindow", NULL};
 
-/* Of 1, -cos(2 pi k / N) and cos(4 pi k / N); Hamming's as ONNX has them, 25/46 and 21/46. */
+/* Coefficients of 1, -cos(2 pi k / N) and cos(4 pi k / N); Hamming's are ONNX's, 25/46 and 21/46.
+ */
 static const double weights[][3] = {{0.5, 0.5, 0}, {25.0 / 46, 21.0 / 46, 0}, {0.42, 0.5, 0.08}};
 
 static const struct ew_field attrs[] = {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DeformConv: a convolution whose taps are moved by offsets and weighted by a mask (Dai et al.
- * 2017, Zhu et al. 2018).  Two dimensions; no gradient yet: such networks are run here, not
- * trained.
+/* DeformConv: a convolution whose taps are displaced by offsets and weighted by a mask (Dai et al.
+ * 2017, Zhu et al. 2018).  2-D, inference only.
  *
  * in: x [N, H, W, C], w [O, kh, kw, C / groups], offset [N, oh, ow, offset_groups kh kw 2] as pairs
  * of y and x, bias [O], mask [N, oh, ow, offset_groups kh kw]. */
@@ -27,7 +26,7 @@ static const struct ew_field attrs[] = {
     EW_FIELD_END};
 /* clang-format on */
 
-/* in[slot], where it is there, is [N, oh, ow, channels]. */
+/* Checks that in[slot], if present, is [N, oh, ow, channels]. */
 static ew_err check_field(const struct ew_call *c, int slot, const struct ew_shape *y,
                           int64_t channels)
 {
@@ -72,7 +71,7 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     out->flops += 2 * macs;
 }
 
-/* x at a fractional position; zero outside. */
+/* Bilinear sample of x at a fractional position; zero outside. */
 static double sample(const struct ew_tensor *x, int64_t image, double y0, double x0,
                      int64_t channel)
 {
@@ -98,7 +97,7 @@ struct output_position {
     int64_t at, image, oy, ox;
 };
 
-/* Channel `channel` of x under tap `tap`, moved and weighted. */
+/* Channel `channel` of x at the displaced tap `tap`, weighted by the mask. */
 static double moved(const struct output_position *p, int64_t tap, int64_t channel)
 {
     const struct attr *a = p->c->attr;

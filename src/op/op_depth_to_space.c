@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DepthToSpace: groups of channels become square blocks of pixels. */
+/* DepthToSpace: channels to square blocks of pixels. */
 #include "op/blocks.h"
 #include "op/move.h"
 

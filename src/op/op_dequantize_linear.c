@@ -35,7 +35,7 @@ static ew_err forward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* From opset 23 on the type of the output may be another one than the scale's. */
+/* Since opset 23 the output type may differ from the scale's. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     static const char *const ignore[] = {"output_dtype", NULL};

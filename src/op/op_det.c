@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Det: determinants of square matrices, by elimination with pivots in double. */
+/* Det: determinants of square matrices, by Gaussian elimination with pivoting in double. */
 #include <math.h>
 
 #include "op/types.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Div: a / b with broadcasting; whole numbers truncate towards zero, and by zero give zero. */
+/* Div: a / b with broadcasting; integers truncate towards zero, and x / 0 is 0. */
 #include "graph/onnx.h"
 #include "op/pointwise.h"
 

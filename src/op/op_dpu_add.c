@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sum of two tensors as the DPU computes it: both at the coarser position with two guard bits. */
+/* Addition on the DPU: both operands at the coarser position with two guard bits. */
 #include "op/dpu.h"
 
 static ew_err forward(const struct ew_call *c)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Averages as the DPU computes them: a multiplication and a shift instead of the division. */
+/* Average pooling on the DPU: multiplication and shift instead of division. */
 #include "op/dpu.h"
 
 /* clang-format off */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution and dense layer as the DPU computes them; compress/lower_dpu.c makes such nodes. */
+/* Convolution and dense layer on the DPU; made by compress/lower_dpu.c. */
 #include "op/dpu.h"
 
 /* clang-format off */

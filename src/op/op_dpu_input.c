@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the host does before a DPU: float32 to int8, rounded half away from zero. */
+/* The host's input conversion for a DPU: float32 to int8, rounded half away from zero. */
 #include <math.h>
 
 #include "op/dpu.h"
@@ -29,7 +29,7 @@ static ew_err forward(const struct ew_call *c)
 
 static ew_err permute(struct ew_graph *g, int node, const int *perm, int *out_perm)
 {
-    return EW_OK; /* it knows no axis */
+    return EW_OK; /* no axis to update */
 }
 
 static const struct ew_op_case cases[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Product of two tensors as the DPU computes it, rounded once. */
+/* Multiplication on the DPU, rounded once. */
 #include "op/dpu.h"
 
 static ew_err forward(const struct ew_call *c)

@@ -55,7 +55,7 @@ double ew_dropout_ratio(const struct ew_call *c)
     return c->train ? ratio_of(c) : 0;
 }
 
-/* What element i is multiplied by.  A block of random bits serves four elements. */
+/* Factor of element i; a block of random bits serves four elements. */
 static double factor(const struct ew_call *c, double ratio, int64_t i)
 {
     if (ratio <= 0)
@@ -102,7 +102,7 @@ static ew_err backward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Until opset 11 ratio is an attribute, from 12 on an input; `seed` is another program's. */
+/* ratio is an attribute up to opset 11, an input since 12; `seed` is ignored. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     static const char *const ignore[] = {"seed", NULL};

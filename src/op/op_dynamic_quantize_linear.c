@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DynamicQuantizeLinear: to uint8 with the scale and zero point that the input's range asks for. */
+/* DynamicQuantizeLinear: to uint8, with scale and zero point from the input's range. */
 #include "op/quant.h"
 
 enum { Y, SCALE, ZERO, OUTPUTS };
@@ -15,7 +15,7 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* The range holds 0, so that 0 is exact.  All in float32, as ONNX states it. */
+/* The range is extended to 0, which is then exact.  All in float32, as ONNX specifies. */
 static ew_err forward(const struct ew_call *c)
 {
     const float *x = c->in[0]->data;

@@ -8,7 +8,7 @@
 
 #define MAX_TENSORS 8
 #define LETTERS     52
-#define LABELS      (LETTERS + EW_MAX_RANK) /* the axes under an ellipsis have labels too */
+#define LABELS      (LETTERS + EW_MAX_RANK) /* axes of an ellipsis have labels too */
 #define MAX_LOOPS   16
 
 struct attr {
@@ -33,7 +33,7 @@ struct equation {
     struct term in[MAX_TENSORS], out;
     int64_t dim[LABELS]; /* -1: not used */
     int uses[LABELS];
-    int ellipsis; /* the most axes that an ellipsis stands for */
+    int ellipsis; /* most axes of an ellipsis */
 };
 
 static int letter_label(char c)
@@ -171,7 +171,7 @@ static ew_err add_loop(const struct equation *e, int label, struct loops *l)
     return EW_OK;
 }
 
-/* Steps of input i: an axis that is named twice steps in both places, one that broadcasts not. */
+/* Strides of an input: those of an axis that occurs twice add up; broadcast axes have 0. */
 static void set_strides(const struct ew_shape *s, const struct term *t, const int *loop,
                         int64_t *stride)
 {
@@ -252,7 +252,7 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     out->flops += c->n_in > 1 ? c->n_in * terms : terms;
 }
 
-/* The product of all tensors but one at the present position. */
+/* The product of all tensors but `but` at the current position. */
 static double product(const struct ew_call *c, const struct loops *l, int but)
 {
     double v = 1;

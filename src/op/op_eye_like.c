@@ -46,7 +46,7 @@ static ew_err forward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Without dtype the input's own type. */
+/* Without dtype the input's type. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     enum ew_dtype dtype;

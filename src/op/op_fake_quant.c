@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fake quantisation: quantised and back, so that training sees what integers will see.
+/* Fake quantisation: quantise and dequantise, for quantisation-aware training.
  *
- *   y = (saturate(round(x / scale) + zero) - zero) * scale
+ * y = (saturate(round(x / scale) + zero) - zero) * scale
  *
- * with the rounding of quantize_linear.  The gradient is straight through: dy inside the range that
- * the integers reach, 0 outside. */
+ * with the rounding of quantize_linear.  Straight-through gradient: dy inside the integers' range,
+ * 0 outside. */
 #include "graph/graph.h"
 #include "op/quant.h"
 
@@ -29,7 +29,7 @@ static ew_err forward(const struct ew_call *c)
     const double scale = ew_tensor_get(c->in[SCALE], 0);
     for (int64_t i = 0; i < ew_tensor_count(c->in[X]); i++) {
         const double v = ew_tensor_get(c->in[X], i);
-        const double ratio = (double)((float)v / (float)scale); /* as quantize_linear has it */
+        const double ratio = (double)((float)v / (float)scale); /* like quantize_linear */
         const double y = (double)(ew_quant_round(ratio, zero, c->in[ZERO]->dtype) - zero) * scale;
         ew_tensor_store(c->out[0], i, 1, &y);
     }
@@ -50,7 +50,7 @@ static ew_err backward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* QuantizeLinear and DequantizeLinear. */
+/* Expands to QuantizeLinear and DequantizeLinear. */
 static ew_err expand(struct ew_graph *g, int node, int *out)
 {
     const struct ew_node n = g->nodes[node];

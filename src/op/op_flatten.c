@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flatten: a matrix from the axes before and after one. */
+/* Flatten: a matrix of the axes before and from `axis`. */
 #include "op/axis.h"
 #include "op/move.h"
 #include "op/shape_attr.h"
@@ -30,7 +30,7 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* With bytes in order the matrix stays the same only if the axes before `axis` do. */
+/* Besides the order of bytes, the set of axes before `axis` must be preserved. */
 static ew_err permute(struct ew_graph *g, int node, const int *perm, int *out_perm)
 {
     const struct ew_node *n = &g->nodes[node];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gather: entries of an axis by their numbers. */
+/* Gather: entries of an axis by index. */
 #include "op/index.h"
 #include "op/lanes.h"
 #include "op/move.h"
@@ -17,7 +17,7 @@ static ew_err infer(const struct ew_call *c)
     const struct ew_shape *data = &c->in[0]->shape, *index = &c->in[1]->shape;
     struct ew_shape *out = &c->out[0]->shape;
     int axis;
-    EW_ASSERT(c->in[1]); /* the graph has seen to it */
+    EW_ASSERT(c->in[1]); /* checked by the graph */
     EW_TRY(ew_types_check(c, 1, EW_TYPES_INDEX));
     EW_TRY(ew_shape_axis(a->axis, data->rank, &axis));
     EW_CHECK(data->rank + index->rank - 1 <= EW_MAX_RANK, EW_ERR_LIMIT,
@@ -32,7 +32,7 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Copies entries out, or, backward, adds their gradients in. */
+/* Gathers entries; `back`: scatter-adds their gradients. */
 static ew_err run(const struct ew_call *c, bool back)
 {
     const struct ew_gather_attr *a = c->attr;

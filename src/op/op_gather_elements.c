@@ -30,7 +30,7 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Copies elements out, or, backward, adds their gradients in. */
+/* Gathers elements; `back`: scatter-adds their gradients. */
 static ew_err run(const struct ew_call *c, bool back)
 {
     const struct ew_gather_attr *a = c->attr;

@@ -20,7 +20,7 @@ static ew_err infer(const struct ew_call *c)
     const struct attr *a = c->attr;
     const struct ew_shape *data = &c->in[0]->shape, *index = &c->in[1]->shape;
     struct ew_shape *out = &c->out[0]->shape;
-    EW_ASSERT(c->in[1]); /* the graph has seen to it */
+    EW_ASSERT(c->in[1]); /* checked by the graph */
     EW_TRY(ew_types_check(c, 1, EW_TYPES_INDEX));
     EW_CHECK(index->rank >= 1 && a->batch_dims >= 0 && a->batch_dims < index->rank &&
                  a->batch_dims + index->dim[index->rank - 1] <= data->rank,
@@ -40,7 +40,7 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Copies slices out, or, backward, adds their gradients in. */
+/* Gathers slices; `back`: scatter-adds their gradients. */
 static ew_err run(const struct ew_call *c, bool back)
 {
     const struct attr *a = c->attr;

@@ -51,8 +51,7 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     out->flops += 8 * ew_tensor_count(c->out[0]);
 }
 
-/* ONNX Runtime has Gelu, the same with a bias, and the approximation with one that may be absent.
- */
+/* ONNX Runtime's Gelu, BiasGelu and FastGelu (with an optional bias). */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     struct ew_gelu_attr attr;

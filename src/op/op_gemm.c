@@ -112,7 +112,7 @@ static ew_err forward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* dA = alpha dY B', dB = alpha A' dY; where A or B is stored transposed, so is its gradient. */
+/* dA = alpha dY B', dB = alpha A' dY; transposed if A or B is stored transposed. */
 static ew_err backward(const struct ew_call *c)
 {
     const struct ew_gemm_attr *attr = c->attr;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GridSample: x read at the positions of a grid.  No gradient yet: no network here trains with it.
+/* GridSample: samples x at the positions of a grid.  Inference only.
  *
- * in: x [N, d..., C] and grid [N, o..., D], D being the number of spatial dimensions; the last
- * coordinate comes first, and -1 and 1 are x's borders. */
+ * in: x [N, d..., C] and grid [N, o..., D], with D spatial dimensions; coordinates are in reverse
+ * order of the dimensions, and -1 and 1 are x's borders. */
 #include <math.h>
 #include <string.h>
 
@@ -80,9 +80,9 @@ static double reflect(double x, double low, double high)
     return (x < low) == even ? low + rest : high - rest;
 }
 
-/* The position in pixels of coordinate g on an axis of n; outside positions are brought back by the
- * padding, except zeros'.  Cubic keeps its position and brings back the pixels that it reads, as
- * PyTorch and ONNX Runtime do: ONNX's text leaves it open. */
+/* The position in pixels of coordinate g on an axis of n, with padding applied (except zeros).
+ * Cubic applies it to the pixels that it reads instead, as PyTorch and ONNX Runtime do; ONNX leaves
+ * this open. */
 static double position(const struct ew_grid_sample_attr *a, double g, int64_t n)
 {
     const double low = a->align_corners ? 0 : -0.5, high = (double)(n - 1) - low;
@@ -94,7 +94,7 @@ static double position(const struct ew_grid_sample_attr *a, double g, int64_t n)
     return a->padding == BORDER ? fmin(fmax(x, 0), (double)(n - 1)) : reflect(x, low, high);
 }
 
-/* The pixel for whole position x, or -1 where there is none. */
+/* The pixel at integer position x, or -1: outside. */
 static int64_t pixel(const struct ew_grid_sample_attr *a, double x, int64_t n)
 {
     const double last = (double)(n - 1), low = a->align_corners ? 0 : -0.5;
@@ -105,7 +105,7 @@ static int64_t pixel(const struct ew_grid_sample_attr *a, double x, int64_t n)
     return x >= 0 && x <= last ? (int64_t)x : -1;
 }
 
-/* What one axis contributes: at most four pixels and their weights. */
+/* Taps along one axis: at most four pixels and their weights. */
 struct taps {
     int n;
     int64_t at[4];
@@ -181,7 +181,7 @@ static const char *const renames[] = {"padding", "padding_mode", NULL};
 
 extern const struct ew_op ew_op_grid_sample;
 
-/* Opset 16 says bilinear and bicubic. */
+/* Opset 16 names the modes bilinear and bicubic. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     struct ew_onnx_node plain = *n;

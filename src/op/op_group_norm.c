@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GroupNormalization: groups of channels of each image to mean 0 and variance 1, scale and bias.
- * Scale and bias have an entry per channel (opset 21) or per group (opset 18): their length tells.
- */
+/* GroupNormalization: normalises groups of channels of each image to mean 0 and variance 1, then
+ * scale and bias, which have an entry per channel (opset 21) or per group (opset 18). */
 #include "graph/onnx.h"
 #include "op/norm.h"
 #include "op/types.h"

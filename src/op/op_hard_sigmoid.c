@@ -13,7 +13,7 @@ static double f(double x, const void *attr)
 {
     const struct ew_scale_attr *a = attr;
     const double y = a->alpha * x + a->beta;
-    return y < 0 ? 0 : y > 1 ? 1 : y; /* not fmin and fmax, which lose NaN */
+    return y < 0 ? 0 : y > 1 ? 1 : y; /* fmin and fmax would drop NaN */
 }
 
 static double df(double x, double y, const void *attr)

@@ -25,7 +25,7 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     out->flops += 5 * ew_tensor_count(c->out[0]);
 }
 
-/* x HardSigmoid(x), since opset 13 has no HardSwish; the import of Mul finds it again. */
+/* x HardSigmoid(x), since opset 13 lacks HardSwish; the import of Mul recognises it. */
 static ew_err expand(struct ew_graph *g, int node, int *out)
 {
     const struct ew_node n = g->nodes[node];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* InstanceNormalization: each channel of each image to mean 0 and variance 1, scale and bias. */
+/* InstanceNormalization: normalises each channel of each image to mean 0 and variance 1, then scale
+ * and bias. */
 #include "op/norm.h"
 #include "op/types.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LayerNormalization: the dimensions from an axis on to mean 0 and variance 1, scale and bias. */
+/* LayerNormalization: normalises over the dimensions from `axis` on to mean 0 and variance 1, then
+ * scale and bias. */
 #include <string.h>
 
 #include "graph/onnx.h"
@@ -108,7 +109,7 @@ static ew_err import_skip(struct ew_graph *g, const struct ew_onnx_node *n, int 
                         out);
 }
 
-/* Tools write LayerNormalization at any opset: ONNX Runtime has had it before ONNX had. */
+/* Accepted at any opset, since ONNX Runtime had it before ONNX. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     if (*n->domain && strcmp(n->type, "SkipLayerNormalization") == 0)

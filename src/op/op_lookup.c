@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lookup: each byte is replaced by its entry of a table; any function of a quantised tensor.
- * ONNX Runtime's own functions of quantised tensors are read as float nodes between quantisers, of
- * which the lowering pass makes lookups. */
+/* Lookup: replaces each byte by its entry of a table, for any unary function of a quantised tensor.
+ * ONNX Runtime's quantised functions are imported as float nodes between quantisers, which the
+ * lowering pass turns into lookups. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,10 +35,10 @@ static ew_err forward(const struct ew_call *c)
 
 static ew_err permute(struct ew_graph *g, int node, const int *perm, int *out_perm)
 {
-    return EW_OK; /* it knows no axis */
+    return EW_OK; /* no axis to update */
 }
 
-/* Gather counts negative indices from the end, as bytes do. */
+/* As Gather, whose negative indices count from the end, as int8 does in the table. */
 static ew_err expand(struct ew_graph *g, int node, int *out)
 {
     const struct ew_node n = g->nodes[node];

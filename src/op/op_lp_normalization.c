@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LpNormalization: each line along an axis divided by its 1- or 2-norm. */
+/* LpNormalization: divides each lane along an axis by its L1 or L2 norm. */
 #include <math.h>
 
 #include "op/axis.h"

@@ -29,7 +29,7 @@ static ew_err backward(const struct ew_call *c)
     return ew_lp_pool_backward(c, &w, a->p);
 }
 
-/* Dilation and ceil_mode came with opset 18. */
+/* Dilation and ceil_mode need opset 18. */
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)
 {
     const struct ew_pool_attr *a = g->nodes[node].attr;

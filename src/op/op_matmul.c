@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MatMul: the product of matrices, or of stacks of them with broadcasting, as NumPy has it. */
+/* MatMul: the batched matrix product with broadcasting, as in NumPy. */
 #include <string.h>
 
 #include "graph/layout.h"
@@ -48,7 +48,7 @@ static ew_err forward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* dA = dY B', dB = A' dY, matrix by matrix: broadcast ones meet several times and add up. */
+/* dA = dY B', dB = A' dY, matrix by matrix; gradients of broadcast matrices accumulate. */
 static ew_err backward(const struct ew_call *c)
 {
     struct ew_stacks s;
@@ -69,7 +69,7 @@ static ew_err backward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* The value with its last two axes exchanged. */
+/* Transposes the last two axes. */
 static ew_err add_transpose(struct ew_graph *g, int value, int *out)
 {
     struct ew_transpose_attr attr = {.perm.n = g->values[value].t.shape.rank};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MaxPool: the largest element of each window, and where it was. */
+/* MaxPool: the largest element of each window, and optionally its index. */
 #include "op/pooling.h"
 
 /* clang-format off */

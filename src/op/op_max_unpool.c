@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MaxUnpool: puts elements back where a max pool found them, zeros elsewhere.
+/* MaxUnpool: scatters elements to the positions of the maxima of a max pool, zeros elsewhere.
  *
  * in: x, Indices of max_pool (positions in [N, C, d...], whatever the layout in memory), and
- * optionally the output's shape, which is in ONNX's order [N, C, d...] too.  Indices refer to the
- * size that the window implies, even where the output is larger. */
+ * optionally the output's shape, also in ONNX's order [N, C, d...].  Indices refer to the size that
+ * the window implies, even if the output is larger. */
 #include <string.h>
 
 #include "op/types.h"
 #include "op/window.h"
 
 struct ew_max_unpool_attr {
-    struct ew_window_attr win; /* dilation and auto_pad have no use here */
+    struct ew_window_attr win; /* dilation and auto_pad are unused */
 };
 
 enum { X, INDICES, SHAPE };
@@ -86,7 +86,7 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Calls for each element of x the move to its place in y, or back. */
+/* Moves each element of x to its position in y, or back. */
 static ew_err each(const struct ew_call *c, const struct ew_tensor *from, struct ew_tensor *to,
                    bool back)
 {

@@ -28,7 +28,7 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     out->flops += 6 * ew_tensor_count(c->out[0]);
 }
 
-/* x Tanh(Softplus(x)), since opset 13 has no Mish; the import of Mul finds it again. */
+/* x Tanh(Softplus(x)), since opset 13 lacks Mish; the import of Mul recognises it. */
 static ew_err expand(struct ew_graph *g, int node, int *out)
 {
     const struct ew_node n = g->nodes[node];

@@ -24,21 +24,21 @@ static void df(double a, double b, double *ga, double *gb)
 EW_BINARY_FORWARD(f, fi)
 EW_BINARY_BACKWARD(df)
 
-/* The node that makes a value, where it is of this operator. */
+/* The producer of a value, if it is of this operator, else NULL. */
 static const struct ew_node *made_by(const struct ew_graph *g, int value, const struct ew_op *op)
 {
     const int k = value < 0 ? -1 : g->values[value].producer;
     return k >= 0 && g->nodes[k].op == op ? &g->nodes[k] : NULL;
 }
 
-/* A product of numbers, at most one x and at most one 1 + erf(z): gelu's parts. */
+/* Factors of a gelu: constants, at most one x and at most one 1 + erf(z). */
 struct factors {
     double scale;
     int x, z; /* -1: none */
     bool fits;
 };
 
-/* A number that the file gives, which widens nothing. */
+/* A scalar constant that does not broadcast x. */
 static bool is_number(const struct ew_graph *g, int value, double *out)
 {
     const struct ew_value *v = value < 0 ? NULL : &g->values[value];
@@ -49,7 +49,7 @@ static bool is_number(const struct ew_graph *g, int value, double *out)
     return true;
 }
 
-/* z where the value is 1 + erf(z), else -1. */
+/* z if the value is 1 + erf(z), else -1. */
 static int find_erf(const struct ew_graph *g, int value)
 {
     const struct ew_node *sum = made_by(g, value, &ew_op_add);
@@ -85,7 +85,7 @@ static void take_factor(const struct ew_graph *g, int value, int depth, struct f
     }
 }
 
-/* x where a b is x / 2 (1 + erf(x / sqrt 2)), in whatever order it is written, else -1. */
+/* x if a b is x / 2 (1 + erf(x / sqrt 2)), in any order of factors, else -1. */
 static int find_gelu(const struct ew_graph *g, int a, int b)
 {
     struct factors f = {1, -1, -1, true}, root = f;
@@ -98,7 +98,7 @@ static int find_gelu(const struct ew_graph *g, int a, int b)
     return same && fabs(root.scale - M_SQRT1_2) < 1e-6 ? f.x : -1;
 }
 
-/* Files say "x times a gate of x" where we have one operator: NULL where it is something else. */
+/* The operator (silu, mish, ...) for x times gate(x); NULL: none. */
 static const struct ew_op *find_gated(const struct ew_graph *g, int x, int gate)
 {
     const struct ew_node *n = made_by(g, gate, &ew_op_sigmoid);
@@ -115,7 +115,7 @@ static const struct ew_op *find_gated(const struct ew_graph *g, int x, int gate)
     return n && n->in[0] == x ? &ew_op_mish : NULL;
 }
 
-/* The gate's own nodes stay until a sweep finds that nobody else uses them. */
+/* The gate's nodes are left to the sweep, in case they have other uses. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     for (int x = 0; n->n_in == 2 && x < 2; x++) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NonMaxSuppression: the best boxes of each image and class that do not overlap too much.
  *
- * How many there are depends on the data, but a plan has fixed shapes.  The output has as many rows
- * as there can be, [images x classes x most, 3] of (image, class, box); rows after the last box
- * that was selected hold -1.  Taking boxes only where they are known when the file is read, as
- * NonZero does, was the alternative: no detector could run. */
+ * Their number depends on the data, but plans have fixed shapes: the output has the maximum number
+ * of rows, [images x classes x most, 3] of (image, class, box), and rows after the last selected
+ * box are -1.  (Requiring known boxes, as NonZero does, would exclude all detectors.) */
 #include <math.h>
 #include <stdlib.h>
 
@@ -27,7 +26,7 @@ static const struct ew_field attrs[] = {
     EW_FIELD_END,
 };
 
-/* Boxes of one class that can be selected. */
+/* Most boxes of one class. */
 static int64_t most(const struct ew_call *c)
 {
     const struct ew_tensor *t = ew_call_in(c, MOST);
@@ -91,7 +90,7 @@ struct candidate {
     int64_t box;
 };
 
-/* The best first; of equal ones the first of the list. */
+/* By decreasing score; ties by index. */
 static int by_score(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
@@ -127,7 +126,7 @@ static int64_t find_candidates(const struct ew_call *c, int64_t pair, struct can
     return n;
 }
 
-/* Of one image and class, whose number is `pair`; returns how many rows it has written. */
+/* Selects the boxes of one (image, class) pair; returns the number of rows written. */
 static int64_t select_boxes(const struct ew_call *c, int64_t pair, int64_t *rows)
 {
     const int64_t classes = c->in[SCORES]->shape.dim[1], room = most(c);
@@ -165,7 +164,8 @@ static ew_err forward(const struct ew_call *c)
 
 static void cost(const struct ew_call *c, struct ew_cost *out)
 {
-    out->flops += ew_tensor_count(c->in[SCORES]); /* one comparison each; the rest is the data's */
+    out->flops += ew_tensor_count(c->in[SCORES]); /* one comparison each; the rest depends on the
+                                                   * data */
 }
 
 /* clang-format off */

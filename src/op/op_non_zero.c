@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NonZero: where the elements that are not zero are.  The input must be known when shapes are
- * inferred, since the size of the output follows from it. */
+/* NonZero: indices of non-zero elements.  The input must be known at inference, since the size of
+ * the output depends on it. */
 #include "op/move.h"
 #include "op/walk.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Not: true where x is false. */
+/* Not: !x. */
 #include "op/pointwise.h"
 
 static int64_t fi(int64_t x, const void *attr)

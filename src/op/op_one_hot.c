@@ -37,7 +37,7 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* An index outside the axis has no "on". */
+/* An index out of range gives "off" everywhere. */
 static ew_err forward(const struct ew_call *c)
 {
     const struct attr *a = c->attr;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Or: one of them is true, or both with broadcasting. */
+/* Or: a
+ *
+ * b with broadcasting. */
 #include "op/pointwise.h"
 
 static int64_t fi(int64_t a, int64_t b)

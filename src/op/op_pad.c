@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pad: more (or, by negative pads, fewer) elements at the ends of each axis: a constant, or the
- * input's own elements mirrored, repeated or wrapped round. */
+/* Pad: extends (or, by negative pads, crops) the ends of each axis: with a constant, or the input's
+ * own elements mirrored, repeated or wrapped. */
 #include <string.h>
 
 #include "graph/onnx.h"
@@ -24,7 +24,7 @@ static const struct ew_field attrs[] = {{.name = "mode",
                                          .help = "what the new elements are"},
                                         EW_FIELD_END};
 
-/* What is added before and after each axis of the input. */
+/* Pads before and after each axis. */
 struct pads {
     int64_t before[EW_MAX_RANK], after[EW_MAX_RANK];
 };
@@ -69,7 +69,7 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* The element of an axis of `d` that position i (which may be outside) shows; -1: the constant. */
+/* The source index on an axis of `d` for position i, which may be outside; -1: the constant. */
 static int64_t source(int mode, int64_t i, int64_t d)
 {
     if (i >= 0 && i < d)
@@ -90,7 +90,7 @@ static int64_t source(int mode, int64_t i, int64_t d)
     }
 }
 
-/* The input's element that the walk's position shows, or -1. */
+/* The source element for the walk's position, or -1. */
 static int64_t source_element(const struct ew_walk *w, int mode, const struct pads *p,
                               const struct ew_shape *in)
 {
@@ -104,7 +104,7 @@ static int64_t source_element(const struct ew_walk *w, int mode, const struct pa
     return at;
 }
 
-/* The part of the input that the output shows unchanged. */
+/* The part of the input that is copied unchanged. */
 static struct ew_move kept(const struct pads *p, const struct ew_shape *in,
                            const struct ew_shape *out)
 {
@@ -206,7 +206,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     return ew_onnx_import_default(g, &ew_op_pad, &own, &attr, out);
 }
 
-/* Before opset 18 there are no axes: pads for all of them, where their value is fixed. */
+/* Before opset 18 there is no `axes` input: constant pads are written for all axes. */
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)
 {
     const struct ew_node *from = &g->nodes[node];

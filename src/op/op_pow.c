@@ -15,7 +15,7 @@ static double f(double a, double b)
     return pow(a, b);
 }
 
-/* By squaring, modulo 2^64; a negative exponent leaves what a division would, truncated. */
+/* By squaring, modulo 2^64; with a negative exponent truncated division. */
 static int64_t fi(int64_t a, int64_t b)
 {
     if (b < 0 && a != 1 && a != -1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PRelu: x, or slope x below 0, with a slope that is learnt and broadcasts to x. */
+/* PRelu: x, or slope x below 0, with a trainable slope that broadcasts to x. */
 #include "op/pointwise.h"
 
 static ew_err infer(const struct ew_call *c)

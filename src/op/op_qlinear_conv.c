@@ -15,7 +15,7 @@ ew_err ew_qconv_resolve(const struct ew_call *c, struct ew_int_conv *out)
     return ew_int_conv_resolve(c, out);
 }
 
-/* What the lowering pass may have set. */
+/* Checks the inputs that only the lowering pass sets. */
 static ew_err check_fused(const struct ew_call *c)
 {
     const struct ew_tensor *add = ew_call_in(c, EW_QCONV_ADD);
@@ -86,7 +86,7 @@ static double scale_of(const struct ew_call *c, int slot)
     return ew_tensor_get(c->in[slot], 0);
 }
 
-/* Element i of the output from its sum. */
+/* Requantises the sum of output element i. */
 static int64_t finish(const struct ew_call *c, int32_t sum, double w_scale, int64_t i)
 {
     const struct ew_qconv_attr *a = c->attr;

@@ -56,7 +56,7 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     out->flops += 2 * macs;
 }
 
-/* The sum of one element: zero points taken off both sides. */
+/* The int32 sum of one element, after subtracting the zero points. */
 static int32_t sum_of(const struct ew_call *c, int64_t row, int64_t col)
 {
     const struct ew_qgemm_attr *attr = c->attr;

@@ -33,7 +33,7 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* float32 divides in float32, as everybody does: ties must fall alike. */
+/* float32 is divided in float32, as in other runtimes, so that ties round alike. */
 static double ratio(const struct ew_tensor *x, int64_t i, const struct ew_tensor *scale, int64_t at)
 {
     const double v = ew_tensor_get(x, i), s = ew_tensor_get(scale, at);
@@ -70,7 +70,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     return ew_onnx_import_default(g, &ew_op_quantize_linear, n, &attr, out);
 }
 
-/* Before opset 21 the zero point tells the type. */
+/* Before opset 21 the zero point determines the type. */
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)
 {
     const struct ew_node *from = &g->nodes[node];

@@ -12,7 +12,7 @@ static double end(double acc, int64_t n)
     return sqrt(acc);
 }
 
-/* A length of 0 has no direction: its gradient is 0, as elsewhere. */
+/* The gradient at 0 is 0, as in other frameworks. */
 static double df(double x, double y, int64_t n)
 {
     return y > 0 ? x / y : 0;

@@ -6,7 +6,7 @@
 static double step(double acc, double x)
 {
     if (isnan(acc) || isnan(x))
-        return NAN; /* which fmax would lose */
+        return NAN; /* fmax would drop it */
     const double most = fmax(acc, x), least = fmin(acc, x);
     return isinf(most) ? most : most + log1p(exp(least - most));
 }

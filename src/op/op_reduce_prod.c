@@ -15,7 +15,7 @@ static int64_t step_int(int64_t acc, int64_t x)
 
 EW_REDUCE_FORWARD(.start = 1, .step = step, .start_int = 1, .step_int = step_int)
 
-/* The product of a group's elements that are not zero, and the number of those that are. */
+/* The product of a group's non-zero elements, and the number of zeros. */
 static double product(const struct ew_groups *r, const struct ew_tensor *x, int64_t group,
                       int64_t *zeros)
 {
@@ -33,7 +33,8 @@ static double product(const struct ew_groups *r, const struct ew_tensor *x, int6
     return p;
 }
 
-/* An element's gradient is the product of the others: with one zero only that one has any. */
+/* An element's gradient is the product of the others: with exactly one zero only that element has
+ * one. */
 static ew_err backward(const struct ew_call *c)
 {
     struct ew_groups r;

@@ -35,7 +35,7 @@ static const struct ew_op_case cases[] = {
     {.name = "half", .in = {{"5", EW_F16}}, .n_in = 1, .out_shape = "5"},
 };
 
-/* Integers came with opset 14. */
+/* Integers need opset 14. */
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)
 {
     if (!ew_dtype_is_float(g->values[n->in[0]].t.dtype) && n->opset < 14)

@@ -16,7 +16,7 @@ static const struct ew_field attrs[] = {
      .help = "axes that must have one element for the layout to fit, bit by bit"},
     EW_FIELD_END};
 
-/* Dimension i of the wanted shape; -1 where it is to be found. */
+/* Dimension i of the new shape; -1: to be inferred. */
 static ew_err wanted_dim(const struct ew_call *c, const struct ew_ints *shape, int i, int64_t *out)
 {
     const struct ew_reshape_attr *a = c->attr;
@@ -63,8 +63,8 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* A 0 in the shape is the input's dimension of that position: it must be the same one in both
- * orders, else the transpose stays. */
+/* A 0 copies the input's dimension at that position, which must be the same in both orders;
+ * otherwise the transpose stays. */
 static ew_err permute(struct ew_graph *g, int node, const int *perm, int *out_perm)
 {
     const struct ew_node *n = &g->nodes[node];
@@ -79,7 +79,7 @@ static ew_err permute(struct ew_graph *g, int node, const int *perm, int *out_pe
     return ew_view_permute(g, node, perm, out_perm);
 }
 
-/* Opset 13 does not know allowzero. */
+/* Opset 13 lacks allowzero. */
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)
 {
     const struct ew_reshape_attr *a = g->nodes[node].attr;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resize and Upsample: x sampled at another resolution along any axes.  Which elements an output
- * reads, and with what weights, is resize.c's. */
+/* Resize and Upsample: resamples x along any axes.  Taps and weights are in resize.c. */
 #include <math.h>
 
 #include "graph/onnx.h"
@@ -60,8 +59,9 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
 {
     const struct ew_resize_attr *a = c->attr;
     struct ew_resize_axis axes[EW_MAX_RANK];
+    /* moves bytes */
     if (a->mode == EW_RESIZE_NEAREST || ew_resize_resolve(c, axes) != EW_OK)
-        return; /* moves bytes */
+        return;
     double flops = 2 * (double)ew_tensor_count(c->out[0]);
     for (int d = 0; d < c->out[0]->shape.rank; d++)
         flops *= (double)axes[d].taps;
@@ -139,7 +139,7 @@ static bool grid_outside(const struct grid *g)
     return false;
 }
 
-/* Every combination of the axes' taps with a weight: `k` counts them, starting at all 0. */
+/* Iterates over all combinations of the axes' taps; `k` is the counter, initially 0. */
 static bool tap_next(const struct grid *g, int64_t *k, int64_t *at, double *weight)
 {
     for (;;) {
@@ -150,7 +150,7 @@ static bool tap_next(const struct grid *g, int64_t *k, int64_t *at, double *weig
             *at += t->at * g->stride[d];
             *weight *= t->weight;
         }
-        /* k[dims] says that the last combination has been given. */
+        /* k[dims] marks the end */
         if (k[g->dims])
             return false;
         int d = g->dims - 1;
@@ -219,8 +219,8 @@ static ew_err backward(const struct ew_call *c)
 
 /* ---- Layout and ONNX ---- */
 
-/* ONNX Runtime interpolates along neighbouring axes, after the batch alone or after it and the
- * channels; cubic the latter only.  `perm` NULL: as the node stands. */
+/* ONNX Runtime only interpolates along adjacent axes, after the batch or after batch and channels;
+ * cubic only the latter.  `perm` NULL: identity. */
 static bool is_common(const struct ew_graph *g, const struct ew_node *n, const int *perm)
 {
     const struct ew_resize_attr *a = n->attr;
@@ -236,7 +236,7 @@ static bool is_common(const struct ew_graph *g, const struct ew_node *n, const i
     return a->mode == EW_RESIZE_LINEAR && !(changed & 1) && !(changed & last);
 }
 
-/* The axes move; scales, sizes and roi stay as they are. */
+/* Permutes `axes`; scales, sizes and roi are in its order. */
 static ew_err permute(struct ew_graph *g, int node, const int *perm, int *out_perm)
 {
     struct ew_resize_attr *a = g->nodes[node].attr;
@@ -282,7 +282,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     return ew_onnx_import_default(g, &ew_op_resize, &own, &a, out);
 }
 
-/* Writes scales, or sizes, and roi for all axes, where their value is known. */
+/* Writes scales or sizes, and roi, for all axes; they must be known. */
 static ew_err export_all_axes(const struct ew_call *c, struct ew_onnx_node *n)
 {
     struct ew_resize_axis axes[EW_MAX_RANK];
@@ -317,8 +317,7 @@ static bool all_const(const struct ew_graph *g, const struct ew_node *n)
     return true;
 }
 
-/* True where sizes are given, but not that of the batch: as a size of all axes it would be fixed.
- */
+/* True if sizes are given, but not for the batch, which sizes for all axes would fix. */
 static bool leaves_batch_open(const struct ew_graph *g, const struct ew_node *n)
 {
     const struct ew_resize_attr *a = n->attr;

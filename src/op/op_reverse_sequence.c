@@ -36,7 +36,7 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* The move of sequence b: its first `length` steps turned round, or the rest as it is. */
+/* The move of sequence b: its first `length` steps reversed, or the rest unchanged. */
 static ew_err sequence(const struct ew_call *c, int64_t b, bool head, struct ew_move *out)
 {
     const struct attr *a = c->attr;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RoiAlign: regions of images pooled to one size (He et al. 2017, Mask R-CNN, section 3).  No
- * gradient yet: detectors are run here, not trained.
+/* RoiAlign: pools regions of images to one size (He et al. 2017, Mask R-CNN, section 3).  Inference
+ * only.
  *
  * in: x [N, H, W, C], rois [R, 4] as x1, y1, x2, y2, and the image of each, [R]. */
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "op/window.h"
 
 #define CHUNK       256       /* channels at a time */
-#define MAX_SAMPLES (1 << 18) /* in a bin: beyond it a region is no region */
+#define MAX_SAMPLES (1 << 18) /* per bin; more is treated as a malformed region */
 
 enum { X, ROIS, IMAGES };
 enum coordinate { HALF_PIXEL, OUTPUT_HALF_PIXEL };
@@ -20,7 +20,7 @@ struct ew_roi_align_attr {
     int mode;       /* enum mode */
     int coordinate; /* enum coordinate */
     int64_t height, width;
-    int64_t sampling_ratio; /* samples along one side of a bin; 0: as many as there are pixels */
+    int64_t sampling_ratio; /* samples along one side of a bin; 0: one per pixel */
     double spatial_scale;   /* from the regions' coordinates to x's */
 };
 
@@ -111,7 +111,8 @@ static ew_err get_region(const struct ew_call *c, int64_t r, struct region *out)
     return EW_OK;
 }
 
-/* The two pixels next to position v on an axis of n, the weight of the second; false: outside. */
+/* The two pixels around position v on an axis of n, and the weight of the second; false: outside.
+ */
 static bool between(double v, int64_t n, int64_t *at, double *weight)
 {
     if (!(v >= -1 && v <= (double)n))
@@ -123,7 +124,7 @@ static bool between(double v, int64_t n, int64_t *at, double *weight)
     return true;
 }
 
-/* Adds one sample's four pixels to `to`; for MAX each weighted pixel counts, as ONNX has it. */
+/* Adds a bilinear sample to `to`; for MAX the maximum of the weighted pixels, as in ONNX. */
 static void add_sample(const struct ew_call *c, const struct region *g, double y, double x,
                        const int64_t *part, double *to)
 {
@@ -180,7 +181,7 @@ static ew_err forward(const struct ew_call *c)
 
 extern const struct ew_op ew_op_roi_align;
 
-/* Before opset 16 there was no choice of coordinates. */
+/* Before opset 16 there was no coordinate mode. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     struct ew_roi_align_attr a;

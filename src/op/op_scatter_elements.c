@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ScatterElements: a copy of the data in which, along an axis, the elements that the indices name
- * are replaced by or combined with updates. */
+/* ScatterElements: copies the data, and replaces or combines the elements at given indices along an
+ * axis with updates. */
 #include "op/axis.h"
 #include "op/index.h"
 #include "op/move.h"

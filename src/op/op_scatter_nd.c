@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ScatterND: a copy of the data in which the slices that index tuples name are replaced by or
- * combined with updates. */
+/* ScatterND: copies the data, and replaces or combines the slices at given index tuples with
+ * updates. */
 #include "op/index.h"
 #include "op/move.h"
 #include "op/scatter.h"

@@ -6,8 +6,8 @@
 #include "op/move.h"
 
 struct attr {
-    int64_t start, end;  /* the axes from start to before end; negative counts from the back */
-    struct ew_ints axes; /* these instead, where any are listed: how a permuted input is read */
+    int64_t start, end;  /* axes [start, end); negative counts from the end */
+    struct ew_ints axes; /* if not empty, these axes instead: set when the input is permuted */
 };
 
 static const struct ew_field attrs[] = {
@@ -32,7 +32,7 @@ static int64_t clamp_axis(int64_t v, int rank)
     return ew_max_i64(0, ew_min_i64(at, rank));
 }
 
-/* The axes that are listed, resolved. */
+/* Resolves the axes. */
 static ew_err list_axes(const struct attr *a, int rank, struct ew_ints *out)
 {
     if (a->axes.n) {
@@ -90,7 +90,7 @@ static ew_err permute(struct ew_graph *g, int node, const int *perm, int *out_pe
     return EW_OK;
 }
 
-/* Opset 13 has the whole shape only: the wanted axes are gathered from it. */
+/* Opset 13 has the whole shape only: gathers the axes from it. */
 static ew_err expand(struct ew_graph *g, int node, int *out)
 {
     const struct ew_node n = g->nodes[node];

@@ -12,7 +12,7 @@ static int64_t fi(int64_t x, const void *attr)
     return (x > 0) - (x < 0);
 }
 
-/* A large uint64 looks negative in an int64. */
+/* Large uint64 are negative as int64. */
 static int64_t fu(int64_t x, const void *attr)
 {
     return x != 0;

@@ -23,7 +23,7 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     out->flops += 4 * ew_tensor_count(c->out[0]);
 }
 
-/* x Sigmoid(x); the import of Mul finds it again. */
+/* x Sigmoid(x), which the import of Mul recognises. */
 static ew_err expand(struct ew_graph *g, int node, int *out)
 {
     const struct ew_node n = g->nodes[node];

@@ -20,7 +20,7 @@ static void cut(int64_t d, int64_t *start, int64_t end, int64_t *step, int64_t *
     int64_t to = end < 0 ? end + d : end;
     from = ew_max_i64(lo + !forth, ew_min_i64(from, hi));
     to = ew_max_i64(lo, ew_min_i64(to, hi));
-    /* Beyond the axis every step is the same; this keeps the arithmetic below small. */
+    /* larger steps are equivalent; avoids overflow below */
     const int64_t by = ew_max_i64(-(d + 1), ew_min_i64(*step, d + 1));
     const int64_t span = forth ? to - from : from - to, stride = forth ? by : -by;
     *count = d > 0 && span > 0 ? (span + stride - 1) / stride : 0;
@@ -28,7 +28,7 @@ static void cut(int64_t d, int64_t *start, int64_t end, int64_t *step, int64_t *
     *step = by;
 }
 
-/* Its box is the output's shape. */
+/* The box is the output's shape. */
 ew_err ew_slice_move(const struct ew_call *c, struct ew_move *out)
 {
     const struct ew_shape *in = &c->in[DATA]->shape;
@@ -88,8 +88,8 @@ static ew_err permute(struct ew_graph *g, int node, const int *perm, int *out_pe
     return ew_axes_input_permute(g, node, AXES, count, perm);
 }
 
-/* Crop of early tools: images [N, C, H, W] less a border (left, top, right, bottom), or `scale`
- * (height, width) of it from the left and top border on. */
+/* Legacy Crop: images [N, C, H, W] without a border (left, top, right, bottom), or `scale` (height,
+ * width) from the left and top border on. */
 static ew_err import_crop(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     const struct ew_onnx_attr *border = ew_onnx_attr(n, "border"),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SpaceToDepth: square blocks of pixels become groups of channels. */
+/* SpaceToDepth: square blocks of pixels to channels. */
 #include "op/blocks.h"
 #include "op/move.h"
 

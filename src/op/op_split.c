@@ -14,7 +14,7 @@ static const struct ew_field attrs[] = {{.name = "axis",
                                          .help = "along which the parts follow each other"},
                                         EW_FIELD_END};
 
-/* Elements of part i along the axis: as listed, or equal but for the last. */
+/* Size of part i along the axis: as listed, or equal parts with a smaller last one. */
 static int64_t part_size(const struct ew_call *c, int64_t whole, int i)
 {
     if (c->n_in > 1 && c->in[1])
@@ -61,7 +61,7 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Copies the parts out, or, backward, adds their gradients in. */
+/* Copies the parts; `back`: adds their gradients. */
 static ew_err run(const struct ew_call *c, bool back)
 {
     const struct ew_split_attr *a = c->attr;
@@ -107,8 +107,8 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     return ew_onnx_import_default(g, &ew_op_split, &own, &attr, out);
 }
 
-/* Opset 13 knows equal parts only, opset 18 only where their number stands beside them: sizes are
- * listed, but for an open batch that is cut. */
+/* Equal parts need no sizes in opset 13, and num_outputs in 18; otherwise sizes are written, except
+ * along a dynamic batch. */
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)
 {
     const struct ew_split_attr *a = g->nodes[node].attr;

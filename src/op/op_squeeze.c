@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Squeeze: without axes that have one element. */
+/* Squeeze: removes axes of size 1. */
 #include "graph/onnx.h"
 #include "op/axis.h"
 #include "op/move.h"
@@ -7,7 +7,7 @@
 
 extern const struct ew_op ew_op_squeeze;
 
-/* Bit i: axis i goes. */
+/* Mask of the removed axes. */
 static ew_err find_gone(const struct ew_call *c, unsigned *out)
 {
     const struct ew_shape *in = &c->in[0]->shape;
@@ -39,14 +39,14 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* The axes move, and those that stay keep their new order. */
+/* The list is permuted, and the remaining axes keep their new order. */
 static ew_err permute(struct ew_graph *g, int node, const int *perm, int *out_perm)
 {
     const struct ew_node *n = &g->nodes[node];
     struct ew_tensor *slots[3];
     struct ew_call c;
     unsigned gone;
-    /* Without a list the axes depend on the sizes, which may change. */
+    /* without a list the removed axes depend on sizes, which may change */
     EW_CHECK(n->n_in > 1 && n->in[1] >= 0, EW_ERR_UNSUPPORTED, "%s: has no axes", n->name);
     ew_graph_call(g, n, slots, &c);
     EW_TRY(find_gone(&c, &gone));
@@ -56,7 +56,7 @@ static ew_err permute(struct ew_graph *g, int node, const int *perm, int *out_pe
     for (int i = 0; i < rank; i++) {
         if (gone >> perm[i] & 1)
             continue;
-        int before = 0; /* axes of the old output in front of this one */
+        int before = 0; /* remaining axes before this one */
         for (int k = 0; k < perm[i]; k++)
             before += !(gone >> k & 1);
         out_perm[to++] = before;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tile: the tensor several times along each axis. */
+/* Tile: repeats the tensor along each axis. */
 #include "op/axis.h"
 #include "op/move.h"
 #include "op/walk.h"
@@ -20,7 +20,7 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Copies the tiles out, or, backward, adds their gradients in. */
+/* Copies the tiles; `back`: adds their gradients. */
 static void run(const struct ew_call *c, const struct ew_shape *out, bool back)
 {
     const struct ew_shape *in = &c->in[0]->shape;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TopK: the k largest or smallest elements along an axis, in order, and where they were. */
+/* TopK: the k largest or smallest elements along an axis, in order, and their indices. */
 #include "graph/onnx.h"
 #include "graph/ops.h"
 #include "op/axis.h"
@@ -64,7 +64,7 @@ static size_t scratch(const struct ew_call *c)
     return n * sizeof(double) + n * sizeof(int64_t);
 }
 
-/* Keeps best[0 .. k) sorted while the lane passes by; of equals the first comes first. */
+/* Insertion into the sorted best[0 .. k) over one pass of the lane; stable. */
 static void select_best(const double *v, int64_t n, int64_t k, bool largest, int64_t *best)
 {
     int64_t filled = 0;
@@ -81,7 +81,7 @@ static void select_best(const double *v, int64_t n, int64_t k, bool largest, int
     }
 }
 
-/* Runs over the chosen elements: chosen element `to` of the outputs was element `from`. */
+/* Calls `use` for each selected element: output element `to` is input element `from`. */
 static void each_best(const struct ew_call *c, const struct ew_lanes *from_lanes, int64_t k,
                       void (*use)(const struct ew_call *c, int64_t from, int64_t to, int64_t index))
 {
@@ -147,7 +147,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
         "1", EW_S64, EW_FILL_VALUES, .values = text, .constant = true                              \
     }
 
-/* ONNX always has the indices. */
+/* ONNX requires both outputs. */
 static ew_err export(const struct ew_graph *g, int node, struct ew_onnx_node *n)
 {
     (void)g;

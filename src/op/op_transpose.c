@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transpose: axes in another order. */
+/* Transpose: permutes the axes. */
 #include "graph/layout.h"
 #include "op/move.h"
 
@@ -37,7 +37,7 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* The box is the output's; the input is read in strides. */
+/* The box is the output's shape; the input is read with strides. */
 static struct ew_move turn(const struct ew_call *c)
 {
     const struct ew_shape *in = &c->in[0]->shape;

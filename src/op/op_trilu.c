@@ -27,10 +27,10 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* The matrices, as rows one after the other. */
+/* The batch of matrices as consecutive rows. */
 struct triangle {
     int64_t rows, columns, count; /* count: of all rows of all matrices */
-    int64_t k;                    /* of the diagonal: 0 the main one, above it positive */
+    int64_t k;                    /* diagonal: 0 the main one, positive above */
     bool upper;
 };
 
@@ -47,7 +47,7 @@ static struct triangle get_triangle(const struct ew_call *c)
                              .upper = a->upper};
 }
 
-/* The columns [*from, *to) of a row that stay. */
+/* The columns [*from, *to) of a row that are kept. */
 static void kept(const struct triangle *t, int64_t row, int64_t *from, int64_t *to)
 {
     const int64_t diagonal = row % t->rows + t->k;

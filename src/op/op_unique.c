@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unique: the different elements, or slices along an axis; where each was first, which of them
- * every input is, and how often they come.  The input must be known when shapes are inferred, since
- * the size of the output follows from it. */
+/* Unique: the distinct elements, or slices along an axis, with first indices, inverse indices and
+ * counts.  The input must be known at inference, since the size of the output depends on it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +11,8 @@ extern const struct ew_op ew_op_unique;
 
 struct attr {
     int64_t axis; /* of the slices */
-    bool flat;    /* elements, not slices */
-    bool sorted;  /* ascending; else in the order in which they come */
+    bool flat;    /* elements instead of slices */
+    bool sorted;  /* ascending; else by first occurrence */
 };
 
 /* clang-format off */
@@ -67,7 +66,7 @@ static int compare(const struct slices *s, int64_t a, int64_t b)
     return 0;
 }
 
-/* qsort_r's order: equal ones as they come. */
+/* Comparison for qsort_r; stable. */
 static int in_order(const void *a, const void *b, void *slices)
 {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -81,12 +80,12 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What is found of the input. */
+/* The distinct slices. */
 struct found {
-    int64_t n;      /* different ones */
+    int64_t n;      /* number of distinct slices */
     int64_t *order; /* [count]: slices in ascending order */
-    int64_t *first; /* [n]: where each was first, in the order of the output */
-    int64_t *which; /* [count]: for each slice the first one that equals it */
+    int64_t *first; /* [n]: first occurrence of each, in output order */
+    int64_t *which; /* [count]: first slice equal to each */
 };
 
 static ew_err find(const struct attr *a, struct slices *s, struct found *f)
@@ -144,7 +143,7 @@ static void copy_slices(const struct slices *s, const struct found *f, struct ew
             memcpy(to, from + (size_t)(o * s->count + f->first[i]) * bytes, bytes);
 }
 
-/* Overwrites f->order: by slice, its place in the output. */
+/* Fills the optional outputs; overwrites f->order with each slice's position in the output. */
 static void fill_lists(const struct ew_call *c, const struct slices *s, const struct found *f)
 {
     struct ew_tensor *index = ew_call_out(c, 1), *inverse = ew_call_out(c, 2),

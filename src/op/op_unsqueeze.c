@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unsqueeze: with new axes of one element. */
+/* Unsqueeze: inserts axes of size 1. */
 #include "graph/onnx.h"
 #include "op/axis.h"
 #include "op/move.h"
 
 extern const struct ew_op ew_op_unsqueeze;
 
-/* Bit i: axis i of the output is new. */
+/* Mask of the inserted axes. */
 static ew_err find_new(const struct ew_call *c, int *rank, unsigned *out)
 {
     const int64_t n = ew_tensor_count(c->in[1]);
@@ -32,7 +32,7 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* The new axes stay where they are and the others are permuted between them. */
+/* The inserted axes stay in place, the others are permuted around them. */
 static ew_err permute(struct ew_graph *g, int node, const int *perm, int *out_perm)
 {
     const struct ew_node *n = &g->nodes[node];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where: elements of a where the condition is true, of b elsewhere, all three broadcasting. */
+/* Where: condition ? a : b, with broadcasting of all three. */
 #include "op/pointwise.h"
 
 static ew_err infer(const struct ew_call *c)

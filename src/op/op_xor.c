@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Xor: just one of them is true with broadcasting. */
+/* Xor: a != b of bools, with broadcasting. */
 #include "op/pointwise.h"
 
 static int64_t fi(int64_t a, int64_t b)

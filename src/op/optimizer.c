@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Optimisers: the reference of one parameter's update. */
+/* Reference implementation of the optimisers. */
 #include "op/optimizer.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Optimisers: how a parameter follows its gradient. */
+/* Optimisers: the update of a parameter by its gradient. */
 #ifndef EW_OP_OPTIMIZER_H
 #define EW_OP_OPTIMIZER_H
 
@@ -29,15 +29,16 @@ struct ew_optimizer {
     double momentum; /* sgd, nesterov; 0 keeps no state */
     double weight_decay;
     double beta1, beta2, eps; /* adam, adamw */
-    int64_t step;             /* updates done so far: the plan counts */
-    int64_t handed; /* times that its tensors were handed out and may have been written: likewise */
+    int64_t step;             /* updates so far, counted by the plan */
+    int64_t handed; /* times that ew_plan_state exposed its tensors for writing, counted by the
+                     * plan */
 };
 
 extern const char *const ew_optimizer_names[]; /* NULL-terminated */
 
-#define EW_UPDATE_STATES 2 /* the most tensors that an optimiser keeps for a parameter */
+#define EW_UPDATE_STATES 2 /* most state tensors per parameter */
 
-/* Tensors that it keeps for each parameter. */
+/* State tensors per parameter. */
 int ew_optimizer_states(const struct ew_optimizer *o);
 
 /* The update of one parameter as a call: attr is the optimiser, in[0] the parameter (written),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops shared by the element-wise operators. */
+/* Common loops of the element-wise operators. */
 #include "op/pointwise.h"
 
 #include <string.h>
@@ -76,7 +76,7 @@ ew_err ew_unary_forward_int(const struct ew_call *c, int64_t (*f)(int64_t x, con
     return EW_OK;
 }
 
-/* Loads what is there and leaves zeros for what training did not keep. */
+/* Loads a tensor, or zeros if training did not save it. */
 static void load_if(const struct ew_tensor *t, int64_t at, int64_t n, double *v)
 {
     if (t && t->data)
@@ -180,8 +180,8 @@ ew_err ew_broadcast_infer_bool(const struct ew_call *c)
     return EW_OK;
 }
 
-/* How a tensor lies under the shape it broadcasts to: in runs of output elements that are either
- * consecutive in the tensor too, or all the same element of it. */
+/* Layout of a tensor under the shape that it broadcasts to: runs of output elements that are either
+ * contiguous in the tensor or one repeated element. */
 struct runs {
     const struct ew_shape *out;
     int outer;      /* axes of `out` that count the runs */
@@ -210,7 +210,8 @@ static struct runs runs_of(const struct ew_shape *s, const struct ew_shape *out)
     return r;
 }
 
-/* Where output element `at` is in the tensor, and how many up to `most` follow in its run. */
+/* Index in the tensor of output element `at`, and the number of elements (up to `most`) left in its
+ * run. */
 static int64_t run_at(const struct runs *r, int64_t at, int64_t most, int64_t *n)
 {
     const int64_t within = at % r->length;
@@ -299,7 +300,7 @@ ew_err ew_binary_forward(const struct ew_call *c, const struct ew_binary *fn)
     return EW_OK;
 }
 
-/* An operator that saves no input (add) has no data to read and ignores it. */
+/* Loads a broadcast tensor, if it has data: operators that save no input (add) ignore it. */
 static void broadcast_load_if(const struct ew_tensor *t, const struct ew_shape *out, int64_t at,
                               int64_t n, double *v)
 {
@@ -402,7 +403,7 @@ ew_err ew_variadic_backward_sum(const struct ew_call *c, double scale)
     return EW_OK;
 }
 
-/* 1 where input k is what came out, else 0. */
+/* 1 where input k equals the output, else 0. */
 static void load_chosen(const struct ew_call *c, int k, int64_t at, int64_t n, double *v)
 {
     double y[EW_CHUNK];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops shared by the element-wise operators: their files hold only the formulas. */
+/* Common loops of the element-wise operators, whose files contain only the formulas. */
 #ifndef EW_OP_POINTWISE_H
 #define EW_OP_POINTWISE_H
 
@@ -19,7 +19,7 @@ ew_err ew_unary_infer_signed(const struct ew_call *c);
 ew_err ew_unary_infer_number(const struct ew_call *c);
 ew_err ew_unary_infer_int(const struct ew_call *c);
 ew_err ew_unary_infer_bool(const struct ew_call *c);
-/* The same for tests of floating numbers, which give bool. */
+/* The same for predicates of floating types, with bool output. */
 ew_err ew_unary_infer_test(const struct ew_call *c);
 
 /* y = f(x), computed in double whatever the type. */
@@ -27,16 +27,16 @@ ew_err ew_unary_forward(const struct ew_call *c, double (*f)(double x, const voi
 /* dx += dy * df(x, y); df may use x only if the operator saves in[0], y only if it saves out[0]. */
 ew_err ew_unary_backward(const struct ew_call *c,
                          double (*df)(double x, double y, const void *attr));
-/* The same for formulas by struct ew_scale_attr whose sign of y is that of x, which holds only
- * where they rise: fails on a negative alpha or beta (gamma). */
+/* The same for formulas with struct ew_scale_attr that recover the sign of x from y, which requires
+ * a monotone function: fails on a negative alpha or beta (gamma). */
 ew_err ew_unary_backward_rising(const struct ew_call *c,
                                 double (*df)(double x, double y, const void *attr));
-/* For steps (floor, sign): the gradient is 0 wherever there is one. */
+/* For step functions (floor, sign): the gradient is 0. */
 ew_err ew_backward_none(const struct ew_call *c);
 /* y = f(x) on integers, exact. */
 ew_err ew_unary_forward_int(const struct ew_call *c, int64_t (*f)(int64_t x, const void *attr));
 
-/* forward and backward of an operator that is nothing but its formula. */
+/* forward and backward of an operator from its formula. */
 #define EW_UNARY_FORWARD(f)                                                                        \
     static ew_err forward(const struct ew_call *c)                                                 \
     {                                                                                              \
@@ -54,7 +54,7 @@ ew_err ew_unary_forward_int(const struct ew_call *c, int64_t (*f)(int64_t x, con
         return ew_unary_backward_rising(c, df);                                                    \
     }
 
-/* Cases of formulas that bend at 0; and the rest of the descriptor of those by struct
+/* Cases of formulas with a kink at 0, and common fields of the descriptors of those with struct
  * ew_scale_attr. */
 /* clang-format off */
 #define EW_BENT_CASES                                                                              \
@@ -84,7 +84,7 @@ void ew_broadcast_load(const struct ew_tensor *t, const struct ew_shape *out, in
                        double *v);
 void ew_broadcast_load_int(const struct ew_tensor *t, const struct ew_shape *out, int64_t at,
                            int64_t n, int64_t *v);
-/* The transposed: adds v to the elements of t that [at, at + n) of `out` come from. */
+/* The adjoint: adds v[i] to the element of t that broadcasts to element at + i of `out`. */
 void ew_broadcast_accumulate(struct ew_tensor *t, const struct ew_shape *out, int64_t at, int64_t n,
                              const double *v);
 
@@ -97,12 +97,11 @@ ew_err ew_broadcast_infer_logic(const struct ew_call *c); /* bool only */
 ew_err ew_broadcast_infer_bool(const struct ew_call *c);  /* to bool, from anything */
 ew_err ew_broadcast_infer_order(const struct ew_call *c); /* to bool, from numbers */
 
-/* A formula of two numbers.  uint64 goes through `fi` too, as the int64 of the same bits, unless
- * there is `fu`. */
+/* A binary formula.  uint64 uses `fi` on the same bits, unless there is `fu`. */
 struct ew_binary {
-    double (*f)(double a, double b);        /* floating types; NULL: fi serves them too */
-    int64_t (*fi)(int64_t a, int64_t b);    /* the others, exact; NULL: f serves them too */
-    uint64_t (*fu)(uint64_t a, uint64_t b); /* uint64 alone */
+    double (*f)(double a, double b);        /* floating types; NULL: use fi */
+    int64_t (*fi)(int64_t a, int64_t b);    /* integers, exact; NULL: use f */
+    uint64_t (*fu)(uint64_t a, uint64_t b); /* uint64 only */
 };
 
 /* y = f(a, b) with broadcasting. */
@@ -116,7 +115,7 @@ ew_err ew_binary_backward(const struct ew_call *c,
 ew_err ew_variadic_forward(const struct ew_call *c, const struct ew_binary *fn, double scale);
 /* Each input gets dy times `scale`. */
 ew_err ew_variadic_backward_sum(const struct ew_call *c, double scale);
-/* For max and min: the inputs that are equal to the output share dy. */
+/* For max and min: inputs equal to the output share dy. */
 ew_err ew_variadic_backward_extreme(const struct ew_call *c);
 
 /* Their cases and descriptor. */

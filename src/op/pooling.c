@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loops of pooling, over any window and in double whatever the type. */
+/* Reference loops of pooling, over any window, in double. */
 #include "op/pooling.h"
 
 #include <math.h>
@@ -117,7 +117,7 @@ ew_err ew_adaptive_export(const struct ew_graph *g, int node, struct ew_onnx_nod
 {
     const struct ew_node *at = &g->nodes[node];
     const struct ew_adaptive_attr *a = at->attr;
-    /* On the way to a file the shapes are [N, C, d...]. */
+    /* during export shapes are [N, C, d...] */
     const struct ew_shape *x = &g->values[at->in[0]].t.shape;
     const int first = at->channels_first ? 2 : 1;
     int64_t kernel[EW_MAX_INTS];
@@ -169,7 +169,8 @@ static bool block_next(const struct ew_window *w, struct block *b)
 
 /* ---- Maximum ---- */
 
-/* Pixel `row` of x, channel ch, as a position in [N, C, d...], or [N, C, ...d] by columns. */
+/* Flat index of (pixel `row`, channel ch) in [N, C, d...]; `columns`: column-major in the spatial
+ * dimensions. */
 static int64_t onnx_index(const struct ew_window *w, int64_t row, int64_t ch, bool columns)
 {
     const int64_t area = w->in[0] * w->in[1] * w->in[2];
@@ -182,11 +183,11 @@ static int64_t onnx_index(const struct ew_window *w, int64_t row, int64_t ch, bo
     return (image * w->channels + ch) * area + pixel;
 }
 
-/* The maxima of a block: the first of equal ones. */
+/* The maxima of a block; the first of equals. */
 struct maxima {
     double best[CHUNK];
-    int64_t row[CHUNK]; /* the pixel of x that holds it */
-    int64_t tap[CHUNK]; /* its element of the window */
+    int64_t row[CHUNK]; /* pixel of x with the maximum */
+    int64_t tap[CHUNK]; /* its position in the window */
 };
 
 static void block_max(const struct ew_call *c, const struct ew_window *w, const struct block *b,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The matrix product under gemm and matmul, and stacks of matrices. */
+/* The matrix product used by gemm and matmul, and batches of matrices. */
 #include "op/product.h"
 
 #define EW_REF_FILE "op/product_ref.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The matrix product under gemm and matmul, forward and backward. */
+/* The matrix product used by gemm and matmul, forward and backward. */
 #ifndef EW_OP_PRODUCT_H
 #define EW_OP_PRODUCT_H
 
@@ -24,8 +24,8 @@ struct ew_product {
     double alpha;
 };
 
-/* Two tensors as stacks of matrices, as NumPy's matmul has it: a vector on the left is a row, on
- * the right a column, and the axes before the matrices broadcast. */
+/* Two tensors as batches of matrices, as in NumPy's matmul: a vector is a row on the left and a
+ * column on the right; batch axes broadcast. */
 struct ew_stacks {
     struct ew_shape batch; /* of the output, without its matrix axes */
     struct ew_shape out;
@@ -34,11 +34,11 @@ struct ew_stacks {
 };
 
 ew_err ew_stacks_of(const struct ew_tensor *a, const struct ew_tensor *b, struct ew_stacks *out);
-/* The numbers of A's and B's matrices for matrix `i` of the output. */
+/* Indices of the matrices of A and B for matrix `i` of the output. */
 void ew_stacks_locate(const struct ew_stacks *s, int64_t i, int64_t *a, int64_t *b);
 void ew_stacks_cost(const struct ew_stacks *s, struct ew_cost *out);
 
-/* out += alpha A B.  Integers are exact modulo their size when alpha is 1. */
+/* out += alpha A B.  Integers wrap, with alpha 1. */
 void ew_product_add(const struct ew_product *p);
 
 #endif

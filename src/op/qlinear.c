@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loops of quantised sums, products and averages. */
+/* Reference loops of quantised add, mul and average pool. */
 #include "op/qlinear.h"
 
 #include "graph/graph.h"

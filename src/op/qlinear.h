@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators from 8-bit tensors to 8-bit tensors: attributes and inputs, for the pass that makes
- * such nodes and for the kernels that run them.  op/quant.h has their arithmetic. */
+/* Operators on quantised tensors: attributes and inputs, for the lowering pass and for kernels.
+ * op/quant.h has the arithmetic. */
 #ifndef EW_OP_QLINEAR_H
 #define EW_OP_QLINEAR_H
 
 #include "op/int_conv.h"
 #include "op/pooling.h"
 
-/* qlinear_conv.  The first nine are ONNX's; what follows is set by the lowering pass alone.
+/* qlinear_conv.  The first nine inputs are ONNX's; the others are set by the lowering pass only.
  * Without Y_SCALE the output is float32: (float)sum * (x_scale * w_scale).
- * With ADD the output is quantised, added to ADD and quantised again with SUM_SCALE and SUM_ZERO.
- * With TABLE each byte of the result is then replaced by its entry. */
+ * With ADD the output is quantised, added to ADD and requantised with SUM_SCALE and SUM_ZERO.
+ * With TABLE each byte of the result is then mapped through it. */
 enum ew_qconv_in {
     EW_QCONV_X,
     EW_QCONV_X_SCALE,
@@ -73,24 +73,24 @@ struct ew_qbinary_attr {
     struct ew_quant_clamp clamp;
 };
 
-/* Shapes and types of both; `out` of the broadcast shape and Y_ZERO's type. */
+/* Infer hook of both: broadcast shape, Y_ZERO's type. */
 ew_err ew_qbinary_infer(const struct ew_call *c);
-/* Their export hook: a clamp has no ONNX form. */
+/* Export hook of both: a clamp has no ONNX form. */
 ew_err ew_qbinary_export(const struct ew_graph *g, int node, struct ew_onnx_node *n);
-/* Their loop: f gets both elements less their zero points. */
+/* Loop of both: f gets both elements minus their zero points. */
 typedef int64_t ew_qbinary_fn(const struct ew_quant_two *q, int64_t a, int64_t b);
 ew_err ew_qbinary_forward(const struct ew_call *c, const struct ew_quant_two *q, ew_qbinary_fn *f);
-/* The ratios and the zero point of qlinear_add; qlinear_mul's one ratio is a_ratio. */
+/* Ratios and zero point of qlinear_add, and of qlinear_mul, whose only ratio is a_ratio. */
 struct ew_quant_two ew_qadd_ratios(const struct ew_call *c);
 struct ew_quant_two ew_qmul_ratios(const struct ew_call *c);
 
-/* Attributes, their names in ONNX, and cases of both. */
+/* Attributes, ONNX names and cases of both. */
 #define EW_QBINARY_CASES 5
 extern const struct ew_field ew_qbinary_attrs[];
 extern const char *const ew_qbinary_renames[];
 extern const struct ew_op_case ew_qbinary_cases[EW_QBINARY_CASES];
 
-/* The part of their descriptors that is the same. */
+/* Common fields of their descriptors. */
 #define EW_QBINARY_OP(onnx_type)                                                                   \
     .flags = EW_OP_ELEMENTWISE, .min_in = EW_QBINARY_INPUTS, .max_in = EW_QBINARY_INPUTS,          \
     .attr_size = sizeof(struct ew_qbinary_attr), .attrs = ew_qbinary_attrs,                        \
@@ -102,7 +102,7 @@ extern const struct ew_op_case ew_qbinary_cases[EW_QBINARY_CASES];
     .cases = ew_qbinary_cases, .n_cases = EW_QBINARY_CASES
 
 /* qlinear_average_pool and qlinear_global_average_pool: y = round((float)sum * ratio) + zero with
- * ratio = x_scale / (elements * y_scale) and the sum over x less its zero point. */
+ * ratio = x_scale / (elements * y_scale), where sum is over x - x_zero. */
 enum ew_qpool_in {
     EW_QPOOL_X,
     EW_QPOOL_X_SCALE,
@@ -115,7 +115,7 @@ enum ew_qpool_in {
 ew_err ew_qpool_infer(const struct ew_call *c, const struct ew_window *w);
 ew_err ew_qpool_forward(const struct ew_call *c, const struct ew_window *w, bool padded);
 
-/* lookup: y = table[x], x's byte counting as unsigned. */
+/* lookup: y = table[x], with x's byte as unsigned index. */
 enum ew_lookup_in { EW_LOOKUP_X, EW_LOOKUP_TABLE, EW_LOOKUP_INPUTS };
 
 #endif

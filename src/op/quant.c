@@ -51,7 +51,7 @@ ew_err ew_quant_permute(struct ew_graph *g, int node, const int *perm, int *out_
 {
     const struct ew_tensor *scale = &g->values[g->nodes[node].in[1]].t;
     if (scale->shape.rank <= 1 && ew_tensor_count(scale) == 1)
-        return EW_OK; /* the axis means nothing, and need not be one */
+        return EW_OK; /* a scalar scale: the axis is ignored and need not be valid */
     return ew_axis_permute(g, node, perm, out_perm);
 }
 
@@ -63,8 +63,9 @@ ew_err ew_quant_export(const struct ew_graph *g, int node, struct ew_onnx_node *
     const bool wide = x == EW_S16 || x == EW_U16 || y == EW_S16 || y == EW_U16;
     if (a->block_size == 0)
         ew_onnx_drop(n, "block_size");
+    /* QONNX's tools would take the scale for per-channel */
     if (g->values[from->in[1]].t.shape.rank == 0)
-        ew_onnx_drop(n, "axis"); /* QONNX's tools take it for that of a list of scales */
+        ew_onnx_drop(n, "axis");
     if (a->block_size > 0 || wide)
         n->opset = n->opset < 21 ? 21 : n->opset;
     return EW_OK;

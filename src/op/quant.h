@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quantised numbers: value = (q - zero point) * scale.  Where the parameters of an element are,
- * rounding and saturation, and integers without their zero points. */
+/* Quantised numbers, real = (q - zero point) * scale: parameters by element, rounding and
+ * saturation, integers without zero points. */
 #ifndef EW_OP_QUANT_H
 #define EW_OP_QUANT_H
 
@@ -15,9 +15,9 @@ enum {
 
 /* quantize_linear, dequantize_linear */
 struct ew_quant_attr {
-    int64_t axis;       /* of the scales, where there is more than one */
-    int64_t block_size; /* entries of the axis that share one; 0: scales are one-dimensional */
-    int dtype;          /* enum ew_dtype of the output, where no zero point tells it */
+    int64_t axis;       /* of the scales, if not scalar */
+    int64_t block_size; /* blocked quantisation: entries of the axis per scale; 0: scales are 1-D */
+    int dtype;          /* enum ew_dtype of the output, if there is no zero point */
 };
 
 /* clang-format off */
@@ -29,21 +29,21 @@ struct ew_quant_attr {
      .help = "entries of the axis that share a scale; 0: scales are one-dimensional"}
 /* clang-format on */
 
-/* Where the parameters of an element are. */
+/* Mapping from elements to their parameters. */
 struct ew_quant_grid {
-    int64_t inner;   /* elements after one entry of the axis */
+    int64_t inner;   /* elements per entry of the axis */
     int64_t entries; /* of the axis */
     int64_t block;   /* entries that share parameters; 0: one scale for all */
     int64_t blocks;  /* in the axis */
-    bool blocked;    /* the elements after the axis have parameters of their own */
+    bool blocked;    /* blocked quantisation: positions behind the axis have separate parameters */
 };
 
-/* Fails where scale and zero point (NULL: none) do not fit x. */
+/* Fails if scale and zero point (NULL: none) do not fit x. */
 ew_err ew_quant_resolve(const struct ew_quant_attr *a, const struct ew_tensor *x,
                         const struct ew_tensor *scale, const struct ew_tensor *zero,
                         struct ew_quant_grid *out);
 
-/* The number of the scale of element i. */
+/* Index of the scale of element i. */
 static inline int64_t ew_quant_at(const struct ew_quant_grid *g, int64_t i)
 {
     if (!g->block)
@@ -54,18 +54,18 @@ static inline int64_t ew_quant_at(const struct ew_quant_grid *g, int64_t i)
     return (i / (g->inner * g->entries) * g->blocks + entry / g->block) * g->inner + i % g->inner;
 }
 
-/* The permute hook of both operators: parameters of one axis move with it. */
+/* Permute hook of quantize_linear and dequantize_linear: `axis` is permuted. */
 ew_err ew_quant_permute(struct ew_graph *g, int node, const int *perm, int *out_perm);
-/* Their export hook: what came with opset 21. */
+/* Their export hook: features that need opset 21. */
 ew_err ew_quant_export(const struct ew_graph *g, int node, struct ew_onnx_node *n);
 
 /* Rounds half to even, adds the zero point and saturates to the type. */
 int64_t ew_quant_round(double v, int64_t zero, enum ew_dtype dtype);
 
-/* fake_quant: the least and the greatest number that its integers stand for. */
+/* fake_quant: the real range of its integers. */
 void ew_fake_quant_range(const struct ew_call *c, double *lo, double *hi);
-/* quantize_linear and dequantize_linear with the inputs of a fake_quant; the last is called `name`.
- */
+/* Adds quantize_linear and dequantize_linear with the inputs of a fake_quant; the latter is called
+ * `name`. */
 ew_err ew_fake_quant_pair(struct ew_graph *g, const int *in, const char *name, int *out);
 
 /* ---- Requantising: from int32 sums to 8 bits
@@ -77,10 +77,10 @@ ew_err ew_fake_quant_pair(struct ew_graph *g, const int *in, const char *name, i
  * float32, and rounded half to even; the zero point is added and the type's range saturates.  No
  * step is fused with another one, so that every instruction set gets the same bits. */
 
-/* The ratio of a sum of products: (x_scale * w_scale) / y_scale, each step in float32. */
+/* The ratio of an int32 sum: (x_scale * w_scale) / y_scale, each step in float32. */
 float ew_quant_ratio(double x_scale, double w_scale, double y_scale);
 int64_t ew_quant_sum(int32_t sum, float ratio, int64_t zero, enum ew_dtype dtype);
-/* The same of a sum of two: round(a * a_ratio + b * b_ratio) + zero, where both products and their
+/* The same for an addition: round(a * a_ratio + b * b_ratio) + zero, where both products and their
  * sum are rounded to float32. */
 struct ew_quant_two {
     float a_ratio, b_ratio;
@@ -89,8 +89,8 @@ struct ew_quant_two {
 };
 int64_t ew_quant_add(const struct ew_quant_two *q, int64_t a, int64_t b);
 
-/* What an activation that only cuts off becomes: the least and the greatest integer that an output
- * may have; those of its type where nothing is cut off. */
+/* A clamping activation in integers: bounds of the output; those of its type if it does not clamp.
+ */
 struct ew_quant_clamp {
     int64_t lo, hi;
 };
@@ -109,13 +109,13 @@ static inline int64_t ew_quant_clamp(const struct ew_quant_clamp *c, int64_t q)
     return q < c->lo ? c->lo : q > c->hi ? c->hi : q;
 }
 
-/* True where it cuts nothing off. */
+/* True if it does not clamp. */
 static inline bool ew_quant_clamps_nothing(const struct ew_quant_clamp *c)
 {
     return c->lo <= -128 && c->hi >= 255;
 }
 
-/* The scale or zero point of channel i: the only one, or its own; zero where there is none. */
+/* Scale and zero point of channel i, scalar or per channel; zero point 0 if absent. */
 static inline double ew_quant_scale(const struct ew_tensor *t, int64_t i)
 {
     return ew_tensor_get(t, ew_tensor_count(t) == 1 ? 0 : i);
@@ -126,13 +126,13 @@ static inline int64_t ew_quant_zero(const struct ew_tensor *t, int64_t i)
     return t ? ew_tensor_get_int(t, ew_tensor_count(t) == 1 ? 0 : i) : 0;
 }
 
-/* in[slot] is an 8-bit tensor, and its zero point in[zero_slot] (which may be absent) is of its
- * type with one entry or `channels`. */
+/* Checks that in[slot] is an 8-bit tensor and its optional zero point in[zero_slot] of the same
+ * type, with one element or `channels`. */
 ew_err ew_quant_check(const struct ew_call *c, int slot, int zero_slot, int64_t channels);
-/* in[slot] is a floating scale with one entry or `channels`. */
+/* Checks that in[slot] is a floating scale with one element or `channels`. */
 ew_err ew_quant_check_scale(const struct ew_call *c, int slot, int64_t channels);
 
-/* t's elements less their zero points; `inner` elements in a row share one. */
+/* out = t - zero, where `inner` consecutive elements share a zero point. */
 void ew_quant_centre(const struct ew_tensor *t, const struct ew_tensor *zero, int64_t inner,
                      int32_t *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights as int8. */
+/* Rounding of weights. */
 #include "op/quant_weights.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ struct ew_weight_channels ew_weight_channels(const struct ew_shape *s, int axis)
                                        .step = s->dim[axis] * inner};
 }
 
-/* Magnitudes compare as their bits do, which compilers make vectors of. */
+/* Compares magnitudes as integers, which vectorises. */
 static float largest(const float *w, const struct ew_weight_channels *c, int64_t at)
 {
     int32_t most = 0;
@@ -62,8 +62,8 @@ int8_t ew_pow2_round(float x, int position)
     return (int8_t)fmax(fmin(round(ldexp((double)x, position)), 127), -128);
 }
 
-/* A product with a power of two is exact; adding the float before 0.5 and cutting off rounds half
- * away from zero.  No call of libm: compilers make vectors of it. */
+/* A product with a power of two is exact; adding the float before 0.5 and truncating rounds half
+ * away from zero.  No libm call, so it vectorises. */
 void ew_pow2_there_and_back(const float *x, int64_t n, int position, float *to)
 {
     const float up = ldexpf(1, position), down = ldexpf(1, -position), half = 0x1.fffffep-2f;
@@ -75,8 +75,8 @@ void ew_pow2_there_and_back(const float *x, int64_t n, int position, float *to)
     }
 }
 
-/* Adding and taking away 1.5 * 2^23 rounds a float below 2^22 half to even, as rintf does, but
- * without a call. */
+/* Adding and subtracting 1.5 * 2^23 rounds a float below 2^22 half to even, like rintf, but inline.
+ */
 static float round_even(float x)
 {
     const float big = 0x1.8p23f;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The walk of recurrent layers over directions, sequences and time. */
+/* The loop of recurrent layers over directions, sequences and time. */
 #include "op/recurrent.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ static void sizes(const struct ew_call *c, int gates, struct ew_rnn *out)
                            .directions = a->direction == EW_RNN_BOTH ? 2 : 1};
 }
 
-/* in[slot], where it is there, has this shape; the first -1 ends it. */
+/* Checks that in[slot], if present, has this shape. */
 static ew_err check_shape(const struct ew_call *c, int slot, struct ew_shape want)
 {
     const struct ew_tensor *t = ew_call_in(c, slot);
@@ -149,7 +149,7 @@ double ew_rnn_tanh(const struct ew_rnn *r, double v)
 
 /* ---- All steps ---- */
 
-/* Of the state of sequence b. */
+/* Offset of the state of sequence b. */
 static int64_t state_at(const struct ew_rnn *r, int64_t b)
 {
     const int64_t at =
@@ -213,7 +213,7 @@ ew_err ew_rnn_forward(const struct ew_call *c, int gates, ew_rnn_step_fn *step)
     r.tmp = r.cell + r.hidden;
     r.from_x = r.tmp + r.hidden;
     r.from_h = r.from_x + gates * r.hidden;
-    if (ew_call_out(c, 0)) /* steps after the end of a sequence stay zero */
+    if (ew_call_out(c, 0)) /* steps after the end of a sequence are zero */
         memset(c->out[0]->data, 0, ew_tensor_bytes(c->out[0]));
     for (r.direction = 0; r.direction < r.directions; r.direction++)
         for (int64_t b = 0; b < r.batch; b++)

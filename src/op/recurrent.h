@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What rnn, gru and lstm share: attributes, shapes, the walk over directions, sequences and time.
- * Each operator adds the step of its cell.  No gradients yet: such layers are run here, not
- * trained.
+/* Common part of rnn, gru and lstm: attributes, shapes, the loop over directions, sequences and
+ * time. Each operator adds the step of its cell.  Inference only.
  *
  * in: X [T, B, I] (layout 1: [B, T, I]), W [D, gates H, I], R [D, gates H, H], bias [D, 2 gates H],
  * lengths [B], initial h [D, B, H] (layout 1: [B, D, H]); lstm also initial c and peepholes
@@ -28,9 +27,9 @@ extern const char *const ew_rnn_directions[];
 
 struct ew_rnn_attr {
     int direction;       /* enum ew_rnn_direction */
-    int64_t hidden_size; /* 0: as R says */
+    int64_t hidden_size; /* 0: from R */
     int64_t layout;      /* 1: the batch comes first */
-    double clip;         /* of what goes into activations; 0: none */
+    double clip;         /* of the activations' inputs; 0: none */
     bool linear_before_reset, input_forget;
 };
 
@@ -47,7 +46,7 @@ struct ew_rnn_attr {
      .help = "bound of what goes into activations; 0: none"}
 /* clang-format on */
 
-/* One sequence of one direction under way; vectors are double. */
+/* State of one sequence in one direction, in double. */
 struct ew_rnn {
     const struct ew_call *c;
     const struct ew_rnn_attr *a;
@@ -60,7 +59,7 @@ struct ew_rnn {
     double *from_h, *tmp; /* the same for R h; [hidden] */
 };
 
-/* Updates h (and cell) by one step, from_x and from_h being ready. */
+/* Updates h (and cell) by one step, from from_x and from_h. */
 typedef void ew_rnn_step_fn(struct ew_rnn *r);
 
 ew_err ew_rnn_infer(const struct ew_call *c, int gates);
@@ -68,19 +67,18 @@ size_t ew_rnn_scratch(const struct ew_call *c, int gates);
 void ew_rnn_cost(const struct ew_call *c, int gates, struct ew_cost *out);
 ew_err ew_rnn_forward(const struct ew_call *c, int gates, ew_rnn_step_fn *step);
 
-/* Of one gate: R v + its bias. */
+/* R v + bias of one gate. */
 void ew_rnn_recur(const struct ew_rnn *r, int gate, const double *v, double *out);
-/* Clipped, then through the function. */
+/* The function of the clipped input. */
 double ew_rnn_sigmoid(const struct ew_rnn *r, double v);
 double ew_rnn_tanh(const struct ew_rnn *r, double v);
 
-/* Refuses other activations than `usual` ("Sigmoid,Tanh"), then adds the node. */
+/* Imports a node; fails on activations other than `usual` ("Sigmoid,Tanh"). */
 ew_err ew_rnn_import(struct ew_graph *g, const struct ew_op *op, const struct ew_onnx_node *n,
                      const char *usual, int *out);
 ew_err ew_rnn_export(const struct ew_graph *g, int node, struct ew_onnx_node *n);
 
-/* The hooks of a layer: so many gates, their step and the activations that ONNX means by default.
- */
+/* The hooks of a layer, by number of gates, step and default activations. */
 #define EW_RNN_HOOKS(op, gates, step, usual)                                                       \
     extern const struct ew_op op;                                                                  \
     static ew_err infer(const struct ew_call *c)                                                   \
@@ -104,7 +102,7 @@ ew_err ew_rnn_export(const struct ew_graph *g, int node, struct ew_onnx_node *n)
         return ew_rnn_import(g, &op, n, usual, out);                                               \
     }
 
-/* The part of a descriptor that all three have in common. */
+/* Common fields of their descriptors. */
 #define EW_RNN_OP(onnx_type)                                                                       \
     .min_in = 3, .attr_size = sizeof(struct ew_rnn_attr), .attrs = attrs, .infer = infer,          \
     .cost = cost, .scratch = scratch, .forward = forward,                                          \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions: which elements fold into which output, and the loops over them. */
+/* Reductions: groups of elements, and the common loops. */
 #include "op/reduce.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ const struct ew_field ew_reduce_attrs[] = {
     EW_FIELD_END,
 };
 
-/* Bit i: axis i is reduced.  *noop: none, and that is meant. */
+/* Mask of the reduced axes.  *noop: none, by noop_with_empty_axes. */
 static ew_err reduced_axes(const struct ew_reduce_attr *a, const struct ew_tensor *axes, int rank,
                            unsigned *mask, bool *noop)
 {
@@ -91,7 +91,7 @@ void ew_reduce_cost(const struct ew_call *c, struct ew_cost *out)
 
 /* ---- Elements of a group ---- */
 
-/* Where elements [at, at + n) of the group are; they ascend. */
+/* Offsets of elements [at, at + n) of the group, ascending. */
 static void positions(const struct ew_groups *r, int64_t group, int64_t at, int64_t n, int64_t *pos)
 {
     int64_t base = 0, index[EW_MAX_RANK] = {0};
@@ -318,7 +318,8 @@ ew_err ew_reduce_export(const struct ew_graph *g, int node, struct ew_onnx_node 
     if (axes.n)
         return ew_onnx_set_ints(n, "axes", axes.v, axes.n);
     if (a->noop_with_empty_axes) {
-        /* Before opset 18 nothing folds groups of one, which these change: |x|, x^2, log x. */
+        /* Reductions that change groups of one element (|x|, x^2, log x), which opsets before 18
+         * cannot express. */
         static const char *const change[] = {"ReduceL1", "ReduceL2", "ReduceLogSum",
                                              "ReduceSumSquare"};
         for (size_t i = 0; i < EW_COUNT(change); i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions: which elements fold into which output, and the loops over them.  The operators' files
- * hold only the formulas. */
+/* Reductions: groups of elements, and the common loops.  The operators' files contain only the
+ * formulas. */
 #ifndef EW_OP_REDUCE_H
 #define EW_OP_REDUCE_H
 
@@ -11,12 +11,12 @@
 #include "op/math_attr.h"
 #include "op/types.h"
 
-/* in[0]: data; in[1]: axes, a list known before the run; absent or empty: all of them.  out[0] has
- * one element for each group of elements of in[0]. */
+/* in[0]: data; in[1]: axes, a known list; absent or empty: all.  out[0] has one element per group
+ * of elements of in[0]. */
 struct ew_groups {
-    int64_t count; /* groups: elements of the output */
+    int64_t count; /* number of groups: elements of the output */
     int64_t size;  /* elements in each */
-    bool noop;     /* "no axes" was meant: groups of one element */
+    bool noop;     /* noop_with_empty_axes: groups of one element */
     int n_kept, n_reduced;
     int64_t kept_dim[EW_MAX_RANK], kept_stride[EW_MAX_RANK];
     int64_t reduced_dim[EW_MAX_RANK], reduced_stride[EW_MAX_RANK];
@@ -49,12 +49,12 @@ ew_err ew_reduce_forward(const struct ew_call *c, const struct ew_fold *f);
  * the operator saves them. */
 ew_err ew_reduce_backward(const struct ew_call *c, double (*df)(double x, double y, int64_t n));
 
-/* For the largest or smallest element: its equals share the gradient. */
+/* For max and min: equal elements share the gradient. */
 ew_err ew_reduce_backward_extreme(const struct ew_call *c);
 
 /* Rewrites in[1] for permuted data. */
 ew_err ew_reduce_permute(struct ew_graph *g, int node, const int *perm, int *out_perm);
-/* What happens to the outputs of a reduction over the axes in `mask` that drops them. */
+/* Permutation of the output of a reduction that drops the axes in `mask`. */
 void ew_reduce_out_perm(unsigned mask, int rank, const int *perm, int *out_perm);
 
 /* Axes are an attribute in older opsets. */
@@ -73,7 +73,7 @@ ew_err ew_reduce_export(const struct ew_graph *g, int node, struct ew_onnx_node 
         return ew_reduce_backward(c, df);                                                          \
     }
 
-/* Cases that every reduction has, on data with this fill, and those of integers. */
+/* Common cases of reductions: on data with this fill, and on integers. */
 /* clang-format off */
 #define EW_REDUCE_AXES(count, text)                                                                \
     {count, EW_S64, EW_FILL_VALUES, .values = text, .constant = true}
@@ -90,7 +90,7 @@ ew_err ew_reduce_export(const struct ew_graph *g, int node, struct ew_onnx_node 
      .out_shape = "2x1"}
 /* clang-format on */
 
-/* The part of a descriptor that all reductions have in common. */
+/* Common fields of the descriptors of reductions. */
 #define EW_REDUCE_OP(onnx_type, infer_by)                                                          \
     .min_in = 1, .max_in = 2, .known_in = 1 << 1, .attr_size = sizeof(struct ew_reduce_attr),      \
     .attrs = ew_reduce_attrs, .infer = infer_by, .cost = ew_reduce_cost,                           \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resize along one axis: output sizes, coordinates and weights, by the definitions of ONNX's Resize
- * (opset 19).  All its modes are separable, so an axis knows nothing of the others. */
+/* Resize along one axis: output size, coordinates and weights by the definitions of ONNX's Resize
+ * (opset 19).  All modes are separable, so axes are independent. */
 #include "op/resize.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ static double support(const struct ew_resize_attr *a)
     return a->mode == EW_RESIZE_LINEAR ? 1 : 2;
 }
 
-/* The share by which the kernel widens. */
+/* Factor by which antialiasing widens the kernel. */
 static double squeeze(const struct ew_resize_attr *a, const struct ew_resize_axis *axis)
 {
     return a->antialias && axis->scale < 1 ? axis->scale : 1;
@@ -30,7 +30,7 @@ static double squeeze(const struct ew_resize_attr *a, const struct ew_resize_axi
 
 static ew_err set_taps(const struct ew_resize_attr *a, struct ew_resize_axis *axis)
 {
-    /* With scale 1 every rule gives back o itself, but for these two. */
+    /* with scale 1 every rule is the identity, except these two */
     axis->same = axis->out == axis->in && !(axis->scale < 1) && !(axis->scale > 1) &&
                  a->coordinate != EW_RESIZE_TF_CROP_AND_RESIZE &&
                  a->coordinate != EW_RESIZE_TF_HALF_PIXEL_FOR_NN;
@@ -44,7 +44,7 @@ static ew_err set_taps(const struct ew_resize_attr *a, struct ew_resize_axis *ax
     return EW_OK;
 }
 
-/* Output size by `scale`, in float32 as ONNX's own shape inference has it. */
+/* Output size by `scale`, in float32 like ONNX's shape inference. */
 static int64_t scaled(const struct ew_resize_attr *a, const struct ew_resize_axis *axis)
 {
     float share = (float)axis->scale;
@@ -90,7 +90,7 @@ static ew_err set_by_sizes(const struct ew_resize_attr *a, const struct ew_tenso
     return EW_OK;
 }
 
-/* The axes that scales, sizes and roi speak of. */
+/* The axes of scales, sizes and roi. */
 static ew_err read_axes(const struct ew_resize_attr *a, int rank, int *list, int *n)
 {
     unsigned seen = 0;
@@ -106,7 +106,7 @@ static ew_err read_axes(const struct ew_resize_attr *a, int rank, int *list, int
     return EW_OK;
 }
 
-/* Starts, then ends. */
+/* Reads roi: all starts, then all ends. */
 static ew_err read_roi(const struct ew_call *c, const int *list, int n, struct ew_resize_axis *axes)
 {
     const struct ew_resize_attr *a = c->attr;
@@ -156,14 +156,13 @@ ew_err ew_resize_resolve(const struct ew_call *c, struct ew_resize_axis *axes)
 
 /* ---- Coordinates ---- */
 
-/* at / scale, rounded once: a quotient of whole numbers has no error of its own that would tip the
- * nearest of two elements that are as far away. */
+/* at / scale, rounded once, so that ties of nearest are not decided by rounding errors. */
 static double unscaled(const struct ew_resize_axis *s, double at)
 {
     return s->by_size ? at * (double)s->in / (double)s->out : at / s->scale;
 }
 
-/* Where output o lies on x's axis. */
+/* Position of output o on x's axis. */
 static double source(const struct ew_resize_attr *a, const struct ew_resize_axis *s, int64_t o)
 {
     const double at = (double)o, in = (double)s->in;
@@ -245,7 +244,7 @@ void ew_resize_taps(const struct ew_resize_attr *a, const struct ew_resize_axis 
             out[i].weight = kernel(a, (at - x) * share);
         sum += out[i].weight;
     }
-    if (!(fabs(sum) > 0)) { /* all of them outside */
+    if (!(fabs(sum) > 0)) { /* all taps outside */
         out[0] = (struct ew_resize_tap){clamp_index(x, axis->in), 1};
         sum = 1;
     }
