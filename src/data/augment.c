@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From pixels to floats.  Every byte value of every channel has its normalised float in a table, so
- * that normalising is a look-up, exact and the same on every machine; resizing is in
- * image_resize.c. */
+/* Augmentation and preprocessing.  Normalisation is a lookup table by byte value and channel, which
+ * is exact and the same on every machine.  Resizing is in image_resize.c. */
 #include "data/augment.h"
 
 #include <math.h>
@@ -74,7 +73,7 @@ ew_err ew_augment_parse(const char *text, struct ew_augment *out)
 
 /* ---- Draws ----------------------------------------------------------------------------------- */
 
-/* A sample has 64 blocks of its own in the epoch's stream. */
+/* Each sample has 64 blocks of the epoch's random stream. */
 enum {
     DRAW_PLACE,
     DRAW_ERASE,
@@ -159,7 +158,7 @@ struct view {
     int64_t h, w, sy, sx, sc;
 };
 
-/* One row of the result: columns [from, to) come from the view, the others are black. */
+/* One output row: columns [from, to) are from the view, the others black. */
 struct span {
     int64_t from, to, w;
 };
@@ -189,7 +188,7 @@ static void row3(float *restrict out, const uint8_t *restrict in, int64_t n, con
     }
 }
 
-/* The window of the spec's size at (y0, x0) of the view, black beyond its edges. */
+/* Copies the window of the spec's size at (y0, x0) of the view, black beyond its edges. */
 static void place(const struct ew_augmenter *a, const struct view *v, int64_t y0, int64_t x0,
                   float *out)
 {
@@ -211,7 +210,7 @@ static void place(const struct ew_augmenter *a, const struct view *v, int64_t y0
     }
 }
 
-/* Left becomes right. */
+/* Horizontal flip. */
 static void mirror(struct view *v)
 {
     v->at += (v->w - 1) * v->sx;
@@ -220,7 +219,7 @@ static void mirror(struct view *v)
 
 /* ---- Colour, size, angle --------------------------------------------------------------------- */
 
-/* As many channels as are wanted: grey is one plane read three times, colour becomes luma. */
+/* Converts the number of channels: grey is read three times, colour becomes luma. */
 static ew_err match_channels(struct ew_augmenter *a, const struct ew_sample *s, struct view *v)
 {
     *v = (struct view){s->pixels, s->h, s->w, s->sy, s->sx, s->sc};
@@ -241,7 +240,7 @@ static ew_err match_channels(struct ew_augmenter *a, const struct ew_sample *s, 
     return EW_OK;
 }
 
-/* The part of the image that is resized, and to what. */
+/* Resizing of the whole image. */
 static struct ew_resize whole(const struct ew_augmenter *a, const struct view *v)
 {
     const double grow = ew_preprocess_grow(&a->spec.prep, (const int64_t[]){v->h, v->w},
@@ -252,8 +251,8 @@ static struct ew_resize whole(const struct ew_augmenter *a, const struct view *v
     return r;
 }
 
-/* A window of random area and shape, as ImageNet training takes them (Szegedy et al., CVPR 2015):
- * the area's share is even between `zoom` and 1, the ratio between 3/4 and 4/3. */
+/* Random resized crop (Szegedy et al., CVPR 2015): area uniform between `zoom` and 1, aspect ratio
+ * between 3/4 and 4/3. */
 static struct ew_resize zoomed(const struct ew_augmenter *a, const struct view *v,
                                const struct dice *d)
 {
@@ -307,7 +306,7 @@ static double pixel(const struct view *v, int64_t y, int64_t x, int64_t c)
     return v->at[y * v->sy + x * v->sx + c * v->sc];
 }
 
-/* The view turned about its middle, between pixels by their neighbours' distance. */
+/* Rotates the view about its centre, with bilinear interpolation. */
 static ew_err turn(struct ew_augmenter *a, double degrees, struct view *v)
 {
     const int64_t c = v->sc == 0 ? 1 : a->spec.c;
@@ -334,7 +333,8 @@ static ew_err turn(struct ew_augmenter *a, double degrees, struct view *v)
 
 /* ---- Erasing --------------------------------------------------------------------------------- */
 
-/* A rectangle of 2 to 33 % of the area becomes the mean (Zhong et al., AAAI 2020). */
+/* Random erasing (Zhong et al., AAAI 2020): sets a rectangle of 2 to 33 % of the area to the mean.
+ */
 static void erase(const struct ew_augmenter *a, const struct dice *d, float *out)
 {
     const int64_t h = a->spec.h, w = a->spec.w, c = a->spec.c;

@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From decoded pixels to a network's input: resize, crop, flip, rotate, erase, normalise.  Every
- * draw is fixed by (seed, epoch, sample), so the result does not depend on who makes it or when. */
+/* Augmentation and preprocessing: from decoded pixels to a network's input (resize, crop, flip,
+ * rotate, erase, normalise).  All random draws are functions of (seed, epoch, sample), so the
+ * result does not depend on threads. */
 #ifndef EW_DATA_AUGMENT_H
 #define EW_DATA_AUGMENT_H
 
 #include "data/preprocess.h"
 
-/* What is done to training images; all zero: nothing. */
+/* Augmentation of training images; all zero: none. */
 struct ew_augment {
-    int64_t crop;  /* pixels of black border on each side, then a window anywhere; 0: the middle */
-    bool flip;     /* left and right, every other time */
-    double rotate; /* degrees: an angle between -rotate and rotate, black outside */
+    int64_t crop;  /* random crop after padding by this many black pixels on each side; 0: centre
+                    * crop */
+    bool flip;     /* horizontal flip with probability 1/2 */
+    double rotate; /* rotation by a random angle in [-rotate, rotate] degrees, black outside */
     double erase;  /* probability that a rectangle is set to the mean */
-    bool time;     /* clips: from anywhere in their file, not from its middle */
-    double zoom;   /* smallest share of the area that a random window takes before it is resized to
-                      the target, as in ImageNet training; 0: off */
+    bool time;     /* clips: from a random position in their file instead of its middle */
+    double zoom;   /* random resized crop: smallest share of the area, as in ImageNet training; 0:
+                    * off */
 };
 
-/* Text of these: "none", "standard" (crop=4,flip), or
- * "crop=4,flip,rotate=15,erase=0.25,zoom=0.08,time". */
+/* Parses "none", "standard" (crop=4,flip), or "crop=4,flip,rotate=15,erase=0.25,zoom=0.08,time". */
 ew_err ew_augment_parse(const char *text, struct ew_augment *out);
 
-/* Where in its file a clip is taken from, -0.5 to 0.5: drawn for this epoch and sample. */
+/* Random position of a clip in its file, -0.5 to 0.5, for this epoch and sample. */
 double ew_augment_place(uint64_t seed, int64_t epoch, int64_t index);
 
-/* What a batch's images look like. */
+/* Size, preprocessing and augmentation of a batch's images. */
 struct ew_image_spec {
     int64_t h, w, c;
     struct ew_preprocess prep;
@@ -38,8 +39,8 @@ struct ew_augmenter;
 ew_err ew_augmenter_new(const struct ew_image_spec *spec, struct ew_augmenter **out);
 void ew_augmenter_free(struct ew_augmenter *a);
 
-/* Writes [h, w, c] floats.  `index` is the sample's number.  Allocates only where an image is
- * larger than all before it. */
+/* Writes [h, w, c] floats.  `index` is the sample's number.  Allocates only for an image larger
+ * than all before. */
 ew_err ew_augmenter_run(struct ew_augmenter *a, const struct ew_sample *s, int64_t epoch,
                         int64_t index, float *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FFmpeg's libraries, opened when a video is first read or written. */
+/* FFmpeg's libraries, opened at run time when a video is first read or written. */
 #ifndef EW_DATA_AV_LIBRARIES_H
 #define EW_DATA_AV_LIBRARIES_H
 
@@ -10,8 +10,8 @@ struct ew_av_symbols {
     const struct ew_symbol *format, *codec, *util, *scale;
 };
 
-/* Finds them, and silences the libraries: what is wrong with a file is said by whoever reads it.
- * They stay open for the life of the program.  EW_ERR_UNSUPPORTED where one is missing. */
+/* Resolves the functions, and silences FFmpeg's log, since callers report errors.  The libraries
+ * stay open for the life of the program.  EW_ERR_UNSUPPORTED if one is missing. */
 ew_err ew_av_load(const struct ew_av_symbols *s);
 
 #endif

@@ -16,7 +16,7 @@
 #include <libavformat/avformat.h>
 #include <libswscale/swscale.h>
 
-#define MAX_FRAMES 1000000 /* that are decoded of a file */
+#define MAX_FRAMES 1000000 /* decoded per file, at most */
 #define IO_BYTES   65536
 
 /* ---- Libraries ---- */
@@ -119,11 +119,11 @@ struct ew_av_source {
     AVPacket *packet;
     AVFrame *frame;
     int stream, format;
-    int64_t from[2];   /* size of the frames that the scalers are for */
-    int64_t scaled[2]; /* and of what the first makes of them */
+    int64_t from[2];   /* frame size of the scalers */
+    int64_t scaled[2]; /* output size of the first scaler */
     uint8_t *picture;  /* [scaled, 3] */
     int64_t first, decoded, taken;
-    bool drained; /* the decoder has been told that no packet follows */
+    bool drained; /* end of stream was signalled to the decoder */
 };
 
 void ew_av_close(struct ew_av_source *s)
@@ -180,14 +180,14 @@ static ew_err open_file(struct ew_av_source *s)
     return EW_OK;
 }
 
-/* Cameras are libavdevice's, where that is installed. */
+/* The input format of cameras, from libavdevice if installed. */
 static const AVInputFormat *camera_format(void)
 {
     int (*register_all)(void) = NULL;
     const struct ew_symbol symbols[] = {{"avdevice_register_all", &register_all}, {NULL, NULL}};
     char file[64];
     void *kept;
-    /* Its version is libavformat's. */
+    /* versioned like libavformat */
     snprintf(file, sizeof(file), "libavdevice%s", strchr(EW_AVFORMAT_FILE, '.'));
     if (ew_library_open(file, symbols, &kept) == EW_OK)
         register_all();
@@ -207,14 +207,13 @@ static ew_err open_live(struct ew_av_source *s)
     av.set_option(&options, "timeout", "5000000", 0); /* microseconds */
     const int e = av.open(&s->file, s->name, format, &options);
     av.free_options(&options);
-    /* Errors of the system are its numbers below zero; FFmpeg's own are far below. */
+    /* small negative errors are -errno, others FFmpeg's own */
     EW_CHECK(e == 0, EW_ERR_IO, "%s: cannot be opened: %s", s->name,
              e > -4096 ? strerror(-e) : "no answer that FFmpeg understands");
     return EW_OK;
 }
 
-/* Where frames are wanted from, by what the file says of its length; a file that does not say is
- * read from its beginning. */
+/* The first frame to decode, from the file's stated length; without one its beginning. */
 static int64_t first_frame(const struct ew_av_source *s)
 {
     const AVStream *t = s->file->streams[s->stream];
@@ -241,7 +240,7 @@ static ew_err open_video(struct ew_av_source *s)
     s->packet = av.new_packet();
     s->frame = av.new_frame();
     EW_CHECK(s->codec && s->packet && s->frame, EW_ERR_MEMORY, "%s: no memory", s->name);
-    s->codec->thread_count = 1; /* the loader has its own */
+    s->codec->thread_count = 1; /* the loader has its own threads */
     s->codec->max_pixels = (int64_t)EW_VIDEO_SIDE * EW_VIDEO_SIDE;
     EW_CHECK(av.set_parameters(s->codec, p) >= 0 && av.open_codec(s->codec, decoder, NULL) == 0,
              EW_ERR_FORMAT, "%s: its video cannot be decoded", s->name);
@@ -276,7 +275,7 @@ static struct SwsContext *scaler_to(const struct ew_av_source *s, int64_t h, int
                          (int)h, AV_PIX_FMT_RGB24, SWS_BILINEAR, NULL, NULL, NULL);
 }
 
-/* Scalers from frames of this size and kind; they may change within a source. */
+/* Makes the scalers for the frame's size and format, which may change within a source. */
 static ew_err fit_scalers(struct ew_av_source *s)
 {
     const int64_t w = s->frame->width, h = s->frame->height;
@@ -311,7 +310,7 @@ static void scale(struct ew_av_source *s, struct SwsContext *by, uint8_t *to, in
              (uint8_t *const[]){to}, pitch);
 }
 
-/* The frame that was decoded, scaled and cut. */
+/* Scales and crops the decoded frame. */
 static ew_err take(struct ew_av_source *s, struct ew_video_frame *out)
 {
     const int64_t h = s->o.h, w = s->o.w;
@@ -332,7 +331,7 @@ static ew_err take(struct ew_av_source *s, struct ew_video_frame *out)
                        ? (int64_t)((double)at * 1e6 * (double)unit.num / (double)unit.den)
                        : 0;
     if (s->o.full) {
-        /* The scaler may write whole vectors at a row's end. */
+        /* the scaler may write whole vectors past the end of a row */
         EW_TRY(ew_bytes_need(&out->full, (size_t)(3 * s->from[0] * s->from[1]) + 64));
         scale(s, s->copier, out->full.at, s->from[1]);
         out->full.size = (size_t)(3 * s->from[0] * s->from[1]);
@@ -341,8 +340,7 @@ static ew_err take(struct ew_av_source *s, struct ew_video_frame *out)
     return EW_OK;
 }
 
-/* Feeds the decoder; false: it will give no more.  Packets that cannot be decoded are passed over,
- * as players do. */
+/* Feeds the decoder; false: end.  Skips packets that cannot be decoded, as players do. */
 static bool feed(struct ew_av_source *s)
 {
     if (s->drained)

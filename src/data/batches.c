@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Data sets and batches for programs (edgewise_data.h), over data/loader.h. */
+/* The public interface to data sets and batches (edgewise_data.h), on top of data/loader.h. */
 #include <stdlib.h>
 #include <string.h>
 

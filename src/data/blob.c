@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that samples are read from. */
+/* Files with random access. */
 #include "data/blob.h"
 
 #include <errno.h>
@@ -15,9 +15,9 @@
 #define MAX_PACKED   ((size_t)1 << 30) /* bytes of a gzip file */
 #define MAX_UNPACKED ((size_t)4 << 30)
 
-/* Pictures pack 2 to 10 times (MNIST 5), drawn ones 40. */
+/* Images compress 2 to 10 times (MNIST 5), drawings 40. */
 #define MAX_RATIO   64
-#define LEAST_LIMIT ((size_t)64 << 20) /* labels of few classes pack better, and are small */
+#define LEAST_LIMIT ((size_t)64 << 20) /* labels of few classes compress better, and are small */
 
 size_t ew_gunzip_limit(size_t packed)
 {
@@ -30,7 +30,7 @@ size_t ew_gunzip_limit(size_t packed)
 #if EW_HAVE_ZLIB
 #include <zlib.h>
 
-/* Room for more; inflate tells when it is done. */
+/* Grows the output buffer. */
 static ew_err grow(uint8_t **out, size_t *room, size_t limit, const char *what)
 {
     EW_CHECK(*room < limit, EW_ERR_LIMIT, "%s: inflates to more than %zu bytes", what, limit);
@@ -63,7 +63,7 @@ static ew_err inflate_all(z_stream *z, size_t limit, const char *what, uint8_t *
     return EW_OK;
 }
 
-/* At most `limit` bytes; release with free().  `what` is for messages. */
+/* Decompresses to at most `limit` bytes; free with free().  `what` is for messages. */
 static ew_err inflate_gzip(const uint8_t *bytes, size_t size, size_t limit, const char *what,
                            uint8_t **out, size_t *out_size)
 {
@@ -96,7 +96,7 @@ ew_err ew_gzip(const void *bytes, size_t size, uint8_t **out, size_t *out_size)
         z.next_out = *out;
         z.avail_out = (uInt)room;
         const int state = deflate(&z, Z_FINISH);
-        EW_ASSERT(state == Z_STREAM_END); /* there is room for all */
+        EW_ASSERT(state == Z_STREAM_END); /* the output fits */
         *out_size = z.total_out;
     }
     deflateEnd(&z);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clips of video files: so many frames from one place. */
+/* Clips from video files. */
 #include "data/clip_file.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ bool ew_clip_is(const char *name)
     return false;
 }
 
-/* As many of the frames as the file has from there on. */
+/* Reads frames from `first` on, as many as there are. */
 static ew_err read_from(const char *path, const struct ew_clip_opts *o, int64_t first, uint8_t *to,
                         int64_t *taken)
 {
@@ -49,7 +49,7 @@ ew_err ew_clip_read(const char *path, const struct ew_clip_opts *o, uint8_t *to)
 {
     int64_t taken;
     EW_TRY(read_from(path, o, -1, to, &taken));
-    if (taken == 0) /* shorter than it says: from the beginning */
+    if (taken == 0) /* shorter than stated: restart from the beginning */
         EW_TRY(read_from(path, o, 0, to, &taken));
     EW_CHECK(taken > 0, EW_ERR_FORMAT, "%s: has no frame that can be decoded", path);
     const size_t frame = (size_t)(o->h * o->w * 3);

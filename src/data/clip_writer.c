@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Video files that are written. */
+/* Writing video files. */
 #include "data/clip_writer.h"
 
 #include <pthread.h>
@@ -92,7 +92,7 @@ static void open_libraries(void)
 
 struct ew_clip_writer {
     char path[4096];
-    struct ew_file_out out; /* FFmpeg writes it by its name */
+    struct ew_file_out out; /* FFmpeg opens it by name */
     AVFormatContext *file;
     AVStream *stream;
     AVCodecContext *codec;
@@ -100,8 +100,8 @@ struct ew_clip_writer {
     AVPacket *packet;
     AVFrame *frame;
     int64_t last; /* time of the last frame, in ticks; -1: none */
-    int64_t step; /* from the one before */
-    bool begun;   /* the file has its head */
+    int64_t step; /* time between the last two frames */
+    bool begun;   /* the header is written */
 };
 
 static void release(struct ew_clip_writer *c)
@@ -130,7 +130,7 @@ static ew_err open_codec(struct ew_clip_writer *c, int64_t h, int64_t w)
     c->codec->height = (int)h;
     c->codec->time_base = (AVRational){1, TICKS};
     c->codec->pix_fmt = AV_PIX_FMT_YUV420P;
-    /* 0.3 bits a pixel at 25 frames a second; a picture of few pixels needs more of them. */
+    /* 0.3 bits per pixel at 25 frames a second, with a minimum for small frames */
     c->codec->bit_rate = ew_max_i64(8 * h * w, LEAST_RATE);
     c->codec->thread_count = 1;
     if (c->file->oformat->flags & AVFMT_GLOBALHEADER)
@@ -152,7 +152,7 @@ static ew_err open_file(struct ew_clip_writer *c, int64_t h, int64_t w)
     EW_CHECK(c->stream, EW_ERR_MEMORY, "%s: no memory", c->path);
     EW_TRY(open_codec(c, h, w));
     EW_TRY(ew_file_out_open(c->path, &c->out));
-    char url[2 * sizeof(c->path)]; /* a path may look like an address ("a:b.mp4") */
+    char url[2 * sizeof(c->path)]; /* a path may look like a URL ("a:b.mp4") */
     snprintf(url, sizeof(url), "file:%s", c->out.temp ? c->out.temp : c->path);
     c->stream->time_base = c->codec->time_base;
     EW_CHECK(av.get_parameters(c->stream->codecpar, c->codec) >= 0 &&
@@ -178,11 +178,11 @@ ew_err ew_clip_writer_open(const char *path, int64_t h, int64_t w, struct ew_cli
     return e;
 }
 
-/* Packets that the encoder has ready. */
+/* Writes the encoder's finished packets. */
 static ew_err drain(struct ew_clip_writer *c)
 {
     while (av.receive(c->codec, c->packet) == 0) {
-        if (c->packet->duration <= 0) /* players leave out a last frame that takes no time */
+        if (c->packet->duration <= 0) /* players skip a last frame without duration */
             c->packet->duration = c->step;
         av.rescale(c->packet, c->codec->time_base, c->stream->time_base);
         EW_CHECK(av.write(c->file, c->packet) >= 0, EW_ERR_IO, "%s: cannot be written", c->path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The contact sheet: a row of samples per class, or what there is, as one PNG file. */
+/* The contact sheet: a row of samples per class, as one PNG file. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,13 +15,13 @@
 #define GREY     128
 
 struct sheet {
-    bool by_class; /* else row after row */
+    bool by_class; /* else fills row after row */
     int64_t cell, rows, columns, h, w;
     uint8_t *pixels; /* [h, w, 3] */
     int64_t *filled; /* [rows] */
 };
 
-/* Fits the sample into its cell, keeping its shape: by whole factors where it grows. */
+/* Scales the sample into its cell, keeping its aspect ratio, by integer factors when enlarging. */
 static ew_err paste(struct sheet *t, const struct ew_sample *s, int64_t row, int64_t column,
                     struct ew_resizer *z)
 {
@@ -61,7 +61,7 @@ static ew_err paste(struct sheet *t, const struct ew_sample *s, int64_t row, int
     return EW_OK;
 }
 
-/* Samples spread over the split until every row is full; labels tell the row. */
+/* Places samples from all over the split until every row is full. */
 static ew_err fill(const struct ew_dataset *d, enum ew_split split, struct sheet *t)
 {
     const int64_t n = ew_dataset_info(d)->count[split];

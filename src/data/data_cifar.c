@@ -21,7 +21,7 @@ struct part {
 
 struct state {
     struct part part[2]; /* train, test */
-    int64_t labels;      /* bytes before the pixels: 1, or 2 of which the second counts */
+    int64_t labels;      /* label bytes before the pixels; the last one counts */
 };
 
 static const char *const dirs10[] = {"", "cifar-10-batches-bin", NULL};
@@ -35,7 +35,7 @@ static bool knows(const char *path)
            ew_data_find_dir(path, dirs100, "train.bin", dir);
 }
 
-/* Adds a file to a part where it is there. */
+/* Adds a file to a part, if it exists. */
 static ew_err add_file(struct part *p, const char *dir, const char *name, int64_t record)
 {
     char path[EW_DATA_PATH];
@@ -123,7 +123,7 @@ static ew_err fetch(const struct ew_dataset *d, enum ew_split split, int64_t i, 
     while (i >= p->first[k + 1])
         k++;
     EW_TRY(ew_blob_fetch(&p->files[k], (i - p->first[k]) * record, record, s));
-    s->position = i * record; /* files of a split one after the other */
+    s->position = i * record; /* as if the files of a split were concatenated */
     s->label = s->raw.at[t->labels - 1];
     ew_sample_plain(s, size, true);
     s->pixels += t->labels;

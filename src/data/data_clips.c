@@ -2,11 +2,11 @@
 /* Reader "clips": video files in a folder per class (UCF50's layout), or in such folders below
  * train and test:
  *
- *   clips:path=UCF50,frames=16,stride=2,size=112
+ * clips:path=UCF50,frames=16,stride=2,size=112
  *
- * Of each file `frames` frames, `stride` apart, from its middle or from where augmentation says;
- * they lie one below the other.  train=LIST and test=LIST are official splits, as UCF101 has them:
- * a line for each file, "Class/name.avi" and whatever follows; files of neither are left out. */
+ * Takes `frames` frames of each file, `stride` apart, from its middle or a random position; they
+ * are stacked along the height.  train=LIST and test=LIST are official splits, as of UCF101: a line
+ * per file, "Class/name.avi" and whatever follows; other files are ignored. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,7 +18,7 @@
 #include "data/reader.h"
 
 #define MAX_LIST  ((size_t)1 << 28)
-#define MAX_BYTES ((int64_t)1 << 30) /* of a clip that is decoded */
+#define MAX_BYTES ((int64_t)1 << 30) /* of a decoded clip */
 
 struct spec {
     struct ew_folder folder;
@@ -68,7 +68,7 @@ static int by_path(const void *a, const void *b)
                   ((const struct ew_folder_file *)b)->path);
 }
 
-/* The files of `all`, sorted by path, that the list names, in its order. */
+/* Selects the files of `all`, sorted by path, that the list names, in its order. */
 static ew_err read_list(struct ew_dataset *d, const char *list, const struct ew_folder_part *all,
                         struct ew_folder_part *out)
 {
@@ -135,7 +135,7 @@ static ew_err open_clips(struct ew_dataset *d)
     return EW_OK;
 }
 
-/* The path waits in raw between fetch and decode. */
+/* Stores the path in s->raw, for decode. */
 static ew_err fetch(const struct ew_dataset *d, enum ew_split split, int64_t i, struct ew_sample *s)
 {
     const struct ew_folder_part *p = &((const struct spec *)d->state)->folder.part[split];

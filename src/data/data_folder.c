@@ -19,7 +19,7 @@
 #include "data/reader.h"
 
 #define MAX_FILE ((int64_t)256 << 20)
-#define SNIFFED  16 /* files looked at for the size of the images */
+#define SNIFFED  16 /* files examined for the size of the images */
 
 static const char *const train_dirs[] = {"train", "training", NULL};
 static const char *const test_dirs[] = {"test", "val", "valid", "validation", NULL};
@@ -48,7 +48,7 @@ static bool is_dir(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* The first of the names that is a folder of `root`. */
+/* The first of the names that is a folder in `root`. */
 static bool pick_dir(const char *root, const char *const *names, char dir[EW_DATA_PATH])
 {
     for (; *names; names++)
@@ -76,7 +76,7 @@ static ew_err open_part(struct ew_dataset *d, struct ew_folder *f, enum ew_split
     return ew_folder_add_classes(d, f, split);
 }
 
-/* Size and channels by a look at some of the files; those that cannot be read say so later. */
+/* Determines size and channels from some of the files, ignoring unreadable ones. */
 static void sniff(struct ew_dataset *d)
 {
     struct ew_sample s = {0};

@@ -26,7 +26,7 @@ static const char *const prefixes[2] = {"train", "t10k"};
 
 /* ---- Finding --------------------------------------------------------------------------------- */
 
-/* Names as the official files have them, beside or in torchvision's folder "raw". */
+/* Finds an official file name in the folder or in torchvision's "raw". */
 static bool find(const char *dir, const char *prefix, const char *what, char path[EW_DATA_PATH])
 {
     static const char *const dirs[] = {"", "raw/"}, *const ends[] = {"", ".gz"};
@@ -53,7 +53,7 @@ static int64_t big_endian(const uint8_t *p)
     return (int64_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
 }
 
-/* Reads magic and dimensions and holds them against the file's size. */
+/* Reads magic and dimensions, and checks them against the file's size. */
 static ew_err read_header(const struct ew_blob *b, int64_t dim[4], int *rank)
 {
     uint8_t h[20];
@@ -104,7 +104,7 @@ static ew_err open_part(struct ew_dataset *d, int which)
     struct part *p = &s->part[which];
     char path[EW_DATA_PATH];
     if (!find(d->info.path, prefixes[which], "images-idx3", path))
-        return EW_OK; /* one of the two is enough */
+        return EW_OK; /* one of the two parts is enough */
     EW_TRY(ew_blob_open(path, &p->images));
     int64_t dim[4] = {0, 0, 0, 1};
     int rank = 0;
@@ -124,7 +124,7 @@ static ew_err open_part(struct ew_dataset *d, int which)
     return open_labels(path, dim[0], &p->labels);
 }
 
-/* As many classes as there are labels from 0 on without a gap: one wild label makes no class. */
+/* Number of classes: labels from 0 without a gap, so that a stray label makes no class. */
 static int64_t count_classes(const struct ew_dataset *d)
 {
     const struct state *s = d->state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reader "packed": files that `data pack` made; packed.h has their layout, pack.c writes them. */
+/* Reader "packed": files of `data pack`; the layout is in packed.h, the writer in pack.c. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reader "synthetic": images that are drawn when they are asked for.  Digits as strokes of a pen,
- * or coloured shapes on a ground that is not plain; each has its own place, size, slant, thickness
- * and noise by (seed, split, index).  A small network learns them, none knows them without
- * learning.
+/* Reader "synthetic": images drawn on demand.  Digits as pen strokes, or coloured shapes on a
+ * textured background; position, size, slant, thickness and noise depend on (seed, split, index).
+ * A small network learns them.
  *
- * Motion: clips of a shape that moves, turns or grows.  The class is which way; each pair of
- * classes is the same clip forwards and backwards, so that neither a frame nor all of them without
- * their order tell it. */
+ * Motion: clips of a shape that moves, turns or grows.  The class is the direction; each pair of
+ * classes is the same clip forwards and backwards, so that neither single frames nor their
+ * unordered set determine it. */
 #include <math.h>
 #include <string.h>
 
@@ -58,13 +57,13 @@ static const struct ew_field fields[] = {
 
 #define MAX_POINTS 12
 
-/* A line through points of the unit square, x then y, y downwards. */
+/* A polyline in the unit square: x, y pairs, y downwards. */
 struct stroke {
     int n;
     float p[MAX_POINTS][2];
 };
 
-/* The pen's way for each digit: one line, lifted nowhere, as it may be drawn by hand. */
+/* Each digit as one pen stroke. */
 static const struct stroke digits[10] = {
     {9,
      {{.5f, .1f},
@@ -128,7 +127,7 @@ static const struct stroke digits[10] = {
       {.5f, .92f}}},
 };
 
-/* The same as pieces from (ax, ay), (dx, dy) long, with 1 / length^2. */
+/* The same as segments from (ax, ay) by (dx, dy), with 1 / length^2. */
 struct pen {
     int n;
     float ax[MAX_POINTS], ay[MAX_POINTS], dx[MAX_POINTS], dy[MAX_POINTS], inverse[MAX_POINTS];
@@ -146,7 +145,7 @@ static void take_pen(const struct stroke *s, struct pen *p)
     }
 }
 
-/* From a point to the nearest of the pieces. */
+/* Distance from a point to the nearest segment. */
 static double line_distance(const struct pen *p, float x, float y)
 {
     float best = 1e9f;
@@ -161,8 +160,8 @@ static double line_distance(const struct pen *p, float x, float y)
     return (double)sqrtf(best);
 }
 
-/* Signed distance (negative inside) of ten shapes round the origin, about 0.35 in size.  From plane
- * geometry: the nearest point of each outline, or a bound of it that is good near the outline. */
+/* Signed distance (negative inside) of ten shapes around the origin, about 0.35 in size: exact, or
+ * a bound that is tight near the outline. */
 static double shape_distance(int shape, double x, double y)
 {
     const double r = hypot(x, y), ax = fabs(x), ay = fabs(y);
@@ -192,7 +191,7 @@ static double shape_distance(int shape, double x, double y)
 
 /* ---- Drawing --------------------------------------------------------------------------------- */
 
-/* How one sample differs from the others of its class. */
+/* Random parameters of a sample. */
 struct pose {
     double cx, cy, cos, sin, shear, size, width;
     double ink[3], ground[3], slope[3];
@@ -204,7 +203,7 @@ static double between(struct ew_rng *r, double low, double high)
     return low + (high - low) * ew_rng_next_uniform(r);
 }
 
-/* Colours of a style: a hue of its own, less pure or brighter by chance. */
+/* Colours of a style: its hue, with random saturation and brightness. */
 static void pick_colours(struct ew_rng *r, const struct spec *s, int64_t style, struct pose *p)
 {
     /* Up to ten classes differ in shape alone, so any colour will do. */
@@ -242,7 +241,7 @@ static struct pose pick_pose(struct ew_rng *r, const struct spec *s, int64_t sty
     return p;
 }
 
-/* How much ink pixel (x, y), in the unit square, takes: 0 to 1 over about a pixel. */
+/* Antialiased coverage of pixel (x, y) in the unit square, 0 to 1. */
 static double coverage(const struct spec *s, const struct pose *p, int64_t figure,
                        const double at[2])
 {
@@ -269,7 +268,7 @@ static void draw_noise(const struct spec *s, struct ew_rng *r, uint8_t *pixels)
     }
 }
 
-/* A shape of any kind but the round ones, which turn unseen, smaller so that it can move. */
+/* A shape for motion: not round, since its rotation must be visible, and smaller. */
 static struct pose pick_mover(struct ew_rng *r, const struct spec *s, int64_t *figure)
 {
     struct pose p = pick_pose(r, s, 0);
@@ -293,7 +292,7 @@ static struct pose pose_at(const struct pose *from, const struct spec *s, int64_
     return p;
 }
 
-/* The label and the pose wait in raw between fetch and decode. */
+/* Stored in s->raw between fetch and decode: label and pose. */
 struct ticket {
     uint64_t stream, index;
 };

@@ -49,7 +49,7 @@ ew_err ew_dataset_home(char **out)
     return EW_OK;
 }
 
-/* The last part of a path, without slashes at its end. */
+/* The last component of a path, without trailing slashes. */
 static char *last_part(struct ew_arena *a, const char *path)
 {
     size_t n = strlen(path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Data sets that are not here: counts and sizes are all that a plan or a board's model asks for. */
+/* Facts about data sets that are not installed, for plans and board models. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static const struct ew_reader reader = {
         }                                                                                          \
     }
 
-/* Formats are those of the readers that the sets are read by; photographs differ in size. */
+/* `format` is the reader of the installed set; photographs differ in size. */
 static const struct ew_dataset_info known[] = {
     SQUARE("mnist", "idx", 10, 28, 1, 60000, 10000),
     SQUARE("fashion-mnist", "idx", 10, 28, 1, 60000, 10000),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Downloads by libcurl. */
+/* Downloading, with libcurl. */
 #include "data/download.h"
 
 #include <dlfcn.h>
@@ -21,12 +21,13 @@ bool ew_download_is_url(const char *text)
 #if EW_HAVE_CURL
 #include <curl/curl.h>
 
-#define CONNECT_S 15L /* seconds to find the other side */
-#define SLOW_S    30L /* seconds below SLOW_RATE end it; the next attempt goes on from there */
+#define CONNECT_S 15L /* connection timeout in seconds */
+#define SLOW_S    30L /* aborts after this many seconds below SLOW_RATE; the next attempt resumes */
 #define SLOW_RATE 1000L
 #define REDIRECTS 10L
 
-/* Opened for a download: with its dozens of libraries it would double every command's start. */
+/* libcurl is opened on demand, since its dependencies would double the start-up time of every
+ * command. */
 struct library {
     void *handle;
     CURL *(*init)(void);
@@ -47,8 +48,8 @@ static ew_err open_curl(struct library *l)
 
 struct transfer {
     struct ew_progress progress;
-    curl_off_t before; /* bytes that an earlier attempt got */
-    curl_off_t most;   /* with them */
+    curl_off_t before; /* bytes of earlier attempts */
+    curl_off_t most;   /* limit, including them */
     bool begun;
 };
 
@@ -58,7 +59,7 @@ static int show(void *ctx, curl_off_t total, curl_off_t now, curl_off_t up_total
     (void)up_total;
     (void)up;
     if (t->before + now > t->most || t->before + total > t->most)
-        return 1; /* ends it: a server that sends on and on would fill the disk */
+        return 1; /* aborts a server that sends more than the limit */
     if (total <= 0)
         return 0;
     if (!t->begun) {
@@ -87,7 +88,7 @@ static void set_options(const struct library *l, CURL *c, const char *url, FILE 
     l->set(c, CURLOPT_XFERINFODATA, t);
 }
 
-/* Appends what is missing to the open file. */
+/* Downloads the missing part, appending to the open file. */
 static CURLcode transfer(const struct library *l, const char *url, FILE *f, int64_t most,
                          char why[CURL_ERROR_SIZE])
 {
@@ -115,14 +116,15 @@ static ew_err fetch(const struct library *l, const char *url, const char *path, 
     CURLcode code = transfer(l, url, f, most, why);
     if (code == CURLE_RANGE_ERROR || code == CURLE_BAD_DOWNLOAD_RESUME ||
         (code == CURLE_HTTP_RETURNED_ERROR && strstr(why, "416"))) {
-        /* the other side cannot go on, or the part is no longer what it has: from the beginning */
+        /* the server cannot resume, or the file has changed: restart */
         if (ftruncate(fileno(f), 0) == 0)
             code = transfer(l, url, f, most, why);
     }
     struct stat st;
     const bool too_large = code == CURLE_ABORTED_BY_CALLBACK;
+    /* nothing to resume */
     if (code != CURLE_OK && fstat(fileno(f), &st) == 0 && (st.st_size == 0 || too_large))
-        unlink(part); /* nothing to go on from */
+        unlink(part);
     const bool written = fflush(f) == 0 && !ferror(f) && fsync(fileno(f)) == 0;
     fclose(f);
     EW_CHECK(!too_large, EW_ERR_FORMAT, "%s: sends more than the %lld bytes that are expected", url,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files from a URL. */
+/* Downloading files. */
 #ifndef EW_DATA_DOWNLOAD_H
 #define EW_DATA_DOWNLOAD_H
 
@@ -8,10 +8,9 @@
 
 #include "base/err.h"
 
-/* Downloads into `path`, going on where an earlier attempt left off (what it got lies in
- * "path.part").  A terminal shows the progress on stderr.  EW_ERR_IO says why it could not,
- * EW_ERR_FORMAT that there are more than `most` bytes, EW_ERR_UNSUPPORTED that this build cannot.
- */
+/* Downloads to `path`, resuming an earlier attempt ("path.part").  Shows progress on stderr, if a
+ * terminal.  EW_ERR_IO: download failed; EW_ERR_FORMAT: more than `most` bytes; EW_ERR_UNSUPPORTED:
+ * not in this build. */
 ew_err ew_download(const char *url, const char *path, int64_t most);
 
 bool ew_download_is_url(const char *text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filling batches: fetch, decode, augment, and what becomes of a bad sample. */
+/* Filling batches: fetch, decode, augment, and handling of bad samples. */
 #include "data/fill.h"
 
 #include <stdio.h>
@@ -11,10 +11,10 @@
 #include "base/mem.h"
 #include "data/streams.h"
 
-#define REFILLS 16 /* samples tried in the place of a bad one */
+#define REFILLS 16 /* replacements tried for a bad sample */
 
-/* Images that go to the decoder together.  Asking takes as long as decoding 2 KB, and more of them
- * than the caches hold would be augmented slower. */
+/* Bytes of images decoded per request.  A request costs as much as decoding 2 KB; more pixels than
+ * fit the caches would slow augmentation down. */
 #define TOGETHER_BYTES ((size_t)64 << 10)
 
 /* ---- Bad samples ----------------------------------------------------------------------------- */
@@ -32,7 +32,7 @@ void ew_bad_list_fini(struct ew_bad_list *b)
         free(b->text[i]);
 }
 
-/* Keeps the thread's message, once for each sample, and says it. */
+/* Records and logs the thread's error message, once per sample. */
 static void keep_bad(struct ew_bad_list *b, int64_t index)
 {
     pthread_mutex_lock(&b->lock);
@@ -76,7 +76,7 @@ void ew_filler_fini(struct ew_filler *f)
         ew_sample_fini(&f->samples[i]);
 }
 
-/* An image; of a clip each frame, with the same draws. */
+/* Augments an image, or each frame of a clip with the same random draws. */
 static ew_err augment(struct ew_filler *f, const struct ew_sample *p, int64_t index, float *to)
 {
     const struct ew_loader_opts *o = &f->shared->o;
@@ -90,14 +90,14 @@ static ew_err augment(struct ew_filler *f, const struct ew_sample *p, int64_t in
     return EW_OK;
 }
 
-/* Samples of the epoch's order, and the place in the slot of the first. */
+/* Samples in the epoch's order, and the slot position of the first. */
 struct span {
     const int64_t *index;
     int64_t n, at;
 };
 
-/* Fetches the first of them, and with it those that are decoded together.  Where one of the others
- * fails it is left out, to be the first one next time.  How many there are. */
+/* Fetches the first sample of the span and those decoded together with it; returns their number. If
+ * one of the others fails it is left out, to be the first of the next call. */
 static int fetch_some(struct ew_filler *f, const struct span *w, struct ew_batch_slot *s,
                       ew_err *err)
 {
@@ -123,7 +123,7 @@ static int fetch_some(struct ew_filler *f, const struct span *w, struct ew_batch
     return k;
 }
 
-/* Decoded ones to their places. */
+/* Decodes and augments the samples into the slot. */
 static ew_err finish_some(struct ew_filler *f, const struct span *w, int k, struct ew_batch_slot *s)
 {
     const struct ew_loader_opts *o = &f->shared->o;
@@ -144,8 +144,8 @@ static void count_reads(const struct ew_filler *f, int k, struct ew_batch *b)
     }
 }
 
-/* The first samples of the span: *done of them, 0 where the first is bad.  *now is the time before
- * and after. */
+/* Processes the first samples of the span: *done of them, 0 if the first is bad.  *now is the
+ * current time, updated. */
 static ew_err some(struct ew_filler *f, const struct span *w, struct ew_batch_slot *s, int64_t *now,
                    int *done)
 {
@@ -177,14 +177,14 @@ static ew_err some(struct ew_filler *f, const struct span *w, struct ew_batch_sl
     return again ? some(f, w, s, now, done) : err;
 }
 
-/* Running out of memory is no fault of the sample. */
+/* True if the error is the sample's fault, unlike lack of memory. */
 static bool is_bad(const struct ew_filler *f, ew_err err)
 {
     return err != EW_OK && err != EW_ERR_MEMORY && f->shared->o.on_bad == EW_ON_BAD_SKIP;
 }
 
-/* What becomes of sample `index`, which could not be read for `err`: where wanted another is put in
- * its place.  *got tells whether there is one. */
+/* Handles the unreadable sample `index`: records it and, if wanted, puts a replacement in its place
+ * (*got). */
 static ew_err other(struct ew_filler *f, int64_t index, ew_err err, struct ew_batch_slot *s,
                     int64_t *now, int *got)
 {
@@ -244,7 +244,7 @@ struct sharing {
     const int64_t *order; /* of the batch */
 };
 
-/* Samples [first, end) of the batch, each to its place; what they cost is kept by the filler. */
+/* Fills samples [first, end) of the batch; times are summed in the filler. */
 static void fill_some(void *ctx, int64_t first, int64_t end, int worker)
 {
     const struct sharing *p = ctx;
@@ -282,8 +282,7 @@ static bool add_costs(const struct sharing *p, int threads)
     return !failed;
 }
 
-/* Where a sample is bad one thread starts over, since what is to be done about it is told in
- * order. */
+/* If a sample is bad, one thread starts over, so that bad samples are reported in order. */
 void ew_fillers_run(struct ew_filler *fillers, int64_t number, struct ew_batch_slot *s)
 {
     const struct ew_fill *x = fillers[0].shared;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filling one batch: what a worker does.  Threads and order are left to loader.c. */
+/* Filling one batch: the work of a worker.  Threads and order are in loader.c. */
 #ifndef EW_DATA_FILL_H
 #define EW_DATA_FILL_H
 
@@ -8,7 +8,7 @@
 #include "data/image_decoder.h"
 #include "data/loader.h"
 
-#define EW_BAD_KEPT 100 /* messages about bad samples */
+#define EW_BAD_KEPT 100 /* messages kept about bad samples */
 
 /* Bad samples of all workers. */
 struct ew_bad_list {
@@ -21,23 +21,23 @@ struct ew_bad_list {
 void ew_bad_list_init(struct ew_bad_list *b);
 void ew_bad_list_fini(struct ew_bad_list *b);
 
-/* What all workers share; constant while they work but for what has a lock of its own. */
+/* Shared by all workers; constant while they work, except what has its own lock. */
 struct ew_fill {
-    struct ew_loader_opts o; /* resolved: sizes set, subset copied */
-    int64_t *order;          /* [n]: numbers of the samples, in the epoch's order */
-    const int64_t *members;  /* [n]: the same, never shuffled */
+    struct ew_loader_opts o; /* with sizes set and subset copied */
+    int64_t *order;          /* [n]: sample numbers in the epoch's order */
+    const int64_t *members;  /* [n]: the same, unshuffled */
     int64_t n, epoch;
     struct ew_medium *medium; /* NULL: none */
     struct ew_bad_list bad;
 };
 
-/* One worker's own. */
+/* State of a worker. */
 struct ew_filler {
     struct ew_fill *shared;
-    struct ew_sample samples[EW_IMAGE_JOBS]; /* that are decoded together */
-    int alone; /* samples to come that are decoded each by itself: one of them is bad */
+    struct ew_sample samples[EW_IMAGE_JOBS]; /* decoded together */
+    int alone; /* number of next samples to decode one by one, since one of them is bad */
     struct ew_augmenter *augmenter;
-    /* By several threads: what its samples of the batch took, and whether one of them is bad. */
+    /* with several threads: times of its samples, and whether one is bad */
     struct ew_batch cost;
     bool failed;
 };
@@ -45,7 +45,7 @@ struct ew_filler {
 ew_err ew_filler_init(struct ew_filler *f, struct ew_fill *shared);
 void ew_filler_fini(struct ew_filler *f);
 
-/* A batch's memory. */
+/* Memory of a batch. */
 struct ew_batch_slot {
     struct ew_batch batch;
     float *images;
@@ -56,10 +56,10 @@ struct ew_batch_slot {
     bool ready;
 };
 
-/* Makes batch `number` of the epoch; a failure is left in the slot. */
+/* Makes batch `number` of the epoch; errors are stored in the slot. */
 void ew_filler_run(struct ew_filler *f, int64_t number, struct ew_batch_slot *s);
 
-/* The same by all threads of o.pool, each with a filler of its own. */
+/* The same with all threads of o.pool, each with its own filler. */
 void ew_fillers_run(struct ew_filler *fillers, int64_t number, struct ew_batch_slot *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the folder reader knows of its files; shared by data_folder.c and folder_list.c. */
+/* The folder reader's file lists; shared by data_folder.c and folder_list.c. */
 #ifndef EW_DATA_FOLDER_H
 #define EW_DATA_FOLDER_H
 
@@ -18,14 +18,14 @@ struct ew_folder_part {
 
 struct ew_folder {
     struct ew_folder_part part[EW_SPLIT_COUNT];
-    const char **classes; /* names of the folders, or of the list; sorted unless it says */
+    const char **classes; /* names of the folders or of the list; sorted unless `fixed` */
     int n_classes;
-    bool fixed;                       /* the list is whole: what is not in it is an error */
-    int64_t max_label;                /* of numbered lists; -1 where there is none */
-    bool (*wanted)(const char *name); /* files of classes that are samples */
+    bool fixed;                       /* classes are from a list: other names are errors */
+    int64_t max_label;                /* of numbered lists; -1: none */
+    bool (*wanted)(const char *name); /* accepts file names */
 };
 
-/* classes.txt, or tinyImageNet's wnids.txt, where there is one. */
+/* Reads classes.txt or tinyImageNet's wnids.txt, if present. */
 ew_err ew_folder_read_names(struct ew_dataset *d, struct ew_folder *f);
 
 /* Adds the files of a part: from a folder per class; labels.txt; val_annotations.txt. */
@@ -36,7 +36,7 @@ ew_err ew_folder_add_annotated(struct ew_dataset *d, struct ew_folder *f, enum e
 /* Finds the files of all parts below `path`, and counts them in d->info. */
 ew_err ew_folder_open_parts(struct ew_dataset *d, struct ew_folder *f, const char *path);
 
-/* Gives the data set its classes when all parts are there. */
+/* Sets the data set's classes, after all parts. */
 ew_err ew_folder_name_classes(struct ew_dataset *d, struct ew_folder *f);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files and classes of a folder of images: by folders, or by lists beside the files. */
+/* Files and classes of a folder of images: from folders, or from lists. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +95,7 @@ static bool is_dir(const char *dir, const char *name)
     return ew_data_join(path, dir, name) && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* The names of the part's folders become the classes, unless a list has said which there are. */
+/* Adds the part's folder names to the classes, unless these are fixed by a list. */
 static ew_err take_classes(struct ew_dataset *d, struct ew_folder *f, const struct ew_root *root)
 {
     const char *const *names = NULL;
@@ -110,7 +110,7 @@ static ew_err take_classes(struct ew_dataset *d, struct ew_folder *f, const stru
     return EW_OK;
 }
 
-/* A class's folder may be a link to somewhere else, as a file may. */
+/* Adds the files of a class's folder, which may be a symbolic link. */
 static ew_err add_dir(struct ew_dataset *d, struct ew_folder *f, struct ew_folder_part *p,
                       const char *dir, int64_t label)
 {
@@ -153,11 +153,11 @@ ew_err ew_folder_add_classes(struct ew_dataset *d, struct ew_folder *f, enum ew_
 
 struct line {
     const char *file;
-    char *word; /* the second one */
+    char *word; /* second word */
     int number;
 };
 
-/* Calls for each line of a list; `take` is one of the two below. */
+/* Calls `take` for each line of a list. */
 static ew_err each_line(struct ew_dataset *d, struct ew_folder *f, enum ew_split split,
                         const char *list,
                         ew_err (*take)(struct ew_dataset *, struct ew_folder *, enum ew_split,

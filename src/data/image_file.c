@@ -60,8 +60,8 @@ static ew_err new_image(int64_t w, int64_t h, int channels, struct ew_bytes *out
 
 /* ---- PNG ---- */
 
-/* Deflate packs at most 1,032 to 1: fewer bytes than that cannot hold the image, and are not worth
- * the memory for it. */
+/* Deflate compresses at most 1,032 to 1: rejects files too small for their stated size before
+ * allocating it. */
 static ew_err check_png(const png_image *image, size_t size)
 {
     EW_TRY(check_size(image->width, image->height));
@@ -108,13 +108,14 @@ static ew_err decode_png(const void *bytes, size_t size, int channels, struct ew
 
 /* ---- JPEG ---- */
 
-/* TurboJPEG warns of what it could mend; an image that ends early is not mended but grey. */
+/* True for warnings about recoverable damage, but not for a truncated image, whose rest would be
+ * grey. */
 static bool tolerable(tjhandle h)
 {
     return tjGetErrorCode(h) == TJERR_WARNING && !strstr(tjGetErrorStr2(h), "remature end");
 }
 
-/* Files with four inks are stored inverted (Adobe's way): each colour is ink times black. */
+/* CMYK files are stored inverted (Adobe): each colour is ink times black. */
 static void from_cmyk(const uint8_t *cmyk, size_t n, int channels, uint8_t *out)
 {
     for (size_t i = 0; i < n; i++) {
@@ -163,7 +164,7 @@ static ew_err decode_jpeg(const struct jpeg *j, int channels, struct ew_bytes *o
     return EW_OK;
 }
 
-/* ---- Either ---- */
+/* ---- Both formats ---- */
 
 ew_err ew_image_decode_here(const void *bytes, size_t size, int channels, void **kept,
                             struct ew_bytes *out, int64_t shape[3])
@@ -175,7 +176,7 @@ ew_err ew_image_decode_here(const void *bytes, size_t size, int channels, void *
         *kept = tjInitDecompress();
     EW_CHECK(*kept, EW_ERR_MEMORY, "no memory for the JPEG decoder");
     const ew_err e = decode_jpeg(&(struct jpeg){bytes, size, *kept}, channels, out, shape);
-    if (e != EW_OK) { /* one that failed in a header would go on in the middle of the next one */
+    if (e != EW_OK) { /* after an error the decoder's state is undefined */
         tjDestroy(*kept);
         *kept = NULL;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PNG and JPEG files to pixels, in a process apart, and back.  A build without the libraries says
- * so at each call. */
+/* Reading PNG and JPEG files, in the decoder process, and writing PNG.  A build without the
+ * libraries fails each call with EW_ERR_UNSUPPORTED. */
 #ifndef EW_DATA_IMAGE_FILE_H
 #define EW_DATA_IMAGE_FILE_H
 
@@ -10,19 +10,18 @@
 #include "graph/tensor.h"
 
 /* Reads an image as uint8 [H, W, channels]; channels is 1 (grey) or 3 (RGB), 0: as in the file.
- * Transparency is dropped.  The data lies in the arena. */
+ * Alpha is dropped.  The data is in the arena. */
 ew_err ew_image_read(const char *path, int channels, struct ew_arena *a, struct ew_tensor *out);
 
-/* An image [H, W, C] in memory as a sample, which only points to it. */
+/* A sample that borrows an image [H, W, C]. */
 struct ew_sample ew_image_sample(const struct ew_tensor *image);
 
-/* The same from bytes; `what` is for messages. */
+/* ew_image_read from memory; `what` is for messages. */
 ew_err ew_image_decode(const void *bytes, size_t size, const char *what, int channels,
                        struct ew_arena *a, struct ew_tensor *out);
 
-/* The same in this very process, into a buffer that is kept, with a decoder that is kept: *kept is
- * NULL before the first call and for ew_image_kept_free at the end.  For the process that decodes
- * (data/image_decoder.h), and for tests. */
+/* The same in this process, with a reusable buffer and decoder: *kept is NULL before the first
+ * call, and freed with ew_image_kept_free.  For the decoder process, and for tests. */
 ew_err ew_image_decode_here(const void *bytes, size_t size, int channels, void **kept,
                             struct ew_bytes *out, int64_t shape[3]);
 void ew_image_kept_free(void *kept); /* NULL is fine */
@@ -30,7 +29,7 @@ void ew_image_kept_free(void *kept); /* NULL is fine */
 /* True for the first bytes of a PNG or JPEG file. */
 bool ew_image_is(const void *bytes, size_t size);
 
-/* Writes uint8 [h, w, c] pixels, c 1 or 3, as a PNG file, whole or not at all. */
+/* Writes uint8 [h, w, c] pixels, c 1 or 3, as a PNG file, atomically. */
 ew_err ew_image_write_png(const char *path, const uint8_t *pixels, const int64_t shape[3]);
 
 /* The same into an open file; `what` is for messages. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resizing: rows are mixed into one, then its pixels into those of the result.  Compiled at -O3,
- * which makes vectors of the loops over a row. */
+/* Separable resizing: source rows are accumulated into one, then its pixels into output pixels.
+ * Compiled at -O3 for vectorisation. */
 #include "data/image_resize.h"
 
 #include <math.h>
@@ -8,9 +8,9 @@
 
 #include "base/mem.h"
 
-/* Which pixels make one of the result's, and their weights. */
+/* Source pixels of each output pixel, and their weights. */
 struct taps {
-    int64_t width;       /* weights kept for each */
+    int64_t width;       /* stride of `weight` */
     const int32_t *at;   /* [n][2]: first pixel, how many */
     const float *weight; /* [n][width] */
 };
@@ -49,18 +49,18 @@ static ew_err make_taps(const struct axis *x, struct ew_bytes *room, struct taps
     return EW_OK;
 }
 
-/* Columns of the image that the result needs. */
+/* Source columns that the result needs. */
 struct columns {
     int64_t first, n;
 };
 
-/* out[i] (+)= weight * row[i] over the columns' channels, side by side. */
+/* out[i] (+)= weight * row[i], over columns and channels. */
 static void add_row(const struct ew_resize *r, const struct columns *x, const uint8_t *row,
                     float weight, bool fresh, float *restrict out)
 {
     const int64_t n = x->n * r->c;
     row += x->first * r->sx;
-    if (r->sx != r->c || (r->c > 1 && r->sc != 1)) { /* planes, or columns one after the other */
+    if (r->sx != r->c || (r->c > 1 && r->sc != 1)) { /* planar, or column-major */
         for (int64_t i = 0; i < x->n; i++)
             for (int64_t c = 0; c < r->c; c++) {
                 const float v = weight * (float)row[i * r->sx + c * r->sc];
@@ -80,7 +80,7 @@ static uint8_t to_byte(float v)
     return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
 }
 
-/* Pixels of one row weighed into those of the result. */
+/* Horizontal pass: output pixels of one row. */
 static void mix_columns(const struct ew_resize *r, const struct taps *t, int64_t first,
                         const float *row, uint8_t *out)
 {

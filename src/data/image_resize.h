@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images to another size: a triangle filter, as wide as a pixel of the result where it shrinks. */
+/* Image resizing: a triangle filter, widened by the scale when shrinking (antialiased bilinear). */
 #ifndef EW_DATA_IMAGE_RESIZE_H
 #define EW_DATA_IMAGE_RESIZE_H
 
@@ -8,11 +8,11 @@
 struct ew_resize {
     const uint8_t *in; /* pixel (y, x) of channel c: in[y * sy + x * sx + c * sc] */
     int64_t in_h, in_w, sy, sx, sc;
-    double y[2], x[2]; /* start and length of the part that is taken */
+    double y[2], x[2]; /* start and length of the source window */
     int64_t h, w, c;   /* of the result, [h, w, c]; c is 1 or 3 */
 };
 
-/* Weights and a row, kept between images.  {0} starts it. */
+/* Reusable weights and row buffer; initialised as {0}. */
 struct ew_resizer {
     struct ew_bytes row, taps_y, taps_x;
 };

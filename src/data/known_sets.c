@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The data sets that `data get` knows.  Checksums are those of the plain files, whatever they came
- * in; where none is known size and structure are all that is checked. */
+/* The data sets known to `data get`.  Checksums are of the uncompressed files; without one only
+ * size and structure are checked. */
 #include <string.h>
 
 #include "base/mem.h"

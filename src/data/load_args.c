@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options of commands to options of the loader. */
+/* Command options to loader options. */
 #include "data/load_args.h"
 
 const char *const ew_cold_words[] = {"no", "yes", "every-epoch", NULL};

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options of whatever reads a data set through the loader, as rows for a command's table:
+/* Options of commands that use the loader, as rows of an option table:
  *
- *   struct opts { struct ew_load_args load; ... };
- *   static const struct ew_field fields[] = {EW_LOAD_FIELDS(struct opts, load), ...};
- */
+ * struct opts { struct ew_load_args load; ... };
+ * static const struct ew_field fields[] = {EW_LOAD_FIELDS(struct opts, load), ...}; */
 #ifndef EW_DATA_LOAD_ARGS_H
 #define EW_DATA_LOAD_ARGS_H
 
@@ -52,7 +51,7 @@ extern const char *const ew_on_bad_words[]; /* "stop", "skip" */
      .help = "what to do with a sample that cannot be decoded"}
 /* clang-format on */
 
-/* Puts them into the loader's options. */
+/* Sets the loader's options. */
 ew_err ew_load_args_apply(const struct ew_load_args *a, struct ew_loader_opts *o);
 
 #endif

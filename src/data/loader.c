@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loader: a ring of batches between the workers and the caller.
+/* The loader: a ring buffer of batches between workers and caller.
  *
- * Batch b of an epoch lies in slot b % slots.  Workers take numbers in order, as long as the slot's
- * last batch has been released; the caller takes batches in order, each when its slot is ready.
- * What is in a batch depends on its number alone (fill.c), so that the order in which workers get
- * to run shows nowhere. */
+ * Batch b of an epoch is in slot b % slots.  Workers take batch numbers in order, once the slot's
+ * previous batch has been released; the caller takes batches in order, each when its slot is ready.
+ * A batch's contents depend on its number alone (fill.c), so scheduling has no effect on results.
+ */
 #include "data/loader.h"
 
 #include <stdlib.h>
@@ -33,16 +33,16 @@ struct ew_loader {
     struct ew_batch_slot *slots;
     int64_t n_slots;
     struct worker *workers;    /* o.workers */
-    struct ew_filler *fillers; /* one for each of them; inline, for each thread of o.pool */
+    struct ew_filler *fillers; /* one per worker; inline, one per thread of o.pool */
     int64_t n_fillers;
     struct ew_loader_counts counts;
-    int64_t want;   /* the caller's next batch */
-    int64_t held;   /* so many batches before it are with the caller */
-    unsigned forks; /* of the process that has the workers */
+    int64_t want;   /* next batch of the caller */
+    int64_t held;   /* number of batches before it that the caller holds */
+    unsigned forks; /* fork count of the process that has the workers */
 
     pthread_mutex_t lock; /* guards all below, and the slots' `ready` */
     pthread_cond_t work, done;
-    int64_t next;     /* to be made */
+    int64_t next;     /* next batch to make */
     int64_t released; /* batches below this may be overwritten */
     int busy;
     bool quit;
@@ -115,7 +115,7 @@ static ew_err start_workers(struct ew_loader *l)
     return EW_OK;
 }
 
-/* In a copy of the process by a fork there are none, and the lock may be held for ever. */
+/* True in a forked child, which has no workers, and where the lock may be held forever. */
 static bool lost_workers(const struct ew_loader *l)
 {
     return l->fill.o.workers > 0 && l->forks != ew_process_forks();
@@ -129,7 +129,7 @@ static ew_err check_workers(const struct ew_loader *l)
     return EW_OK;
 }
 
-/* Takes the rest of the epoch away from the workers and waits for those who are at it. */
+/* Cancels the rest of the epoch and waits until no worker is busy. */
 static void calm(struct ew_loader *l)
 {
     pthread_mutex_lock(&l->lock);
@@ -170,7 +170,7 @@ static ew_err resolve(const struct ew_loader_opts *from, struct ew_loader_opts *
     return EW_OK;
 }
 
-/* The samples of an epoch, in the data set's order. */
+/* Lists the samples of an epoch, unshuffled. */
 static ew_err list_members(struct ew_loader *l)
 {
     const struct ew_loader_opts *o = &l->fill.o;
@@ -191,7 +191,7 @@ static ew_err list_members(struct ew_loader *l)
     return EW_OK;
 }
 
-/* Images and labels lie where the caller's device copies them from. */
+/* Allocates images and labels with the caller's allocator. */
 static ew_err take_memory(const struct ew_loader *l, size_t bytes, void **out)
 {
     const struct ew_loader_memory *m = &l->fill.o.memory;
@@ -210,7 +210,7 @@ static void give_memory(const struct ew_loader *l, void *p)
 static ew_err new_slots(struct ew_loader *l)
 {
     const struct ew_loader_opts *o = &l->fill.o;
-    /* More than are prefetched: those that the caller holds. */
+    /* prefetched batches and those that the caller holds */
     const int64_t most = ew_max_i64(o->workers * o->prefetch, 0) + o->hold;
     l->n_slots = ew_min_i64(most, ew_max_i64(l->batches, 1) + o->hold);
     l->slots = calloc((size_t)l->n_slots, sizeof(*l->slots));
@@ -405,7 +405,7 @@ ew_err ew_loader_next(struct ew_loader *l, const struct ew_batch **out)
         pthread_mutex_unlock(&l->lock);
     }
     if (s->err != EW_OK) {
-        l->want = l->batches; /* the epoch ends here */
+        l->want = l->batches; /* ends the epoch */
         calm(l);
         return ew_fail(s->err, "%s", s->message);
     }
@@ -426,7 +426,8 @@ void ew_loader_release(struct ew_loader *l, const struct ew_batch *b)
         return;
     pthread_mutex_lock(&l->lock);
     l->released = l->want - l->held;
-    if (l->next - l->want <= l->n_slots / 2) /* waking takes as long as a sample or two */
+    if (l->next - l->want <=
+        l->n_slots / 2) /* wake workers in batches, since waking costs as much as a sample or two */
         pthread_cond_broadcast(&l->work);
     pthread_mutex_unlock(&l->lock);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mean and deviation of a data set's pixels. */
+/* Mean and standard deviation of a data set's pixels. */
 #include <math.h>
 
 #include "base/mem.h"
 #include "data/data.h"
 
-/* Exact sums: bytes squared add up in 64 bits for 2^48 pixels. */
+/* Exact sums: 64 bits hold the squares of 2^48 bytes. */
 struct sums {
     uint64_t n, sum[EW_SAMPLE_CHANNELS], square[EW_SAMPLE_CHANNELS];
 };

@@ -36,7 +36,7 @@ static ew_err put(struct packer *p, const void *bytes, size_t n)
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* The sample's pixels as a plain array in p->pixels, resized where wanted. */
+/* Stores the sample's pixels as a contiguous array in p->pixels, resized if wanted. */
 static ew_err make_plain(struct packer *p, int64_t size[3])
 {
     const struct ew_sample *s = &p->sample;
@@ -72,7 +72,7 @@ static ew_err make_plain(struct packer *p, int64_t size[3])
 static ew_err add_sample(struct packer *p, enum ew_split split, int64_t i)
 {
     struct ew_sample *s = &p->sample;
-    EW_TRY(ew_dataset_read(p->d, split, i, s)); /* decoded too: what cannot be is bad here */
+    EW_TRY(ew_dataset_read(p->d, split, i, s)); /* decoded too, to detect bad samples */
     const bool keep = s->encoded && !p->o->raw && p->o->h == 0;
     int64_t size[3] = {0, 0, s->c};
     if (!keep)
@@ -158,7 +158,7 @@ static ew_err put_all(struct packer *p)
 {
     uint8_t header[EW_PACK_HEADER] = {0};
     int64_t done = 0;
-    EW_TRY(put(p, header, sizeof(header))); /* its place; written when all is known */
+    EW_TRY(put(p, header, sizeof(header))); /* placeholder; rewritten at the end */
     for (int i = 0; i < EW_SPLIT_COUNT; i++)
         EW_TRY(add_split(p, (enum ew_split)i, &done));
     EW_TRY(put_index(p, header));

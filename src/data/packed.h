@@ -20,7 +20,7 @@
 
 #define EW_PACK_MAGIC   "EWPACK\r\n"
 #define EW_PACK_VERSION 1
-#define EW_PACK_CLIPS   2 /* its version, so that programs that know no clips refuse it */
+#define EW_PACK_CLIPS   2 /* version of files with clips, which older programs refuse */
 #define EW_PACK_HEADER  128
 #define EW_PACK_ENTRY   32
 
@@ -42,9 +42,9 @@ static inline uint64_t ew_get_le(const uint8_t *from, int bytes)
 }
 
 struct ew_pack_opts {
-    bool raw;                     /* decoded pixels instead of the files as they are */
-    int64_t h, w;                 /* resized to this, and so raw; 0: as they are */
-    bool skip_bad;                /* leave bad samples out; else they stop it */
+    bool raw;                     /* store decoded pixels instead of the original files */
+    int64_t h, w;                 /* resize (implies raw); 0: original size */
+    bool skip_bad;                /* skip bad samples instead of failing */
     struct ew_progress *progress; /* NULL: none */
 };
 
@@ -52,7 +52,7 @@ struct ew_pack_result {
     int64_t samples, bad, bytes;
 };
 
-/* Writes the data set as a packed file, whole or not at all. */
+/* Writes the data set as a packed file, atomically. */
 ew_err ew_dataset_pack(const struct ew_dataset *d, const char *path, const struct ew_pack_opts *o,
                        struct ew_pack_result *out);
 

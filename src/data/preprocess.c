@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rule by which images become inputs: its numbers, from options and to text. */
+/* Parameters of preprocessing: from options, and as text. */
 #include "data/preprocess.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 
-/* The crop's share of the shorter side: 224 of 256, as AlexNet's and most networks' since. */
+/* The crop's share of the shorter side: 224 of 256, as in AlexNet and most networks since. */
 #define CROP_SHARE 0.875
 
 const struct ew_preprocess ew_preprocess_imagenet = {

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How an image becomes a network's input: the one rule of all commands, of training and of the C
- * interface.  The shorter side is resized, the centre is cropped, and elements are
- * (pixel / 255 - mean[c]) / std[c].  data/augment.h does it. */
+/* Preprocessing of images into a network's input, the same in all commands, training and the C
+ * interface: the shorter side is resized, the centre cropped, and elements are (pixel / 255 -
+ * mean[c]) / std[c].  Implemented in data/augment.h. */
 #ifndef EW_DATA_PREPROCESS_H
 #define EW_DATA_PREPROCESS_H
 
 #include "data/data.h"
 
-/* Of `resize`, beside a number of pixels. */
+/* Special values of `resize`. */
 #define EW_RESIZE_DEFAULT 0    /* the input's side / 0.875; an image of the input's size stays */
-#define EW_RESIZE_COVER   (-1) /* what just covers the input, as training does */
+#define EW_RESIZE_COVER   (-1) /* the smallest size that covers the input, as in training */
 #define EW_RESIZE_MAX     65536
 
 struct ew_preprocess {
-    int64_t resize;  /* the shorter side before the centre is cropped, or one of the above */
+    int64_t resize;  /* length of the shorter side before the centre crop, or one of the above */
     bool normalised; /* mean and std are known */
     double mean[EW_SAMPLE_CHANNELS], std[EW_SAMPLE_CHANNELS]; /* of pixels in [0, 1]; std 0: 1 */
 };
 
-/* Channel means and deviations of ImageNet's training images, as most trained networks want. */
+/* Channel means and standard deviations of ImageNet, as most trained networks expect. */
 extern const struct ew_preprocess ew_preprocess_imagenet;
 
-/* Puts the texts of options over what is known: "0.5" for all channels, "0.4,0.5,0.6", or
- * "imagenet" as the mean; NULL leaves it.  Where only one was ever said, mean is 0 and std 1. */
+/* Overrides mean and std by option texts: "0.5" for all channels, "0.4,0.5,0.6", or "imagenet" as
+ * the mean; NULL leaves it.  If only one was ever given, mean is 0 or std 1. */
 ew_err ew_preprocess_parse(const char *mean, const char *std, struct ew_preprocess *p);
 
-/* Normalises by mean and deviation of the training data, from at most 10,000 samples: they are
- * within a thousandth by then. */
+/* Sets mean and standard deviation of the training data, from at most 10,000 samples, which gives
+ * an accuracy of a thousandth. */
 ew_err ew_preprocess_measure(const struct ew_dataset *d, struct ew_preprocess *p);
 
-/* By how much an image of h x w pixels grows before a window of in_h x in_w is taken. */
+/* Scale factor of an image [h, w] before the crop for an input [h, w]. */
 double ew_preprocess_grow(const struct ew_preprocess *p, const int64_t image[2],
                           const int64_t input[2]);
 
-/* EW_OK where it is normalised, else a failure that says how to; `what` is the network's name. */
+/* Fails, with advice, unless the normalisation is known; `what` is the network's name. */
 ew_err ew_preprocess_check(const struct ew_preprocess *p, const char *what);
 
 #define EW_PREPROCESS_CHARS 256

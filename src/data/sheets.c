@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CIFAR-10 from sheets of images: PNG files with an image in each row, labels as lists of numbers.
- */
+/* CIFAR-10 from image sheets: PNG files with one image per row, and labels as lists of numbers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +33,7 @@ static ew_err read_labels(const char *path, uint8_t *labels, int n)
     return EW_OK;
 }
 
-/* Pixels side by side become planes. */
+/* Converts interleaved pixels to planes. */
 static ew_err write_batch(const char *path, const uint8_t *rgb, const uint8_t *labels)
 {
     struct ew_file_out o;
@@ -46,7 +45,7 @@ static ew_err write_batch(const char *path, const uint8_t *rgb, const uint8_t *l
             for (int c = 0; c < 3; c++)
                 record[1 + c * PIXELS + k] = rgb[3 * k + c];
         if (fwrite(record, sizeof(record), 1, o.f) != 1)
-            break; /* commit sees the stream's error */
+            break; /* reported by commit */
     }
     return ew_file_out_commit(&o);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders in the making, and programs that fill them. */
+/* Staging folders and helper programs. */
 #include "data/staging.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@
 
 /* ---- Folders --------------------------------------------------------------------------------- */
 
-/* The folder of ours that `path` is made in. */
+/* Removes the owned folder around `path`. */
 static void remove_around(const char *path)
 {
     char folder[EW_DATA_PATH];
@@ -32,7 +32,8 @@ void ew_staging_remove(const char *path)
         remove_around(path);
 }
 
-/* What programs that are no more have left: ".name.kind.PID" with our marker in it. */
+/* Removes staging folders of processes that have ended: ".name.kind.PID" with the ownership marker.
+ */
 static void remove_stale(const char *dir, const char *prefix)
 {
     DIR *d = opendir(dir);
@@ -86,13 +87,13 @@ ew_err ew_staging_downloads(const char *set, const char *name, char path[EW_DATA
     char dir[EW_DATA_PATH];
     EW_TRY(downloads_of(set, dir));
     struct stat st;
-    if (lstat(dir, &st) != 0) /* parts of an earlier try are gone on with */
+    if (lstat(dir, &st) != 0) /* keeps partial downloads of earlier attempts */
         EW_TRY(ew_owned_make(dir));
     EW_CHECK(ew_data_join(path, dir, name), EW_ERR_LIMIT, "%s: too long a path", dir);
     return EW_OK;
 }
 
-/* Where nothing but our marker is in it. */
+/* Removes a folder that contains nothing but the ownership marker. */
 static void remove_empty(const char *dir)
 {
     int n = 0;
@@ -116,12 +117,12 @@ void ew_staging_end_downloads(const char *set, bool keep)
     else
         ew_owned_remove(dir);
     *strrchr(dir, '/') = '\0';
-    rmdir(dir); /* where it was the last one */
+    rmdir(dir); /* if it was the last one */
 }
 
 /* ---- Programs -------------------------------------------------------------------------------- */
 
-/* What the program said last, without its line end. */
+/* The last line of the program's output. */
 static void last_line(const char *path, char line[200])
 {
     char *text = NULL;
@@ -142,7 +143,7 @@ ew_err ew_staging_run(const char *const *argv, const char *dir, const char *out)
     EW_CHECK(realpath(dir, full) && ew_data_join(said, full, "said.log"), EW_ERR_IO, "%s: %s", dir,
              strerror(errno));
     char target[EW_DATA_PATH] = "/dev/null";
-    if (out) /* the program runs elsewhere */
+    if (out) /* the program runs in another folder */
         EW_CHECK(ew_data_join(target, full, strrchr(out, '/') + 1), EW_ERR_LIMIT,
                  "too long a path");
     const struct ew_spawn_opts o = {.folder = full,

@@ -64,7 +64,7 @@ ew_err ew_storage_parse(const char *text, struct ew_storage *out)
 struct ew_medium {
     struct ew_storage speed;
     pthread_mutex_t lock; /* guards all below */
-    int64_t free_ns;      /* when the request before this one is done */
+    int64_t free_ns;      /* when the previous request is done */
     uint8_t *cached;      /* one bit per page of the split's file, or per sample */
     int64_t room;         /* bits */
 };
@@ -101,7 +101,7 @@ void ew_medium_forget(struct ew_medium *m)
     pthread_mutex_unlock(&m->lock);
 }
 
-/* With the lock held: room for bit `last`.  Without memory everything counts as not cached. */
+/* Lock held: grows the bitmap to bit `last`; without memory nothing counts as cached. */
 static void need_bits(struct ew_medium *m, int64_t last)
 {
     if (last < m->room)
@@ -115,7 +115,7 @@ static void need_bits(struct ew_medium *m, int64_t last)
     m->room = room;
 }
 
-/* With the lock held: of [first, last] how many were not cached; they are now. */
+/* Lock held: marks [first, last] as cached; returns how many were not. */
 static int64_t take_bits(struct ew_medium *m, int64_t first, int64_t last)
 {
     int64_t missing = 0;
@@ -165,7 +165,7 @@ struct pages {
     int64_t page;
 };
 
-/* False where the kernel does not tell. */
+/* False: unknown. */
 static bool count_pages(int fd, int64_t size, struct pages *p)
 {
     for (int64_t at = 0; at < size; at += WINDOW) {
@@ -185,7 +185,7 @@ static bool count_pages(int fd, int64_t size, struct pages *p)
     return true;
 }
 
-/* Opens the k-th file of a split; -2: there are no more, -1: this one has gone. */
+/* Opens file k of a split; -2: no more files, -1: it cannot be opened. */
 static int open_kth(const struct ew_dataset *d, enum ew_split split, int64_t k, int64_t *size)
 {
     char path[EW_DATA_PATH];
@@ -225,7 +225,7 @@ ew_err ew_dataset_resident(const struct ew_dataset *d, enum ew_split split, doub
     return EW_OK;
 }
 
-/* The whole of the kernel's page cache, which only root may drop; nothing is lost by it. */
+/* Drops the kernel's whole page cache, as root only; loses no data. */
 static void drop_all(void)
 {
     const int fd = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);
@@ -241,7 +241,7 @@ ew_err ew_dataset_drop_cache(const struct ew_dataset *d, enum ew_split split)
     for (int fd; (fd = open_kth(d, split, k, &size)) != -2; k++) {
         if (fd < 0)
             continue;
-        (void)!fdatasync(fd); /* pages that are not written yet would stay */
+        (void)!fdatasync(fd); /* dirty pages cannot be dropped */
         const int failed = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
         close(fd);
         EW_CHECK(!failed, EW_ERR_IO, "the page cache: %s", strerror(failed));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the loader's random numbers are for: uses and epochs have streams of their own, so that none
- * disturbs another. */
+/* Random streams of the loader: one per use and epoch, so that they are independent. */
 #ifndef EW_DATA_STREAMS_H
 #define EW_DATA_STREAMS_H
 
@@ -13,7 +12,7 @@ static inline uint64_t ew_data_stream(enum ew_data_use use, int64_t epoch)
     return (uint64_t)epoch << 8 | (uint64_t)use;
 }
 
-/* Another seed than the weights of the same run have. */
+/* A seed that differs from the one of the weights. */
 static inline uint64_t ew_data_seed(uint64_t seed)
 {
     return ew_rng_u64(seed, 0x64617461, 0); /* "data" */

@@ -20,11 +20,11 @@
 #define BLOCK      512 /* bytes: tar's unit */
 #define COPY_BYTES (1 << 16)
 
-/* A file that is read through zlib; a plain one passes as it is. */
+/* A file read through zlib, which passes plain files unchanged. */
 struct packed {
     gzFile g;
     const char *path;
-    int64_t limit, read; /* bytes that it may unpack to, and has */
+    int64_t limit, read; /* limit of unpacked bytes, and bytes so far */
 };
 
 static void close_packed(struct packed *p)
@@ -80,11 +80,11 @@ static ew_err copy_to(struct packed *p, int64_t n, struct ew_file_out *o)
         EW_CHECK(fwrite(buf, 1, (size_t)got, o->f) == (size_t)got, EW_ERR_IO, "%s: %s", o->path,
                  strerror(errno));
     }
-    gzerror(p->g, &code); /* a stream that ends early reads as if it had ended well */
+    gzerror(p->g, &code); /* detects a truncated stream */
     return code < 0 ? gz_failed(p) : EW_OK;
 }
 
-/* `n` bytes, or all that there are where n is negative, into a file. */
+/* Copies `n` bytes (n < 0: all) to a file. */
 static ew_err copy(struct packed *p, int64_t n, const char *to)
 {
     struct ew_file_out o;
@@ -106,7 +106,7 @@ ew_err ew_unpack_gzip(const char *from, const char *to)
 
 /* ---- tar (POSIX 1003.1, "ustar") ------------------------------------------------------------- */
 
-/* Octal digits, or base 256 where the first bit is set (GNU). */
+/* Octal, or base 256 if the first bit is set (GNU). */
 static int64_t number(const uint8_t *p, int n)
 {
     int64_t v = 0;
@@ -150,7 +150,7 @@ static ew_err skip(struct packed *p, int64_t n)
     return EW_OK;
 }
 
-/* One member; *end where there are no more. */
+/* Processes one member; *end: no more. */
 static ew_err member(struct packed *p, const char *const *wanted, const char *dir, int *found,
                      bool *end)
 {
@@ -194,7 +194,7 @@ static ew_err missing(const char *from)
     return ew_fail(EW_ERR_UNSUPPORTED, "%s: this build unpacks no files (EW_ZLIB)", from);
 }
 
-/* What is plain can be copied all the same. */
+/* without zlib plain files can still be copied */
 ew_err ew_unpack_gzip(const char *from, const char *to)
 {
     EW_CLEANUP(ew_free_ptr) char *bytes = NULL;

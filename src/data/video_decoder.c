@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decoding in a process apart.  It is forked, not started as a program of its own, so that it works
- * in whatever program the library is part of; of what it inherits it closes every descriptor but
- * its socket.  A process that has read a file to its end is kept for the next one: forking takes
- * longer than decoding a short clip. */
+/* The video decoder process.  It is forked rather than executed, so that it works in any program
+ * that uses the library, and closes all inherited descriptors but its socket.  A process that has
+ * read a file to its end is reused: forking takes longer than decoding a short clip. */
 #include "data/video_decoder.h"
 
 #include <signal.h>
@@ -18,7 +17,7 @@
 #include "base/spawn.h"
 #include "data/av_source.h"
 
-#define FILE_MS    30000 /* that a file's next frame may take */
+#define FILE_MS    30000 /* timeout of a file's next frame */
 #define LIVE_MS    10000
 #define PATH_BYTES 4096
 
@@ -31,8 +30,8 @@ struct ew_video {
 
 /* ---- Inside the process ---- */
 
-/* What it may reach: nothing for a file, which is open already; for the rest what FFmpeg needs to
- * find a camera or a host. */
+/* Enters the sandbox: no access for a file, which is open already; otherwise what FFmpeg needs to
+ * open a camera or reach a host. */
 static void confine(bool live, const char *name)
 {
     const struct rlimit none = {0, 0};
@@ -45,7 +44,7 @@ static void confine(bool live, const char *name)
         ew_sandbox_no_programs();
 }
 
-/* One source, to its end.  False: nobody listens any more. */
+/* Sends the frames of one source; false: the parent has gone. */
 static bool give_source(int fd, const char *name, int file, const struct ew_video_opts *o)
 {
     struct ew_av_source *s = NULL;
@@ -88,12 +87,12 @@ static void serve(int socket, void *arg)
 {
     bool confined = false;
     (void)arg;
-    signal(SIGINT, SIG_IGN); /* the terminal's is for the program */
+    signal(SIGINT, SIG_IGN); /* Ctrl-C is handled by the parent */
     while (serve_one(socket, &confined))
         continue;
 }
 
-/* ---- Processes that wait for a file ---- */
+/* ---- Idle processes ---- */
 
 static struct ew_idle_servers idle = EW_IDLE_SERVERS_INIT;
 
@@ -113,7 +112,7 @@ static ew_err ask(struct ew_video *f, int file)
     return ew_server_send_fd(f->d.fd, file);
 }
 
-/* One that waits may have been ended by somebody; a fresh one has not. */
+/* An idle process may have been killed: retries with a new one. */
 static ew_err begin(struct ew_video *f, int file)
 {
     if (!f->live && ew_idle_take(&idle, &f->d)) {
@@ -154,10 +153,10 @@ ew_err ew_video_open(const char *name, const struct ew_video_opts *o, struct ew_
     return e == EW_OK ? e : ew_fail_in(e, "%s", name);
 }
 
-/* The process is of no use any more. */
+/* Handles the end of the process. */
 static ew_err died(struct ew_video *f, const char *what)
 {
-    const int signal = ew_server_stop(&f->d, 1000); /* its end is on its way */
+    const int signal = ew_server_stop(&f->d, 1000); /* it is ending already */
     f->over = true;
     f->d.pid = 0;
     if (signal)

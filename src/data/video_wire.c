@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages between the program and the process that decodes video for it. */
+/* Messages between the program and the video decoder process. */
 #include "data/video_wire.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ ew_err ew_video_opts_check(const struct ew_video_opts *o)
     return EW_OK;
 }
 
-/* ---- Taking ---- */
+/* ---- Receive ---- */
 
 static bool frame_fits(const struct ew_video_wire_head *m, const struct ew_video_opts *o)
 {
@@ -83,7 +83,7 @@ ew_err ew_video_wire_take(int fd, const struct ew_video_opts *o, int timeout_ms,
     return ew_server_read(fd, out->full.at, m.full_bytes, timeout_ms);
 }
 
-/* ---- Giving ---- */
+/* ---- Send ---- */
 
 ew_err ew_video_wire_give(int fd, enum ew_video_wire_kind kind, const struct ew_video_frame *f,
                           const char *text)

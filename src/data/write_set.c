@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Data sets as folders of PNG or video files, as IDX files, as packed files. */
+/* Exporting data sets: folders of PNG or video files, IDX files, packed files. */
 #include "data/write_set.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "data/packed.h"
 #include "data/staging.h"
 
-/* The sample as a plain array. */
+/* The sample as a contiguous array. */
 static ew_err plain(const struct ew_sample *s, struct ew_bytes *out)
 {
     EW_TRY(ew_bytes_need(out, (size_t)(s->h * s->w * s->c)));
@@ -41,7 +41,7 @@ static ew_err make_dir(char path[EW_DATA_PATH], const char *dir, const char *nam
 
 static ew_err write_png(const char *path, const struct ew_sample *s, const uint8_t *pixels)
 {
-    /* Not synced one by one: sync_all does it for the whole folder before it gets its name. */
+    /* not synced one by one: sync_all syncs the whole folder before the rename */
     FILE *f = fopen(path, "wbxe");
     EW_CHECK(f, EW_ERR_IO, "%s: %s", path, strerror(errno));
     ew_err err = ew_image_put_png(f, path, pixels, (const int64_t[3]){s->h, s->w, s->c});
@@ -52,7 +52,7 @@ static ew_err write_png(const char *path, const struct ew_sample *s, const uint8
 
 #define FRAME_US 40000 /* 25 frames a second */
 
-/* Frames lie one below the other. */
+/* Writes a clip, whose frames are stacked along the height. */
 static ew_err write_clip(const char *path, const struct ew_sample *s, int64_t frames,
                          const uint8_t *pixels)
 {
@@ -94,7 +94,7 @@ static ew_err sync_all(const char *dir)
     return EW_OK;
 }
 
-/* A set on its way to its files. */
+/* An export in progress. */
 struct writing {
     const struct ew_dataset *d;
     struct ew_progress *progress;
@@ -203,7 +203,8 @@ static ew_err write_idx(struct writing *w, const char *to)
     return write_names(w->d, to);
 }
 
-/* ---- Either ---------------------------------------------------------------------------------- */
+/* ---- Folders
+ * --------------------------------------------------------------------------------------- */
 
 static ew_err write_dir(struct writing *w, enum ew_set_format format, const char *to)
 {
