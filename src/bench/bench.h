@@ -40,6 +40,7 @@ struct ew_bench_side {
     struct ew_bench_stats time;
     double ratio; /* median over turns of (time of the first side / time of this one) */
     double ratio_low, ratio_high; /* quartiles */
+    double ratio_min;             /* of the shortest runs: what a busy machine disturbs least */
     double trial_sd_ms;           /* sample standard deviation of the trials' means */
 };
 

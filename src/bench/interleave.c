@@ -118,6 +118,7 @@ ew_err ew_bench_interleave(struct ew_bench_side *sides, int n, const struct ew_b
         set_ratio(&t, s, scratch);
         set_trials(&t, s);
         ew_bench_stats(by_side[s], (int64_t)all, &sides[s].time);
+        sides[s].ratio_min = sides[0].time.min_ms / sides[s].time.min_ms;
     }
     return EW_OK;
 }

@@ -90,7 +90,7 @@ void ew_times_warn_busy(double others)
 {
     if (others >= EW_BUSY_SHARE) /* false for nan */
         EW_WARN("other programs used %.0f %% of this machine's CPU meanwhile: on a quiet machine "
-                "times are lower",
+                "times are lower, and nearest to the minima",
                 100 * others);
 }
 

@@ -113,6 +113,7 @@ static ew_err run_duel(struct duel *d, const struct ew_peer_opts *o, struct ew_n
     snprintf(d->out->peer_version, sizeof(d->out->peer_version), "%s", ew_ort_version(d->ort));
     d->out->runs = d->n;
     d->out->speed_up = ew_median(d->ratio, EW_PEER_TURNS);
+    d->out->speed_up_min = d->out->time[EW_PEER_THEIRS].min_ms / d->out->time[EW_PEER_OURS].min_ms;
     return EW_OK;
 }
 

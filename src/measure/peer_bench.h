@@ -23,6 +23,7 @@ struct ew_peer_result {
     int64_t runs; /* of each side */
     struct ew_bench_stats time[EW_PEER_SIDES];
     double speed_up;       /* median of the turns' ratios, their time by ours */
+    double speed_up_min;   /* of the shortest runs */
     double worst, largest; /* of the outputs: difference, and value */
     double others;         /* share of the processors that other programs took */
 };

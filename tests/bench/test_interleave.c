@@ -37,6 +37,8 @@ static void the_slower_one_is_slower(void)
         EW_EXPECT_INT(s[1].time.n, 14);
         EW_EXPECT_NEAR(s[0].ratio, 1, 1e-12);
         EW_EXPECT(s[1].ratio < 1 && s[1].ratio > 0);
+        EW_EXPECT_NEAR(s[0].ratio_min, 1, 1e-12);
+        EW_EXPECT(s[1].ratio_min < 1 && s[1].ratio_min > 0);
         EW_EXPECT(s[1].ratio_low <= s[1].ratio && s[1].ratio <= s[1].ratio_high);
         EW_EXPECT(s[1].time.median_ms > s[0].time.median_ms);
         EW_EXPECT(s[0].trial_sd_ms >= 0);
