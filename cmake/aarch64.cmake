@@ -1,9 +1,9 @@
-# Toolchain file: 64-bit Arm from another Linux, tests under qemu-user.
+# Toolchain file: cross-compiles for 64-bit Arm on another Linux; tests run under qemu-user.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu)
-# A static program has Debian's arm64 libraries in it, which ./run static unpacks there.
+# Static programs link Debian's arm64 libraries, which ./run static unpacks here.
 if(EW_STATIC)
   set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
   get_filename_component(sysroot ${CMAKE_CURRENT_LIST_DIR}/../build/sysroot-arm64 ABSOLUTE)

@@ -1,7 +1,7 @@
-# The charting library of reports, as gen/echarts.js.gz.  It is no part of the tree: npm fetches its
-# packages once for all builds, by name, version and checksum, and nothing of them runs here.  esbuild
-# joins the parts that charts.js names; without it the whole library is taken, and pages are larger by
-# 176 kB.  Without npm reports have still pictures.  Sets EW_HAVE_CHARTS and EW_CHARTS_FILE.
+# The charting library of reports, as gen/echarts.js.gz.  It is not in the source tree: npm fetches its packages once
+# for all builds, by name, version and checksum; nothing in them is executed here.  esbuild bundles the parts listed in
+# charts.js; without esbuild the whole library is used, and pages are 176 kB larger.  Without npm reports have static
+# pictures.  Sets EW_HAVE_CHARTS and EW_CHARTS_FILE.
 set(EW_CHARTS_VERSION 6.1.0)
 set(EW_CHARTS_SHA256 681aff88cc1038c3fa941a3a53d1b177a52250b05335efc607d6105ae13be481)
 set(EW_ZRENDER_VERSION 6.1.0)
@@ -22,13 +22,13 @@ ew_feature(CHARTS "interactive charts in reports, through ECharts by npm")
 set(EW_HAVE_CHARTS OFF)
 set(EW_CHARTS_FILE)
 
-# Fetches a package where it is not there yet; `problem` says what is wrong with it, or nothing.
+# Fetches a package if it is missing; sets `problem` to an error text, or empty.
 function(ew_charts_fetch name version sha256 problem)
   set(file ${name}-${version}.tgz)
   set(tgz ${EW_CHARTS_FOLDER}/${file})
   if(NOT EXISTS ${tgz} AND EW_NPM)
     message(STATUS "fetching ${name} ${version}")
-    # In a folder of its own: several builds may be configured at once.
+    # In a temporary folder: several builds may be configured at the same time.
     string(RANDOM LENGTH 8 own)
     set(dir ${EW_CHARTS_FOLDER}/${own})
     file(MAKE_DIRECTORY ${dir})
@@ -61,7 +61,7 @@ function(ew_charts_unpack dir)
   endforeach()
 endfunction()
 
-# Writes the library as one script: the parts of charts.js, or all of it.
+# Writes the library as one script: the parts of charts.js, or all.
 function(ew_charts_join js)
   set(dir ${PROJECT_BINARY_DIR}/gen/charts)
   file(REMOVE_RECURSE ${dir})

@@ -1,13 +1,13 @@
-# The CUDA module, libedgewise-cuda.so: kernels by nvcc, and calls of cuDNN and cuBLASLt.  The library opens it
+# The CUDA module, libedgewise-cuda.so: kernels compiled by nvcc, and calls of cuDNN and cuBLASLt.  The library opens it
 # at run time (src/backend/cuda/cuda_module.c), so nothing else is linked to CUDA.
 #
-# nvcc is called by rules of our own: as a language of CMake's it would get the C compiler's warning flags.
+# nvcc is called by custom rules: as a CMake language, CUDA would get the C compiler's warning flags.
 ew_feature(CUDA "NVIDIA GPUs through CUDA and cuDNN")
 set(EW_CUDA_ARCHITECTURES "" CACHE STRING
   "compute capabilities that kernels are compiled for (87;90), or all; empty: that of this machine's card, else PTX alone")
 set(EW_HAVE_CUDA OFF)
 
-# The sanitizers' runtimes and CUDA's driver do not agree about memory.
+# The sanitizers' memory layout conflicts with CUDA's driver.
 if(EW_CUDA STREQUAL "AUTO" AND (EW_SANITIZE OR CMAKE_CROSSCOMPILING))
   return()
 endif()
@@ -29,7 +29,7 @@ if(NOT EW_CUDA STREQUAL "OFF")
   ew_feature_found(CUDA ${found} "CUDA toolkit with nvcc, cuDNN and cuBLAS (docs/jetson.md)")
 endif()
 
-# ew_cuda_card(OUT): the compute capability of this machine's first card, as 90; empty where there is none.
+# ew_cuda_card(OUT): compute capability of this machine's first card, such as 90; empty without a card.
 function(ew_cuda_card out)
   execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
     OUTPUT_VARIABLE cards RESULT_VARIABLE status ERROR_QUIET)
@@ -40,8 +40,8 @@ function(ew_cuda_card out)
   set(${out} ${card} PARENT_SCOPE)
 endfunction()
 
-# ew_cuda_code(OUT): nvcc's -gencode flags: machine code for the wanted capabilities that nvcc knows, and PTX of the
-# last of them for newer cards.  With nothing wanted the driver compiles PTX when the module is opened.
+# ew_cuda_code(OUT): nvcc's -gencode flags: machine code for the requested capabilities that nvcc supports, and PTX of
+# the last of them for newer cards.  Without a request only PTX, which the driver compiles when the module is opened.
 function(ew_cuda_code out)
   set(all 72 75 80 87 89 90)
   set(wanted ${EW_CUDA_ARCHITECTURES})
@@ -70,10 +70,10 @@ function(ew_cuda_code out)
   set(${out} ${flags} -gencode=arch=compute_${last},code=compute_${last} PARENT_SCOPE)
 endfunction()
 
-# ew_cuda_module(TARGET FOLDER): the module of all .cu and .c files of a folder.
+# ew_cuda_module(TARGET FOLDER): the module from all .cu and .c files of a folder.
 function(ew_cuda_module target folder)
   ew_cuda_code(code)
-  # Of tests without a card nothing runs it: it is compiled to be checked, in a third of the time.
+  # Test builds without a card never run it: it is compiled only for diagnostics, in a third of the time.
   set(optimise -O3)
   if(NOT code MATCHES "code=sm_" AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
     set(optimise -Xcicc -O0)

@@ -1,5 +1,5 @@
-# Run by the build: cmake -DPROGRAM= -DIN= -DOUT_DIR= -DEW_VERSION= -P docs.cmake
-# Makes edgewise.1, edgewise.bash, _edgewise and edgewise.fish from the program's option tables.
+# Called by the build: cmake -DPROGRAM= -DIN= -DOUT_DIR= -DEW_VERSION= -P docs.cmake
+# Generates edgewise.1, edgewise.bash, _edgewise and edgewise.fish from the program's option tables.
 foreach(format man bash zsh fish)
   execute_process(COMMAND ${PROGRAM} help --format ${format}
     OUTPUT_FILE ${OUT_DIR}/${format}.txt RESULT_VARIABLE status)

@@ -1,5 +1,5 @@
-# ew_embed(NAME FILE...): writes gen/NAME_embed.h, one EW_EMBED(name, "file name", bytes...) line for each
-# file.  The program then needs no data folder at run time: a board gets one binary and nothing else.
+# ew_embed(NAME FILE...): writes gen/NAME_embed.h with one line EW_EMBED(name, "file name", bytes...) per file.  The
+# program then needs no data files at run time: a board gets a single binary.
 function(ew_embed name)
   set(text "/* Made by the build: the text of ${name}, each ended by a 0. */\n")
   foreach(f IN LISTS ARGN)

@@ -1,6 +1,5 @@
-# Optional libraries.  Each feature is ON, OFF or AUTO: ON fails where the library is missing, AUTO says
-# so and goes on without.  ew_feature(NAME HELP) declares one; ew_feature_found(NAME FOUND MISSING) sets
-# EW_HAVE_NAME.
+# Optional libraries.  Each feature is ON, OFF or AUTO: with ON a missing library is an error, with AUTO a message.
+# ew_feature(NAME HELP) declares a feature; ew_feature_found(NAME FOUND MISSING) sets EW_HAVE_NAME.
 function(ew_feature name help)
   set(EW_${name} AUTO CACHE STRING "${help}: ON, OFF or AUTO")
   set_property(CACHE EW_${name} PROPERTY STRINGS ON OFF AUTO)
@@ -61,7 +60,7 @@ if(NOT EW_IMAGE STREQUAL "OFF")
   ew_feature_found(IMAGE ${found} "libpng or TurboJPEG (libpng-dev, libturbojpeg0-dev)")
 endif()
 
-# ew_library(NAME TARGET HEADER LIBRARY WHAT): a library that is one header and one file.
+# ew_library(NAME TARGET HEADER LIBRARY WHAT): finds a library that consists of one header and one file.
 function(ew_library name target header library what)
   if(EW_${name} STREQUAL "OFF")
     return()
@@ -82,7 +81,7 @@ endfunction()
 
 ew_library(STORE ew_sqlite sqlite3.h sqlite3 "SQLite (libsqlite3-dev)")
 ew_library(ZLIB ew_zlib zlib.h z "zlib (zlib1g-dev)")
-# ew_opened_library(...): the same, but opened at run time, by the name in EW_<NAME>_FILE.
+# ew_opened_library(...): likewise, but opened at run time by the name in EW_<NAME>_FILE.
 function(ew_opened_library name target header library what)
   ew_library(${name} ${target} ${header} ${library} "${what}")
   if(TARGET ${target})
@@ -98,7 +97,7 @@ endfunction()
 ew_opened_library(SERVE ew_microhttpd microhttpd.h microhttpd "libmicrohttpd (libmicrohttpd-dev)")
 ew_opened_library(CURL ew_curl curl/curl.h curl "libcurl (libcurl4-openssl-dev)")
 
-# FFmpeg is four libraries, all opened at run time.
+# FFmpeg: four libraries, all opened at run time.
 if(NOT EW_FFMPEG STREQUAL "OFF")
   find_path(EW_FFMPEG_INCLUDE libavformat/avformat.h)
   find_path(EW_SWSCALE_INCLUDE libswscale/swscale.h)
@@ -126,7 +125,7 @@ if(NOT EW_FFMPEG STREQUAL "OFF")
   ew_feature_found(FFMPEG ${found} "FFmpeg (libavformat-dev, libavcodec-dev, libswscale-dev)")
 endif()
 
-# ew_protos(NAME FILE.proto...): an object library of what protoc-c makes of them, as gen/FILE.pb-c.h.
+# ew_protos(NAME FILE.proto...): an object library of the code that protoc-c generates, with headers gen/FILE.pb-c.h.
 function(ew_protos name)
   set(made)
   foreach(proto IN LISTS ARGN)

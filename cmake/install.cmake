@@ -1,11 +1,11 @@
-# What goes where: program, libraries, header, pkg-config file, man page, completion.
+# Installation: program, libraries, headers, pkg-config file, man pages, completion.
 if(NOT EW_STATIC) # that is the program alone
   install(TARGETS edgewise_static edgewise_shared
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/*.h)
   install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
-  # The pages of the C interface, from the headers.
+  # Man pages of the C interface, generated from the headers.
   find_program(EW_AWK NAMES awk mawk gawk)
   mark_as_advanced(EW_AWK)
   if(EW_AWK)
@@ -16,7 +16,7 @@ if(NOT EW_STATIC) # that is the program alone
     install(FILES ${PROJECT_BINARY_DIR}/gen/api.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
   endif()
 
-  # Relative, so that the installed tree can be moved.
+  # Relative, so that the installed tree is relocatable.
   string(REGEX REPLACE "[^/]+" ".." EW_PC_UP ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
   set(EW_PC_LIBS "-lm -ldl -pthread")
   if(EW_HAVE_STORE)
@@ -34,20 +34,20 @@ if(NOT EW_STATIC) # that is the program alone
   configure_file(cmake/edgewise.pc.in ${PROJECT_BINARY_DIR}/gen/edgewise.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/gen/edgewise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-  # Pure Python, for every version: where Debian looks.
+  # Pure Python, independent of the version: where Debian looks.
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/edgewise DESTINATION lib/python3/dist-packages
     FILES_MATCHING PATTERN "*.py" PATTERN "py.typed")
 endif()
 
 install(FILES ${PROJECT_BINARY_DIR}/gen/edgewise.spdx.json DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# The studies are in the program too; as files they are to be read and changed.
+# The studies are embedded in the program too; as files they can be read and changed.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/share/studies DESTINATION ${CMAKE_INSTALL_DATADIR}/edgewise)
 file(GLOB networks CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/share/models/*.onnx)
 install(FILES ${networks} DESTINATION ${CMAKE_INSTALL_DATADIR}/edgewise/models)
 
-# The tables are in the program, so the documents need one that runs: a cross build without an emulator
-# installs none.
+# The option tables are in the program, so the documents need one that runs: cross builds without an emulator install
+# none.
 if(TARGET edgewise)
   install(TARGETS edgewise RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)

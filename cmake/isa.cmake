@@ -1,10 +1,10 @@
-# ew_isa_objects(NAME FOLDER NAMES): compiles all C files of FOLDER's folders once per instruction set of the
-# target machine, as object libraries NAME_<isa>, and appends their names to the list NAMES.  Each
-# pass sees EW_ISA=<isa>, the suffix of its symbols, and EW_ISA_<ISA>; all of the program sees
-# EW_ISA_LIST as an X-macro list.  Nothing is probed but the assembler: which one runs is decided at run time.
+# ew_isa_objects(NAME FOLDER NAMES): compiles all C files of FOLDER's subfolders once per instruction set of the target
+# machine, as object libraries NAME_<isa>, and appends their names to the list NAMES.  Each compilation defines
+# EW_ISA=<isa>, the suffix of its symbols, and EW_ISA_<ISA>; the whole program sees EW_ISA_LIST as an X-macro list.
+# Only the assembler is probed: the instruction set is chosen at run time.
 #
-# Float kernels may contract a*b+c into one rounding (they state a tolerance); nothing else may:
-# integer kernels, int8/, round as their references do.
+# Float kernels may contract a*b+c to a fused multiply-add (they state a tolerance); nothing else may: integer kernels,
+# int8/, round as their references do.
 set(EW_ISA_FLAGS_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512)
 set(EW_ISA_FLAGS_avx512vnni ${EW_ISA_FLAGS_avx512} -mavx512vnni -mavx512vbmi)
 set(EW_ISA_FLAGS_avx2 -mavx2 -mfma)
@@ -13,8 +13,7 @@ set(EW_ISA_FLAGS_neon)
 set(EW_ISA_FLAGS_neondot -march=armv8.2-a+dotprod)
 set(EW_ISA_FLAGS_plain)
 
-# Those that add something for integers alone: the instruction set that they extend, which has their
-# float kernels.
+# Extensions for integers only, and the instruction set that they extend and whose float kernels they use.
 set(EW_ISA_FLOAT_avx512vnni avx512)
 set(EW_ISA_FLOAT_avx2vnni avx2)
 set(EW_ISA_FLOAT_neondot neon)
@@ -33,27 +32,26 @@ else()
   set(EW_ISAS plain)
 endif()
 
-# AVX-VNNI is AVX-512's product of bytes in an encoding of its own, which processors with AVX-512 before 2024 lack.
-# With AVX-512's encoding the same kernels run on those: so that tests there cover them.  Plain C is what machines
-# without AVX2 run; beside others the same sources have -O3 in those, and tests need no more than -O1.
+# AVX-VNNI encodes AVX-512's byte dot product differently; processors with AVX-512 before 2024 lack it.  Tests compile
+# the same kernels with AVX-512's encoding, so that they run there too.  Plain C is for machines without AVX2; the other
+# instruction sets compile the same sources with -O3, so tests use -O1 for it.
 option(EW_TEST_KERNELS "kernels for tests alone: avx2vnni encoded as AVX-512 does, plain C at -O1 beside AVX2" OFF)
 if(EW_TEST_KERNELS)
   list(APPEND EW_ISA_FLAGS_avx2vnni -DEW_VNNI_EVEX=1)
 endif()
 
-# Sanitizers watch one of them, from the same sources: half of such a build is kernels, and the tests of kernels
-# have pages without access round their arrays on all.
+# Sanitizers cover one instruction set, from the same sources: kernels are half of such a build, and on all instruction
+# sets kernel tests use arrays between inaccessible pages.
 if(EW_SANITIZE AND "avx2" IN_LIST EW_ISAS)
   set(EW_ISAS avx2)
 endif()
 
-# Sanitizers make of unrolled vector code what gcc needs a quarter of an hour for at -O3.
+# With sanitizers gcc takes a quarter of an hour for unrolled vector code at -O3.
 set(EW_ISA_OPTIMISE -O3)
 if(EW_SANITIZE)
   set(EW_ISA_OPTIMISE -O1)
 endif()
-# Checks of every address that is computed are a fifth of such kernels' time; where one leaves an array, the address
-# sanitizer tells at its use.
+# Checks of pointer arithmetic take a fifth of such kernels' time; the address sanitizer detects the access anyway.
 if(EW_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
   list(APPEND EW_ISA_OPTIMISE -fno-sanitize=pointer-overflow,null,object-size)
 endif()

@@ -1,5 +1,6 @@
-# cmake -DFOLDER=src/backend/cpu -DNAME=EW_KERNEL_ID -DOUT=kernel_id.h -P kernel_id.cmake: a hash of the kernels' sources.  Weights
-# that other kernels have packed may lie differently: an engine file says which ones packed its own.
+# cmake -DFOLDER=src/backend/cpu -DNAME=EW_KERNEL_ID -DOUT=kernel_id.h -P kernel_id.cmake: a hash of the kernels'
+# sources.
+# The layout of packed weights may differ between releases; an engine file records the hash of the kernels that packed.
 file(GLOB_RECURSE files ${FOLDER}/*.c ${FOLDER}/*.h ${FOLDER}/*.cu ${FOLDER}/*.cuh)
 list(SORT files)
 set(all "")

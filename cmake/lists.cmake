@@ -1,5 +1,5 @@
-# ew_list(PREFIX MACRO DIR): writes gen/PREFIX_list.h with one MACRO(name) line for each DIR/PREFIX_*.c.
-# The file list is a glob that the build re-checks, so a new file needs no other edit.
+# ew_list(PREFIX MACRO DIR): writes gen/PREFIX_list.h with one line MACRO(name) per file DIR/PREFIX_*.c.
+# The build re-evaluates the glob, so a new file needs no other edit.
 function(ew_list prefix macro dir)
   file(GLOB files CONFIGURE_DEPENDS ${dir}/${prefix}_*.c)
   set(text "/* Made by the build from the names of ${prefix}_*.c. */\n")

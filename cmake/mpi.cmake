@@ -1,9 +1,9 @@
-# The MPI module, libedgewise-mpi.so: calls of the MPI that is installed.  The library opens it at run time
-# (src/train/ranks.c), so nothing else is linked to MPI and the program starts without it.
+# The MPI module, libedgewise-mpi.so: calls of the installed MPI.  The library opens it at run time (src/train/ranks.c),
+# so nothing else is linked to MPI and the program starts without it.
 ew_feature(MPI "training by several ranks through MPI")
 set(EW_HAVE_MPI OFF)
 
-# MPI's libraries keep memory that sanitizers take for lost.
+# MPI libraries keep memory that the leak sanitizer reports.
 if(EW_MPI STREQUAL "AUTO" AND (EW_SANITIZE OR CMAKE_CROSSCOMPILING))
   return()
 endif()
@@ -12,7 +12,7 @@ if(NOT EW_MPI STREQUAL "OFF")
   ew_feature_found(MPI "${MPI_C_FOUND}" "MPI (libopenmpi-dev)")
 endif()
 
-# ew_mpi_module(TARGET FILE): the module of one file.
+# ew_mpi_module(TARGET FILE): the module from one file.
 function(ew_mpi_module target file)
   add_library(${target} MODULE ${file})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)

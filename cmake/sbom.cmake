@@ -1,5 +1,5 @@
-# gen/edgewise.spdx.json: what the program is made of and links or opens, as SPDX 2.3.  The libraries'
-# versions are those that were found when it was configured.
+# gen/edgewise.spdx.json: components of the program and libraries that it links or opens, as SPDX 2.3.  The versions of
+# libraries are those found at configure time.
 set(EW_SBOM_PACKAGES)
 set(EW_SBOM_RELATIONS)
 
@@ -24,7 +24,7 @@ set(link DYNAMIC_LINK)
 if(EW_STATIC)
   set(link STATIC_LINK)
 endif()
-# ew_sbom_library(FEATURE PACKAGE LICENSE): a library, by pkg-config's name of it.
+# ew_sbom_library(FEATURE PACKAGE LICENSE): a library, by its pkg-config name.
 macro(ew_sbom_library feature package license)
   if(EW_HAVE_${feature})
     set(version NOASSERTION)
@@ -52,7 +52,7 @@ if(EW_HAVE_CHARTS)
   ew_sbom_add(tslib ${EW_TSLIB_VERSION} 0BSD CONTAINS ${EW_TSLIB_SHA256})
 endif()
 
-# The same sources give the same file: its time is SOURCE_DATE_EPOCH's, else that of the last commit.
+# Reproducible: the creation time is SOURCE_DATE_EPOCH, else that of the last commit.
 set(epoch $ENV{SOURCE_DATE_EPOCH})
 if(NOT epoch)
   execute_process(COMMAND git log -1 --format=%ct WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lab [-r] [KERNEL [SHAPE]]: times each kernel beside the peak of the same instruction set,
- * measured in turns in the same run, and with -r beside its reference.  EW_ISA picks the
- * instruction set.
+/* lab [-r] [KERNEL [SHAPE]]: times each kernel relative to the peak of the same instruction set,
+ * interleaved in the same run, with -r also its reference.  EW_ISA selects the instruction set.
  *
- * 8-bit kernels are measured against the peak of 8-bit products.
- * Machines are noisy: time is the thread's own processor time, a round is peak, kernel, peak,
- * kernel; the figure is the median of the rounds' ratios, and GFLOP/s the best round. */
+ * 8-bit kernels are compared with the peak of 8-bit products.
+ * To reduce noise, times are thread CPU time and a round is peak, kernel, peak, kernel; the result
+ * is the median of the rounds' ratios, and GFLOP/s the best round. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,7 @@
 #include "lab.h"
 
 #define ROUNDS   9
-#define ROUND_NS 12e6 /* a kernel's share of a round */
+#define ROUND_NS 12e6 /* time of a kernel per round */
 
 static double now_ns(void)
 {
@@ -27,7 +26,7 @@ static double now_ns(void)
 float *lab_array(size_t n)
 {
     void *array = NULL;
-    if (ew_aligned_new((n + 16) * sizeof(float), &array) != EW_OK) { /* huge pages, as plans have */
+    if (ew_aligned_new((n + 16) * sizeof(float), &array) != EW_OK) { /* huge pages, as in plans */
         fprintf(stderr, "lab: no memory for %zu floats\n", n);
         exit(1);
     }
@@ -40,7 +39,7 @@ float *lab_array(size_t n)
     return p;
 }
 
-/* Nanoseconds for one flop at the peak. */
+/* Nanoseconds per flop at the peak. */
 static double peak_ns(const struct ew_kernels *k, bool integer)
 {
     static float sink = 0;

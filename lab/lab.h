@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The laboratory's own contract: an experiment names a kernel, sets up one shape and runs it. */
+/* Interface of the experiments: an experiment names a kernel, sets up a shape and runs it. */
 #ifndef EW_LAB_H
 #define EW_LAB_H
 
@@ -9,28 +9,29 @@
 
 #include "backend/cpu/isa.h"
 
-/* One kernel on one shape, ready to run. */
+/* A kernel with a shape, ready to run. */
 struct lab_job {
-    void (*run)(void *ctx);       /* the kernel; NULL: it does not do this shape */
-    void (*reference)(void *ctx); /* the slow one; NULL: not timed */
+    void (*run)(void *ctx);       /* the kernel; NULL: it does not support the shape */
+    void (*reference)(void *ctx); /* the reference; NULL: not timed */
     void *ctx;
     double flops; /* 0: a kernel that only moves data */
-    double bytes; /* read and written once */
-    bool integer; /* beside the peak of 8-bit products */
+    double bytes; /* compulsory traffic: every array read or written once */
+    bool integer; /* relative to the peak of 8-bit products */
 };
 
 struct lab_experiment {
-    const char *kernel; /* word on the command line */
+    const char *kernel; /* argument on the command line */
     const char *help;
     int shapes;
     const char *(*shape)(int i); /* name of shape i */
     void (*setup)(const struct ew_kernels *k, int i, struct lab_job *out);
 };
 
-/* Random, 64-byte aligned, never freed: the program is short-lived.  Exits where there is none. */
+/* Random, 64-byte aligned, never freed, since the program is short-lived.  Exits if memory runs
+ * out. */
 float *lab_array(size_t n);
 
-/* Layers of the networks that matter; depthwise ones apart. */
+/* Layers of common networks; depthwise ones are in a list of their own. */
 struct lab_layer {
     const char *name;
     struct ew_conv_shape shape;
@@ -41,7 +42,7 @@ extern const struct lab_layer lab_layers[LAB_LAYERS], lab_depthwise[LAB_DEPTHWIS
 const char *lab_layer_name(int i);
 const char *lab_depthwise_name(int i);
 
-/* Ends with the experiment whose kernel is NULL. */
+/* Arrays end with kernel NULL. */
 extern const struct lab_experiment lab_conv[], lab_train[], lab_int[], lab_rest[];
 
 #endif

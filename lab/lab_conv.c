@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions and dense layers of the networks that matter, batch 1 unless the name says so. */
+/* Convolutions and dense layers of common networks, batch 1 unless the name says otherwise. */
 #include <stdlib.h>
 
 #include "lab.h"
@@ -177,7 +177,7 @@ static void filter_setup(const struct ew_kernels *k, int i, struct lab_job *out)
     out->run = filter_gradient;
 }
 
-/* Flops are those of the direct way. */
+/* Flops are counted as for the direct algorithm. */
 static void winograd_setup(const struct ew_kernels *k, int i, struct lab_job *out)
 {
     const struct ew_conv_shape *s = &lab_layers[i].shape;

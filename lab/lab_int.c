@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same layers in 8 bits: uint8 activations, int8 filters, relu as a clamp. */
+/* The layers of lab_conv.c in 8 bits: uint8 activations, int8 filters, relu as a clamp. */
 #include "lab.h"
 #include "ref_conv.h"
 
@@ -23,7 +23,7 @@ static void *bytes(int64_t n)
     return lab_array((size_t)n / sizeof(float) + 1);
 }
 
-/* Everything but the packed filters and the kernel. */
+/* Sets up everything except the packed filters and the kernel. */
 static struct ew_qconv_weights begin(const struct ew_kernels *k, const struct ew_conv_shape *s,
                                      struct int_ctx *c, struct lab_job *out)
 {

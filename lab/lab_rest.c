@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that memory rules, on sizes of training steps: GB/s of what is read and written once. */
+/* Memory-bound kernels, on sizes of training steps: GB/s of compulsory traffic. */
 #include <stdlib.h>
 
 #include "lab.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What training alone runs, on layers of the networks that matter: small feature maps and dense
- * layers forward and backward with their update, Winograd's filter gradient, and Winograd of few
- * channels. */
+/* Kernels of training only, on layers of common networks: small feature maps and dense layers
+ * forward and backward with their update, Winograd wgrad, and Winograd with few channels. */
 #include "lab.h"
 #include "ref_conv.h"
 
@@ -89,7 +88,7 @@ static void winograd_5x5_grad(void *p)
     c->k->winograd_5x5_grad_sum(&c->grad);
 }
 
-/* Everything but the shared memory and scratch. */
+/* Sets up everything except scratch and the memory shared by threads. */
 static struct ctx *setup(const struct ew_kernels *k, const struct ew_conv_shape *s,
                          struct lab_job *out)
 {
@@ -109,7 +108,7 @@ static struct ctx *setup(const struct ew_kernels *k, const struct ew_conv_shape 
     return &c;
 }
 
-/* Flops are those of all taps, padding included; bytes those of the filter. */
+/* Flops count all taps, padding included; bytes are those of the filter. */
 static void tap_pairs_setup(const struct ew_kernels *k, int i, struct lab_job *out)
 {
     const struct ew_conv_shape *s = &layers[i].shape;
@@ -135,7 +134,7 @@ static void tap_pairs_grad_setup(const struct ew_kernels *k, int i, struct lab_j
     c->grad.shared = lab_array(k->tap_pairs_grad_shared(s));
     c->scratch = lab_array(k->tap_pairs_grad_scratch(s) / sizeof(float));
     out->flops *= 2;
-    out->bytes = 16 * (double)ref_conv_filter_count(s); /* and momentum, both ways */
+    out->bytes = 16 * (double)ref_conv_filter_count(s); /* filter and momentum, read and written */
     out->run = tap_pairs_grad;
 }
 

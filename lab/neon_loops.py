@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How far the NEON inner loops fill the pipes of Cortex-A72 and Cortex-A57, by llvm-mca's models.
+"""Utilisation of the pipelines of Cortex-A72 and Cortex-A57 by the NEON inner loops, by llvm-mca's models.
 
   lab/neon_loops.py > lab/neon-loops.md
 
 Compiles the kernels as the aarch64 build does, to assembly; of every function in the list below
-takes the innermost loop (or, where all is unrolled, the piece without a branch) with the most
-multiplications, and has llvm-mca tell its cycles an iteration.  Beside it stands what the same multiplications take alone, independent of each other:
-the share is how much of the time they account for.  Needs aarch64-linux-gnu-gcc and llvm-mca
-(Debian: gcc-aarch64-linux-gnu, llvm).  A model knows no caches: these are bounds, not times."""
+takes the innermost loop (or, if everything is unrolled, the basic block) with the most
+multiplications, and prints llvm-mca's cycles per iteration, and the cycles of the same multiplications
+alone, without dependencies; the share is the ratio of the two.  Needs aarch64-linux-gnu-gcc and llvm-mca
+(Debian: gcc-aarch64-linux-gnu, llvm).  The models have no caches: these are bounds, not times."""
 
 import argparse
 import re
@@ -39,9 +39,9 @@ LOOPS = [
 
 
 NOTES = """
-What is below 75 %, and why:
+Loops below 75 %, and why:
 
-- *depthwise 3x3, stride 2*: neighbouring outputs share few inputs, so 93 loads stand beside 63
+- *depthwise 3x3, stride 2*: neighbouring outputs share few inputs, so there are 93 loads for 63
   multiply-adds, and either core loads once a cycle.
 - *int8 depthwise*: without byte products every operand is widened to 16 bits first (ten uxtl and
   eleven eor for twenty products), and 43 loads take longer than all products.
@@ -146,7 +146,7 @@ def main():
     version = subprocess.run(["llvm-mca", "--version"], capture_output=True, text=True, check=True)
     release = re.search(r"LLVM version ([\d.]+)", version.stdout).group(1)
     print("# NEON inner loops\n")
-    print(f"Made by `lab/neon_loops.py` (llvm-mca {release}), whose head says how.\n")
+    print(f"Made by `lab/neon_loops.py` (llvm-mca {release}), which describes the method.\n")
     print("| loop | function | multiplications | " + " | ".join(
         f"{c}: cycles | alone | share" for c in CORES) + " |")  # fmt: skip
     print("| --- | --- | ---: |" + " ---: |" * (3 * len(CORES)))
