@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# deploy, end to end: a real ssh server on loopback, behind it a 64-bit Arm "board" that has nothing but busybox
-# (qemu's user emulation in proot), the static program, and rows that come home.
+# deploy end to end: a real ssh server on loopback, behind it a 64-bit Arm "board" with nothing but busybox (user-mode
+# qemu in proot), the static program, and rows that are sent back.
 # usage: check_board.sh SOURCE_DIR BUILD_DIR
-# The program and busybox are those of `./run static`; without them this is skipped.
+# Uses the program and busybox of `./run static`; skipped without them.
 set -euo pipefail
 source=$(cd "$1" && pwd)
 build=$(cd "$2" && pwd)
@@ -12,7 +12,7 @@ if [ ! -x "$program" ] || [ ! -x "$busybox" ]; then skip "no static program for 
 sshd=$(command -v sshd || echo /usr/sbin/sshd)
 [ -x "$sshd" ] || skip "no sshd (openssh-server)"
 for tool in ssh ssh-keygen proot qemu-aarch64; do command -v $tool >/dev/null || skip "no $tool"; done
-# The server's own folder for its children, which a package's script makes where systemd does not.
+# sshd's privilege separation folder, which the package's script creates if there is no systemd.
 if [ ! -d /run/sshd ] && ! mkdir -p /run/sshd 2>/dev/null; then skip "no /run/sshd"; fi
 
 dir=$(mktemp -d)
@@ -34,7 +34,7 @@ exec env -i PATH=/bin HOME=/home/pi "$(command -v proot)" -q "$(command -v qemu-
 END
 chmod +x "$dir/login"
 
-# The server: one key, one command, loopback.
+# The server: one key, one permitted command, loopback.
 ssh-keygen -q -t ed25519 -N '' -f "$dir/key"
 ssh-keygen -q -t ed25519 -N '' -f "$dir/host"
 cp "$dir/key.pub" "$dir/keys"
@@ -72,7 +72,7 @@ expect() { # WHAT FOUND WANTED
     if [ "$2" = "$3" ]; then echo "ok $1"; else echo "$1: '$2', not '$3'"; echo "FAIL $1"; status=1; fi
 }
 edgewise=$build/src/edgewise
-# The program is found beside this one in the build tree; a trained network goes by its name.
+# deploy finds the program for the board in the build tree; a trained network is given by name.
 if ! "$edgewise" deploy 127.0.0.1 lenet5-mnist --bench >first 2>"$dir/said"; then
     cat "$dir/said"
     echo "FAIL deploy"
@@ -83,7 +83,7 @@ expect "rows at home" "$("$edgewise" results --columns network,status | tail -n 
 expect "an engine there" "$(head -c 4 "$dir/board/home/pi/edgewise/lenet5-mnist.ewe" | tr -d '\0' | wc -c | tr -d ' ')" 4
 "$edgewise" deploy 127.0.0.1 lenet5-mnist --json 2>/dev/null >second
 expect "nothing is sent twice" "$(grep -c 'bytes_sent": 0' second)" 2
-# A connection that breaks: half of the program is there, the rest follows.
+# An interrupted transfer: half of the program is there, only the rest is sent.
 sum=$(sha256sum "$program" | cut -c 1-8)
 half=$(($(stat -c %s "$program") / 2))
 rm "$dir/board/home/pi/edgewise/edgewise"

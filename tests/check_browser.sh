@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The report, the live page and the page of a network in a real browser; pictures of them go to BUILD_DIR/pictures.
+# The report, the live page and the page of a network in a real browser; screenshots go to BUILD_DIR/pictures.
 # usage: check_browser.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 source=$(cd "$1" && pwd)
@@ -37,7 +37,7 @@ done
 "$edgewise" bench squeezenet1_1 --quick --html "$dir/graph.html" >/dev/null 2>&1
 grep -q 'id="library"' "$dir/results.html" || skip "built without the charting library"
 
-# A study under way, and the page that shows it.
+# A running study, and the page that shows it.
 mkfifo "$dir/hold"
 "$build/tests/results_sample" "$dir/live.db" live <"$dir/hold" &
 pids+=($!)
@@ -50,7 +50,7 @@ for _ in $(seq 100); do
 done
 [ -s "$dir/url" ] || skip "$(tail -n 1 "$dir/said")"
 
-# A clip whose frames the page shows, too.
+# A video clip, whose frames the page shows.
 "$edgewise" export c3d_small --width 0.1 -o "$dir/c3d.onnx" >/dev/null 2>&1
 head -c $((28 * 28 * 3 * 40)) /dev/urandom |
     "$edgewise" run "$dir/c3d.onnx" - --hop 2 --mean 0 --std 1 --live "$dir/live.db" >/dev/null 2>&1

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every option that the pages and examples give a command exists.
+# Every option given to a command in the pages and examples exists.
 # usage: check_commands.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 edgewise=$(cd "$2" && pwd)/src/edgewise

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The completion in the shells themselves: zsh and fish read their file and complete words by it (bash: tests/cli).
+# Completion in real shells: zsh and fish load their file and complete words (bash: tests/cli).
 # usage: check_completion.sh SOURCE_DIR BUILD_DIR
 # shellcheck disable=SC2016,SC2317 # scripts of other shells; functions called by a name that is put together
 set -euo pipefail
@@ -12,7 +12,7 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir"
 status=0
 
-# expect SHELL WORDS FOUND WANTED...: every wanted word is among the found.
+# expect SHELL WORDS FOUND WANTED...: every wanted word is among those found.
 expect() {
     local shell=$1 words=$2 found=$3 w
     shift 3
@@ -27,7 +27,7 @@ expect() {
     echo "ok $shell: $words"
 }
 
-# zsh without a terminal has no completion system: what it would be told is printed.
+# zsh without a terminal has no completion system: the calls are replaced by functions that print.
 in_zsh() {
     zsh -f -c '
         compdef() { :; }; _files() { :; }

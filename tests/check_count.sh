@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The sums at the end of `./run test` are right: cases are counted one by one, a program that dies or
-# hangs counts as failed, a log without tests is a failure.
+# The totals at the end of `./run test` are right: cases are counted one by one, a program that crashes or hangs counts
+# as failed, a log without tests is a failure.
 # usage: check_count.sh SOURCE_DIR
 set -euo pipefail
 count=$1/tests/count.awk

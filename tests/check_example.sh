@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The examples run, and say the same as the program.
+# The examples run, and their results agree with the program's.
 # usage: check_example.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 dir=$(mktemp -d)
@@ -21,7 +21,7 @@ if "$2/examples/classify" "$image" "$image" 2>"$dir/err" || ! grep -q 'not an en
 fi
 echo "ok example classify refuses what is no engine"
 
-# Two black NV12 frames of 28 x 28: the camera's loop says the same of both.
+# Two black NV12 frames of 28 x 28: the camera's loop gives the same result for both.
 "$2/src/edgewise" compile lenet5-mnist -o "$dir/digits.ewe" >/dev/null 2>&1
 for _ in 1 2; do
     head -c 784 /dev/zero | tr '\0' '\020'
@@ -36,7 +36,7 @@ else
     exit 1
 fi
 
-# Training to an int8 engine by the public headers; the program runs what came out.
+# Training an int8 engine through the public headers; the program runs the result.
 "$2/examples/train" lenet5 synthetic:train=320,test=64 2 "$dir/learnt.ewe" >"$dir/said"
 if grep -q '^int8: accuracy' "$dir/said" && "$2/src/edgewise" info "$dir/learnt.ewe" 2>/dev/null | grep -q int8; then
     echo "ok example train"
@@ -51,7 +51,7 @@ if "$2/examples/train" lenet5 no-such-set 1 "$dir/x.ewe" 2>"$dir/err" || ! grep 
 fi
 echo "ok example train names the data set that is not there"
 
-# Pruning and training in turns by the public headers.
+# Pruning alternating with training through the public headers.
 "$2/examples/shrink" lenet5 synthetic:train=320,test=64 0.5 "$dir/small.onnx" >"$dir/said"
 if grep -qE '^MACs: [0-9]+ -> [0-9]+' "$dir/said" && [ "$(grep -c ': accuracy' "$dir/said")" -eq 3 ] && [ -s "$dir/small.onnx" ]; then
     echo "ok example shrink"
@@ -61,7 +61,7 @@ else
     exit 1
 fi
 
-# What the program measured, read by the public headers.
+# Results that the program measured, read through the public headers.
 "$2/src/edgewise" bench lenet5 --quick --threads 1 --db "$dir/results.db" >/dev/null 2>&1
 if "$2/examples/results" "$dir/results.db" | grep -qE '^lenet5: [0-9.]+ ms$'; then
     echo "ok example results"
@@ -70,7 +70,7 @@ else
     exit 1
 fi
 
-# A meter that says 5 W; and a machine whose sensors, or their absence, are said.
+# A power meter that reports 5 W; and the sensors of this machine, or the reasons why there are none.
 "$2/examples/energy" "$dir/learnt.ewe" 0.5 'while :; do echo 5.0; sleep 0.02; done' >"$dir/said"
 "$2/examples/energy" "$dir/learnt.ewe" 0.2 >>"$dir/said"
 if grep -q ', 5.00 W of' "$dir/said" && [ "$(grep -c '^energy: ' "$dir/said")" -eq 2 ] && grep -q '^device cpu: ' "$dir/said"; then

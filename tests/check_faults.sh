@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Every allocation, and every write, sync, rename and new folder of the main commands fails once (strided where
-# there are many: EW_FAULT_POINTS of each, 0 for all).  Then the program must end by itself, with a line that
-# says why or with a whole result, and leave nothing half-written.
-# Settings of a board that a command was to have are put back where Ctrl-C comes at any of these calls.
+# Fault injection: every allocation, and every write, sync, rename and mkdir of the main commands fails once (a sample
+# if there are many: EW_FAULT_POINTS of each, 0 for all).  Then the program must end by itself, with a line that gives
+# the reason or with a complete result, and leave nothing half-written.
+# Board settings changed for a command must be restored if Ctrl-C arrives at any of these calls.
 # usage: check_faults.sh SOURCE_DIR BUILD_DIR [CASE...]
 set -uo pipefail
 fixtures=$(cd "$1" && pwd)/tests/fixtures
@@ -11,7 +11,7 @@ records=$fixtures/neuralscale/vgg_10_eff_c10_14.csv modes=$fixtures/train-modes.
 shift 2
 library=$build/tests/libew_fault.so
 points=${EW_FAULT_POINTS:-12}
-# NVIDIA's libraries, which the CUDA module brings, end the program where an allocation of theirs fails.
+# NVIDIA's libraries, loaded by the CUDA module, abort if one of their own allocations fails.
 export PATH=$build/src:$PATH LC_ALL=C EW_UNIT=test OMP_NUM_THREADS=1 EDGEWISE_CUDA_MODULE=none
 [ -e "$library" ] || { echo "no library of faults in this build (sanitizers, or another machine's)" >&2; exit 77; }
 work=$(mktemp -d)
@@ -19,7 +19,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 failures=0 runs=0
 
-# What the commands below work on.
+# Input files of the commands below.
 edgewise export lenet5 -o net.onnx >/dev/null 2>&1 || exit 1
 edgewise data make --kind digits --format idx --train 64 --test 32 --to digits >/dev/null 2>&1 || exit 1
 printf '[a]\ncommand = bench\nnetwork = lenet5\niters = 1\nwarmup = 0\nthreads = 1\n' >one.study
@@ -29,7 +29,7 @@ edgewise quantize net.onnx --scheme pow2 --calib digits:8 --mean 0.5 --std 0.5 -
 edgewise run net.onnx --random --seed 1 --save in.npy >/dev/null 2>&1 || true
 small="--data digits --batch 32 --epochs 1 --threads 1 --workers 0"
 
-# name | command | what it makes (none: -); % is the case's folder, new for each run
+# name | command | its output (none: -); % is the case's folder, new for each run
 cases="info|info net.onnx|-
 run|run net.onnx --random --threads 1|-
 export|export lenet5 -o %/out.onnx|out.onnx
@@ -58,7 +58,7 @@ say() {
     failures=$((failures + 1))
 }
 
-# judge NAME KIND N STATUS MADE: what one run left
+# judge NAME KIND N STATUS MADE: checks what one run has left
 judge() {
     local left
     if [ "$4" -ge 124 ]; then
@@ -67,7 +67,7 @@ judge() {
         say "$1" "$2" "$3" "exit $4 without a reason"
     fi
     ! grep -q 'rollback' err || say "$1" "$2" "$3" "tells of a consequence, not of the reason"
-    # A folder with our marker alone is one whose removal failed; the next run removes it.
+    # A folder that contains only our marker is one whose removal failed; the next run removes it.
     left=$(find now -name '*.tmp' -o -name '.*.part' -o -name '.*.stage.*' -empty -o \
         -path '*/.*.stage.*/*' ! -name .edgewise-owned | head -n 1)
     [ -z "$left" ] || say "$1" "$2" "$3" "left $left"
@@ -88,7 +88,7 @@ judge() {
     fi
 }
 
-# one KIND N COMMAND: the command in a fresh folder with its n-th fault
+# one KIND N COMMAND: runs the command in a new folder with its n-th call failing
 one() {
     rm -rf now && mkdir now
     # shellcheck disable=SC2086

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every C file is as clang-format 14 would have it.
+# Every C file is formatted as by clang-format 14.
 # usage: check_format.sh SOURCE_DIR
 set -euo pipefail
 cd "$1"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The installed tree is enough for somebody else's program, with either library.
+# The installed tree is sufficient to build other programs, with the static and the shared library.
 # usage: check_install.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 dir=$(mktemp -d)
@@ -7,11 +7,11 @@ trap 'rm -rf "$dir"' EXIT
 cmake --install "$2" --prefix "$dir/usr" >"$dir/log" 2>&1 || { cat "$dir/log"; echo "FAIL install"; exit 1; }
 for f in include/edgewise.h lib/libedgewise.a lib/libedgewise.so lib/pkgconfig/edgewise.pc bin/edgewise \
     share/man/man1/edgewise.1 share/bash-completion/completions/edgewise dist-packages/edgewise/__init__.py; do
-    # libraries may lie one folder deeper, by architecture
+    # libraries may be one folder deeper, by architecture
     [ -n "$(find "$dir/usr" -path "*/${f#lib/}")" ] ||
         { echo "$f is not there"; echo "FAIL install"; exit 1; }
 done
-# What the Debian packages take is there, wherever the architecture's libraries lie.
+# Files that the Debian packages expect are installed, independent of the architecture's library folder.
 for list in "$1"/debian/*.install; do
     [ "${list##*/}" != edgewise-cuda.install ] || continue
     while read -r pattern _; do
@@ -54,7 +54,7 @@ for kind in shared static; do
     fi
 done
 
-# The example as its first lines say to build it, and what it prints of an image.
+# The example, built as its first lines say, and its output for an image.
 "$dir/usr/bin/edgewise" compile lenet5 --mean 0 --std 1 -o "$dir/lenet5.ewe" >/dev/null 2>&1
 read -ra flags < <(pkg-config --cflags --libs edgewise)
 if ${CC:-cc} "$1/examples/classify.c" "${flags[@]}" -lm -o "$dir/classify" &&

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The Python package over the shared library of this build.
+# The Python package with the shared library of this build.
 # usage: check_python.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 library=$(find "$2/src" -maxdepth 1 -name 'libedgewise.so' | head -n 1)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Two release builds in two folders give the same bytes and have their protections; the list of parts (SPDX)
-# names every library that the program links.
+# Two release builds in two folders give the same bytes and have their protections; the SBOM (SPDX) names every library
+# that the program links.
 # usage: check_reproducible.sh SOURCE_DIR BUILD_DIR
-# Only a part is built here: the engine and the files that the build writes.  What could differ is the same
-# for every file: flags, paths in messages, orders of lists.
-# EW_REPRODUCE=all builds all of it (minutes); EW_REPRODUCE=static the tarball of ./run static, for this machine.
+# Only a part is built here: the engine and the generated files.  Sources of differences are the same for every file:
+# flags, paths in messages, orders of lists.
+# EW_REPRODUCE=all builds everything (minutes); EW_REPRODUCE=static the tarball of ./run static, for this machine.
 set -euo pipefail
 source=$1 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -32,7 +32,7 @@ if [ "${EW_REPRODUCE:-}" = static ]; then
     for place in one two/deeper; do
         copy $place
         if [ -d "$source/build/charts" ]; then mkdir -p "$dir/$place/build" && cp -r "$source/build/charts" "$dir/$place/build"; fi
-        # Without a compiler cache: it would hand the first build's objects to the second.
+        # Without ccache, which would give the first build's objects to the second.
         if ! CCACHE_DISABLE=1 SOURCE_DATE_EPOCH=1 "$dir/$place/run" static native >"$dir/sums-${place%/*}" 2>"$dir/log"; then
             tail -n 20 "$dir/log"
             echo "FAIL static build"
@@ -47,7 +47,7 @@ targets=(ew_engine ew_protos)
 [ "${EW_REPRODUCE:-}" = all ] && targets=(all)
 for place in one two/deeper; do
     copy $place
-    # Without a compiler cache: it would hand the first build's objects to the second.
+    # Without ccache, which would give the first build's objects to the second.
     if ! { SOURCE_DATE_EPOCH=1 cmake -S "$dir/$place" -B "$dir/$place/build/release" -G Ninja \
         -DCMAKE_BUILD_TYPE=Release -DEW_TESTS=OFF -DEW_LAB=OFF -DEW_CCACHE= \
         -DEW_CHARTS_FOLDER="$source/build/charts" && ninja -C "$dir/$place/build/release" "${targets[@]}"; } \

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # The systemd units: those of the packages are valid, and `deploy --service` starts one under a real systemd, which
-# restarts it when it is killed.
+# restarts it after a kill.
 # usage: check_service.sh SOURCE_DIR BUILD_DIR
-# A user's systemd runs in a mount namespace of its own with an empty /run, so that the machine's own (or none) is not
-# touched; that needs root.  "ssh" is a shell in that namespace: tests/check_board.sh has a real one.
+# A systemd user instance runs in a mount namespace with an empty /run, so that the machine's own (if any) is not
+# touched; this needs root.  "ssh" is a shell in that namespace; tests/check_board.sh uses a real one.
 set -euo pipefail
 source=$(cd "$1" && pwd)
 build=$(cd "$2" && pwd)
@@ -32,7 +32,7 @@ fi
 mkdir -p "$dir/home"
 cat >"$dir/ssh" <<'END'
 #!/bin/sh
-# ssh [options] HOST COMMAND: the command is the last argument.
+# ssh [options] HOST COMMAND: executes the last argument.
 for command; do :; done
 cd "$HOME" && exec sh -c "$command"
 END

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every script passes shellcheck, the generated completion included.
+# Every script passes shellcheck, including the generated completion.
 # usage: check_shell.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 cd "$1"

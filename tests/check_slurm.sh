@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A study on a Slurm cluster for real: a controller and three node daemons on loopback, made
-# here and ended here.  Skipped where Debian's slurm-wlm and munge are not installed, or without root.
+# A study on a real Slurm cluster: a controller and three node daemons on loopback, started and stopped here.  Skipped
+# without Debian's slurm-wlm and munge, or without root.
 # usage: check_slurm.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 build=$(cd "$2" && pwd)
@@ -23,7 +23,7 @@ trap finish EXIT
 cd "$work"
 host=$(hostname -s)
 
-# The daemons trust each other by a key of their own.
+# The daemons authenticate by a key created here.
 mkdir munge && chmod 700 munge
 dd if=/dev/urandom of=munge/key bs=1 count=1024 status=none && chmod 400 munge/key
 munged --foreground --force --socket="$work/munge/socket" --key-file="$work/munge/key" \
@@ -70,7 +70,7 @@ for _ in $(seq 100); do
 done
 [ "$up" -ge 3 ] || { tail -n 3 state/log spool/*.out >&2; skip "slurmd does not start here"; }
 
-# The study: a job on each node, through srun.
+# The study: one job on each node, by srun.
 cat >s.study <<'STUDY'
 [study]
 order = file
@@ -101,7 +101,8 @@ n3              102
 WANT
 what="a study on three nodes through srun"
 
-# One training run by two ranks that Slurm starts; on one node, for the PMIx of daemons that share a host gets in its own way.
+# One distributed training with two ranks started by Slurm; on one node, since the PMIx of daemons on a shared host
+# conflicts.
 if [ -e "$build/src/libedgewise-mpi.so" ] && srun --mpi=list 2>&1 | grep -q pmix; then
     edgewise data make --kind digits --train 40 --test 10 --to digits >/dev/null 2>&1
     if ! timeout 60 srun --mpi=pmix -Q -N 1 -n 2 --overcommit -w n1 "$build/src/edgewise" train lenet5 --data digits --batch 10 \

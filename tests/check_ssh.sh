@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Launchers for real: a study, probe and monitor through ssh to a daemon of our own on loopback (a high port and
-# keys that are thrown away), and through namespaces as containers have them (unshare, proot).
-# Skipped where there is no sshd.
+# Real launchers: a study, probe and monitor through ssh to a daemon started here on loopback (a high port and temporary
+# keys), and through namespaces like those of containers (unshare, proot).
+# Skipped without sshd.
 # usage: check_ssh.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 build=$(cd "$2" && pwd)
@@ -22,7 +22,7 @@ chmod 700 .
 ssh-keygen -q -t ed25519 -N '' -f host
 ssh-keygen -q -t ed25519 -N '' -f user
 cp user.pub authorized
-# A port that nobody has; sshd says so when it cannot have it either.
+# A free port; sshd also reports it if the port is taken.
 port=$((20000 + RANDOM % 20000))
 cat >sshd.conf <<CONF
 Port $port
@@ -61,7 +61,7 @@ iters = 3 4
 STUDY
 machines=(far)
 printf '[far]\nlauncher = %s\nprogram = %s\nfolder = %s/far\n' "${ssh[*]}" "$build/src/edgewise" "$work" >boards.ini
-# What a container is to a launcher: a program of its own that goes in, and another view of the machine.
+# A launcher for containers: a program that enters one, with another view of the machine.
 if unshare --map-root-user --pid --fork --mount-proc --uts true 2>/dev/null; then
     machines+=(box)
     printf '[box]\nlauncher = unshare --map-root-user --pid --fork --mount-proc --uts --kill-child\nprogram = %s\nfolder = %s/box\n' \
@@ -82,7 +82,7 @@ edgewise probe --on boards.ini >probe.txt 2>&1
 [ "$(edgewise monitor --on boards.ini --json --count 1 --interval 0.05 2>/dev/null | wc -l)" -eq ${#machines[@]} ] ||
     { echo "monitor"; exit 1; }
 
-# The daemon's processes for a connection die: the job is another's, and is done once.
+# The daemon's processes for a connection are killed: the job goes to another machine and runs once.
 sed 's/repeat = per-device/order = file/; s/iters = .*/iters = 30001 30002 30003 30004/' f.study >g.study
 head -n 4 boards.ini >two.ini
 printf '[here]\nfolder = %s/here\n' "$work" >>two.ini

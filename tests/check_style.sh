@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Habits that a script can see: first lines, lengths, unique names.
+# Style rules that a script can check: first lines, lengths, unique names.
 # usage: check_style.sh SOURCE_DIR
 set -euo pipefail
 cd "$1"
@@ -17,7 +17,7 @@ verdict() {
     fi
 }
 
-# Of all files in one process each: there are more than a thousand.
+# One process for all files, since there are more than a thousand.
 verdict "first line is the licence" "$(
     awk 'FNR == 1 && $0 != "/* SPDX-License-Identifier: Apache-2.0 */" { print FILENAME }' "${files[@]}"
 )"
@@ -40,9 +40,9 @@ verdict "processes are started in base/ alone" "$(
 verdict "operators are known by &ew_op_x, not by name" "$(
     grep -rnE --include='*.c' 'strn?cmp\([^)]*op->name|op->name\[|strn?cmp\(op, |ew_op_find\("' src | grep -v '^src/op/' || true
 )"
-# They are called by a table of one type (tests/programs.c).
+# They are called through a table of one function type (tests/programs.c).
 verdict "mains of tests take argc and argv" "$(grep -n 'int main(void)' tests/*/test_*.c || true)"
-# Released programs do not evaluate what stands in an assertion: one that packed the report's figures left them out.
+# Release builds do not evaluate assertions: one that packed the report's figures left them out there.
 verdict "assertions call nothing but what only looks" "$(
     awk '/EW_ASSERT\(/ && !/define EW_ASSERT/ {
              all = $0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Only ew_ symbols: the archive has no other globals, the shared library exports what the public headers
-# declare and nothing else.
+# Only ew_ symbols: the archive has no other globals, and the shared library exports exactly what the public headers
+# declare.
 # usage: check_symbols.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 lib=$2/src/libedgewise
