@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The catalogue of CPU kernels: docs/kernels.md says what it says, the tests and folders that it
- * names exist, and it knows every kernel that rules choose over the zoo.
+/* The catalogue of CPU kernels: docs/kernels.md is up to date, the tests and folders that it names
+ * exist, and it contains every kernel that the rules choose over the zoo.
  *
  * With EW_TEST_DUMP=FILE the page is written there. */
 #include <stdio.h>
@@ -120,7 +120,7 @@ static void page_is_the_catalogue(void)
     if (!EW_EXPECT_OK(ew_file_read(PAGE, 1 << 20, &page, &page_size)))
         return;
     const char *has = page, *wants = text;
-    while (*has && *has == *wants) { /* up to the line that differs */
+    while (*has && *has == *wants) { /* find the first line that differs */
         const size_t n = strcspn(has, "\n"), m = strcspn(wants, "\n");
         if (n != m || memcmp(has, wants, n) != 0)
             break;
@@ -132,7 +132,7 @@ static void page_is_the_catalogue(void)
                 (int)strcspn(has, "\n"), has, (int)strcspn(wants, "\n"), wants);
 }
 
-/* ---- What it names ---- */
+/* ---- Files that it names ---- */
 
 static void entries_are_whole(void)
 {
@@ -149,9 +149,9 @@ static void entries_are_whole(void)
             if (!EW_EXPECT(access(path, R_OK) == 0))
                 printf("  %s: no %s\n", e->name, path);
             EW_EXPECT(!l->resolve || (e->make != NULL) != (e->wrap != NULL));
-            EW_EXPECT(strlen(e->name) < 32); /* tune caches hold no more */
+            EW_EXPECT(strlen(e->name) < 32); /* limit of tune caches */
         }
-        /* The last resort of a list takes what the others leave. */
+        /* The last entry of a list must accept whatever the others decline. */
         EW_EXPECT(!l->resolve || l->entries[l->n - 1].make);
     }
 }
@@ -199,8 +199,7 @@ static double cycles_of(const struct ew_kernel_candidate *c, int n, const char *
     return 0;
 }
 
-/* Rules compare the data gradient's estimates alone, so the sum of both gradients has the same
- * order. */
+/* The rules compare dgrad estimates only, so dgrad + wgrad must have the same order. */
 static void gradients_have_the_estimates_of_their_rules(void)
 {
     const struct ew_model_opts o = {.size = sizeof(o), .batch = 16};

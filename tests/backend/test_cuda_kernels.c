@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Launchers of the CUDA module against plain loops in double: element-wise, reductions, batch norm,
- * loss, moving, products, updates.  Windows are test_cuda_windows.c's. */
+ * loss, data movement, GEMM, updates.  Convolutions and pools are in test_cuda_windows.c. */
 #include <math.h>
 
 #include "backend/backend.h"
@@ -28,7 +28,7 @@ static struct ew_epilogue_attr attr_of(struct ew_cuda_act a)
 
 /* ---- Element-wise ---- */
 
-/* y = act((a * b + c)): b repeats along rows, c along columns. */
+/* y = act((a * b + c)), b broadcast along rows, c along columns. */
 static void chains(void)
 {
     if (!gpu_open())
@@ -128,7 +128,7 @@ static void slopes(void)
         }
 }
 
-/* What is dropped is what op_dropout.c drops. */
+/* Drops the same elements as op_dropout.c. */
 static void drops(void)
 {
     if (!gpu_open())
@@ -256,7 +256,7 @@ static void norm_forward(const struct norm_case *k, struct norm_data *d)
                             .dscale = buf_new(EW_CUDA_F32, c, 0),
                             .dbias = buf_new(EW_CUDA_F32, c, 1)};
     for (int64_t i = 0; i < n; i++)
-        d->x.h[i] += 5; /* a mean that plain sums of squares would lose digits to */
+        d->x.h[i] += 5; /* a mean with which the sum of squares would cancel */
     buf_put(&d->x);
     const struct ew_cuda_norm p = {
         .type = t,
@@ -279,7 +279,7 @@ static void norm_forward(const struct norm_case *k, struct norm_data *d)
     EXPECT_LAUNCH(norm(gpu.q, &p));
 }
 
-/* One channel: xhat of all pixels, and what y and the running statistics must be. */
+/* Reference for one channel: xhat of all pixels, y and the running statistics. */
 static void norm_reference(const struct norm_case *k, struct norm_data *d, double *y, double *stats)
 {
     const int64_t pixels = k->pixels;
@@ -490,7 +490,7 @@ static void softmaxes(void)
         }
 }
 
-/* ---- Moving ---- */
+/* ---- Data movement ---- */
 
 struct move_case {
     const char *name;
@@ -547,7 +547,7 @@ static void moves(void)
             }
 }
 
-/* ---- Products ---- */
+/* ---- GEMM ---- */
 
 static void products(void)
 {
@@ -557,7 +557,7 @@ static void products(void)
         const int t = types[k % 3], ta = k / 3 % 2, tb = k / 6 % 2, more = k / 12;
         const int64_t m = more ? 784 : 16, n = more ? 96 : 10, depth = more ? 160 : 84;
         if (t != EW_CUDA_F32 && !more && ta)
-            continue; /* half types need rows of 16 bytes in libraries of old */
+            continue; /* in half types old libraries need rows of 16 bytes */
         const struct ew_cuda_act act = acts[k % 5];
         const struct ew_epilogue_attr e = attr_of(act);
         struct buf a = buf_new(t, m * depth, 1), b = buf_new(t, n * depth, 1),
@@ -663,8 +663,7 @@ static void updates(void)
     }
 }
 
-/* Gradients of a scaled loss: divided again, and a step that overflows changes nothing but the
- * scale. */
+/* Gradients of a scaled loss are unscaled, and a step that overflows only changes the scale. */
 static void scaled_losses(void)
 {
     if (!gpu_open())
@@ -696,15 +695,15 @@ static void scaled_losses(void)
     EXPECT_BUF(&w, want, 1);
     EXPECT_LAUNCH(copy(gpu.q, &now, u.scale, sizeof(now), EW_CUDA_TO_HOST));
     EXPECT_LAUNCH(queue_wait(gpu.q));
-    EW_EXPECT_INT(now.skipped, 1); /* doubled by the good step, halved by the other */
+    EW_EXPECT_INT(now.skipped, 1); /* doubled after the good step, halved after the other */
     EW_EXPECT_INT(now.scale, 1024);
     EW_EXPECT_INT(now.overflow, 0);
     gpu_end();
 }
 
-/* ---- Graphs ---- */
+/* ---- CUDA graphs ---- */
 
-/* What was captured runs again with what memory holds then, and gives the same bits. */
+/* A captured graph runs again with the current contents of memory and gives the same bits. */
 static void graphs_repeat(void)
 {
     if (!gpu_open())

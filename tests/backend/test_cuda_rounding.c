@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training for integers on a CUDA device: the host's bits, for weights and activations. */
+/* Quantisation-aware training on a CUDA device: bit-identical to the host, for weights and
+ * activations. */
 #include "cuda_buffers.h"
 #include "op/quant.h"
 #include "op/quant_weights.h"
@@ -24,7 +25,7 @@ static void check_values(const struct ew_shape *s, const struct ew_weight_roundi
     struct buf w = buf_new(EW_CUDA_F32, g.count * g.outer * g.inner, 0.3);
     struct buf bias = buf_new(EW_CUDA_F32, g.count, 1e5); /* some need a coarser scale */
     for (int64_t i = 0; i < g.inner; i++)
-        w.h[i] = 0; /* a channel of zeros, where channels come first */
+        w.h[i] = 0; /* a channel of zeros, if channels come first */
     buf_put(&w);
     struct buf *x = r->is_bias ? &bias : &w;
     const int64_t n = (int64_t)x->n;

@@ -5,7 +5,7 @@
 #include "cuda_buffers.h"
 #include "op/epilogue.h"
 
-/* A window over [n, h, w, c] with `pad` at the beginnings and `end` at the ends. */
+/* A window over [n, h, w, c] with `pad` at the beginning and `end` at the end of each axis. */
 static struct ew_cuda_window window(const int *v)
 {
     struct ew_cuda_window g = {.n = v[0],
@@ -44,10 +44,10 @@ static int64_t w_count(const struct ew_cuda_window *g)
 
 struct conv_ref {
     const float *x, *w, *dy;
-    double *y, *dx, *dw; /* added to */
+    double *y, *dx, *dw; /* accumulated into */
 };
 
-/* One filter's output pixel with all that it reads. */
+/* Accumulates one output pixel of filter o, with all taps. */
 static void ref_pixel(const struct ew_cuda_window *g, const struct conv_ref *r, int64_t pixel,
                       int o)
 {
@@ -103,13 +103,13 @@ static int conv_back(const struct conv_case *k, const struct ew_cuda_conv_back *
     return CUDA(conv_back(gpu.q, p));
 }
 
-/* Tensor cores see 11 bits of float32's mantissa. */
+/* Tensor cores use 11 bits of float32's mantissa. */
 static double looser(const struct conv_case *k)
 {
     return k->type == EW_CUDA_F32 && k->math == EW_CUDA_MATH_TF32 ? 100 : 2;
 }
 
-/* Columns with padding are of first layers. */
+/* Only first layers have padded im2col rows; they need no dx. */
 static bool has_dx(const struct conv_case *k)
 {
     const struct ew_cuda_window g = window(k->v);
@@ -180,7 +180,7 @@ static void check_conv(const struct conv_case *k)
     b.dx = NULL;
     b.dw = dw.d;
     expect_status(conv_back(k, &b), k->name, __LINE__);
-    /* cuDNN rounds the filter's gradient to the type of x on the way. */
+    /* cuDNN rounds dw to the type of x. */
     EXPECT_BUF(&dw, r.dw, k->type != EW_CUDA_F32 && k->family == CUDNN ? 1000 : looser(k));
     free(r.y);
     free(r.dx);
@@ -207,7 +207,7 @@ static void depthwise_layers(void)
         {"uneven pads", DEPTHWISE, EW_CUDA_F32, 0, 1, {1, 12, 12, 16, 16, 3, 2, 0, 1, 1, 16}},
         {"dilated", DEPTHWISE, EW_CUDA_F32, 0, 1, {1, 12, 12, 16, 16, 3, 1, 2, 2, 2, 16}},
         {"half", DEPTHWISE, EW_CUDA_F16, 0, 1, {2, 14, 14, 96, 96, 3, 1, 1, 1, 1, 96}},
-        /* So many that threads have several rows, on any card. */
+        /* Large enough that threads have several rows on any card. */
         {"rows", DEPTHWISE, EW_CUDA_F32, 0, 3, {9, 57, 55, 96, 96, 3, 1, 1, 1, 1, 96}},
         {"rows/2", DEPTHWISE, EW_CUDA_F16, 0, 4, {9, 77, 75, 96, 96, 3, 2, 1, 1, 1, 96}},
         {"rows 5x5", DEPTHWISE, EW_CUDA_BF16, 0, 2, {9, 39, 37, 96, 96, 5, 1, 2, 2, 1, 96}},
@@ -433,8 +433,8 @@ static void pools(void)
         check_pool(&cases[i]);
 }
 
-/* A maximum of what is not a number is none, wherever that stands in the window, and its gradient
- * goes there.  Windows of 2 x 2 and 3 x 3 have kernels of their own; 5 x 5 has none. */
+/* The maximum of a window with a NaN is NaN, at any position, and the gradient goes to the NaN.
+ * Windows of 2 x 2 and 3 x 3 have special kernels; 5 x 5 has none. */
 static void maxima_keep_nan(void)
 {
     static const int types[] = {EW_CUDA_F32, EW_CUDA_F16, EW_CUDA_BF16};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The emulated DPU: its fast kernels against the plain rules, bit by bit, at every limit of shifts
- * and saturation, and in whole networks. */
+/* The emulated DPU: its fast kernels against the reference rules, bit by bit, at all limits of
+ * shifts and saturation, and in whole networks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static bool same_bits(struct ew_plan *a, struct ew_plan *b)
            memcmp(x->data, y->data, ew_tensor_bytes(x)) == 0;
 }
 
-/* ---- Rules on single numbers ---- */
+/* ---- Rules for single values ---- */
 
 static void rules(void)
 {
@@ -47,7 +47,7 @@ static void rules(void)
     EW_EXPECT_INT(ew_dpu_store(255, 1, &all), 127);   /* 127.5 */
     EW_EXPECT_INT(ew_dpu_store(-257, 1, &all), -128); /* -128.5 */
     EW_EXPECT_INT(ew_dpu_store(-100000, 3, &all), -128);
-    EW_EXPECT_INT(ew_dpu_align(7, 4, 1), 3); /* 28 / 8, cut off */
+    EW_EXPECT_INT(ew_dpu_align(7, 4, 1), 3); /* 28 / 8, truncated */
     EW_EXPECT_INT(ew_dpu_align(-7, 4, 1), -4);
     EW_EXPECT_INT(ew_dpu_shift(-5, 100), 0);
     EW_EXPECT_INT(ew_dpu_store(-5, -100, &all), -128);
@@ -57,7 +57,8 @@ static void rules(void)
     EW_EXPECT_INT(seven.shift, 10);
     EW_EXPECT_INT(two.factor, 1);
     EW_EXPECT_INT(two.shift, 2);
-    EW_EXPECT_INT(ew_dpu_mean(13, 13).shift, 14); /* 97 / 2^14; under ceil(log2(128 * 169)) = 15 */
+    EW_EXPECT_INT(ew_dpu_mean(13, 13).shift, 14); /* 97 / 2^14; less than ceil(log2(128 * 169)) =
+                                                   * 15 */
     EW_EXPECT_INT(ew_dpu_mean(13, 13).factor, 97);
     EW_EXPECT_INT(ew_dpu_hard_sigmoid(0, 4, 7), 64);
     EW_EXPECT_INT(ew_dpu_hard_sigmoid(48, 4, 7), 127);
@@ -67,7 +68,7 @@ static void rules(void)
     EW_EXPECT_INT(ew_dpu_hard_swish(-127, 4, 4), 0);
 }
 
-/* ---- Every case of the operators ---- */
+/* ---- Test cases of the operators ---- */
 
 static void run_case(const struct ew_op *op, const struct ew_op_case *k)
 {
@@ -106,11 +107,12 @@ static void all_cases(void)
     EW_EXPECT(n >= 25);
 }
 
-/* ---- Sums at and beside every tie ---- */
+/* ---- Sums at and next to every tie ---- */
 
 enum { DEPTH = 257, MOST = 127 * 127 * 255, PIXELS = 3 * 400 };
 
-/* 255 channels in steps of 127 * 255, one in steps of 127, one of 1: any sum up to MOST. */
+/* 255 channels in steps of 127 * 255, one in steps of 127, one in steps of 1: any sum up to
+ * MOST. */
 static void set_pixel(int8_t *x, int64_t sum)
 {
     const int64_t coarse = (sum + (sum < 0 ? -1 : 1) * 127 * 255 / 2) / (127 * 255);
@@ -150,7 +152,8 @@ static void ties(int shift)
     if (EW_EXPECT(x && EW_EXPECT_OK(ew_plan_run(p)))) {
         const int8_t *y = ew_plan_output(p, 0)->data;
         int wrong = 0;
-        for (int i = 0; i < PIXELS; i++) { /* floor(sum / 2^shift + 1 / 2), written once more */
+        for (int i = 0; i < PIXELS; i++) { /* floor(sum / 2^shift + 1 / 2), computed
+                                            * independently */
             const int64_t up = sums[i] + (shift ? (int64_t)1 << (shift - 1) : 0), one = 1 << shift;
             int64_t q = up / one - (up % one < 0);
             q = q > 127 ? 127 : (q < -128 ? -128 : q);
@@ -198,7 +201,7 @@ static void nothing_is_left(struct ew_graph *g, int layers)
     ew_graph_free(low);
 }
 
-/* The fast kernels and the rules give the same bits, which are close to the QDQ file's floats. */
+/* Fast kernels and rules give the same bits, close to the floats of the QDQ file. */
 static void networks(void)
 {
     static const struct {
@@ -229,7 +232,7 @@ static void networks(void)
     }
 }
 
-/* Global average pools as ReduceMean, which is how several exporters write them. */
+/* Global average pools written as ReduceMean, as by several exporters. */
 static bool pools_as_means(struct ew_graph *g, bool keepdims)
 {
     const int64_t space[] = {1, 2};
@@ -247,7 +250,7 @@ static bool pools_as_means(struct ew_graph *g, bool keepdims)
     return EW_EXPECT_OK(ew_graph_infer(g));
 }
 
-/* They ran on the host, in float32. */
+/* Regression: they ran on the host, in float32. */
 static void means_over_space_are_the_dpus(void)
 {
     for (int keepdims = 0; keepdims < 2; keepdims++) {
@@ -275,7 +278,7 @@ static void means_over_space_are_the_dpus(void)
     }
 }
 
-/* ONNX's default hard sigmoid, 0.2 x + 0.5, was computed as x/6 + 0.5. */
+/* Regression: ONNX's default hard sigmoid, 0.2 x + 0.5, was computed as x/6 + 0.5. */
 static void other_slopes_stay_with_the_host(void)
 {
     struct ew_graph *g = ew_quant_graph_pow2("mobilenet_v3_small", 32);
@@ -293,7 +296,7 @@ static void other_slopes_stay_with_the_host(void)
     ew_graph_free(g);
 }
 
-/* ---- Names ---- */
+/* ---- Device names ---- */
 
 static void devices_have_names(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The DPU's times against published ones: speeds of five networks on two boards (Vitis AI 3.0, one
- * and several threads), and ResNet-50's traffic with DDR; prints the table of errors. */
+/* Modelled DPU times against published ones: speeds of five networks on two boards (Vitis AI 3.0,
+ * one and several threads), and ResNet-50's DDR traffic; prints a table of errors. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "op/conv.h"
 #include "op/pooling.h"
 
-/* ---- Networks of the table, as their frameworks have them ---- */
+/* ---- Networks of the table, in their frameworks' versions ---- */
 
 struct net {
     struct ew_graph *g;
@@ -70,7 +70,7 @@ static void finish(struct net *n, int x, int classes)
     EW_EXPECT_OK(ew_graph_output(n->g, n->at));
 }
 
-/* `late`: the stride is at the 3x3 convolution, as PyTorch has it, else at the first. */
+/* `late`: the stride is at the 3x3 convolution (PyTorch), else at the first 1x1. */
 static struct ew_graph *resnet50(bool late)
 {
     static const int widths[] = {64, 128, 256, 512}, blocks[] = {3, 4, 6, 3};
@@ -177,10 +177,11 @@ static void speeds_are_close(void)
     EW_EXPECT(worst < 0.1);
 }
 
-/* ---- Networks that were not in the fit ---- */
+/* ---- Networks outside the fit ---- */
 
-/* Images a second, one thread and several: AMD's tables of Vitis AI 2.5 (ZCU104), and of its AI SDK
- * 2.0.4 for other sizes (Ultra96, one B1600 at 287 MHz; its host is another one: 0). */
+/* Images per second, with one thread and with several: AMD's tables of Vitis AI 2.5 (ZCU104), and
+ * of its AI SDK 2.0.4 for other sizes (Ultra96, one B1600 at 287 MHz; with another host, so 0 for
+ * one thread). */
 static const struct elsewhere {
     const char *name, *device;
     double width, one, all;
@@ -193,10 +194,12 @@ static const struct elsewhere {
     {"resnet18", "B1600,cores=1,clock=287", 1, 0, 77.82},
 };
 
-#define NETS   (EW_COUNT(rows) + EW_COUNT(elsewhere))
-#define STARTS 11 /* 10 to 30 us a layer of pools, depthwise filters, sums and products */
-#define SHARES 16 /* 60 to 90 % of the ports */
-#define SWAPS  7  /* 0 to 3 cycles between sets of weights */
+#define NETS (EW_COUNT(rows) + EW_COUNT(elsewhere))
+/* Grid of the fit: 10 to 30 us of start-up per layer of the other units, 60 to 90 % of the ports'
+ * bandwidth, 0 to 3 cycles between sets of weights. */
+#define STARTS 11
+#define SHARES 16
+#define SWAPS  7
 #define GRID   (STARTS * SHARES * SWAPS)
 
 static struct ew_dpu_constants constants_at(int i)
@@ -224,7 +227,7 @@ static struct ew_graph *build_any(size_t i, const char **device, double *publish
     return g;
 }
 
-/* Errors of every network with every choice of constants: several threads. */
+/* Errors of every network for every choice of constants, with several threads. */
 static bool fill_errors(double (*e)[NETS])
 {
     bool ok = true;
@@ -248,7 +251,7 @@ static bool fill_errors(double (*e)[NETS])
     return ok;
 }
 
-/* The constants with the least squared error over all networks but one. */
+/* The constants with the least squared error over all networks except one. */
 static int fit_without(double (*e)[NETS], size_t left_out)
 {
     int best = 0;
@@ -265,7 +268,8 @@ static int fit_without(double (*e)[NETS], size_t left_out)
     return best;
 }
 
-/* Start-up, ports and changes of weights fitted on all networks but one, and that predicted. */
+/* Leave-one-out: start-up, port efficiency and weight switch are fitted on all networks except one,
+ * which is then predicted. */
 static void each_is_predicted_from_the_others(void)
 {
     static double e[GRID][NETS];
@@ -315,7 +319,7 @@ static void networks_elsewhere(void)
     EW_EXPECT(worst < 0.16);
 }
 
-/* Counted by AMD's profiler on ResNet-50 of 6.97 GOP, in MiB. */
+/* As counted by AMD's profiler on ResNet-50 of 6.97 GOP, in MiB. */
 static void traffic_is_close(void)
 {
     struct ew_graph *g = resnet50(false);
@@ -340,7 +344,7 @@ static void ticks_follow_the_formula(void)
     struct ew_dpu_times t;
     if (g && EW_EXPECT_OK(ew_dpu_net_init(g, &n))) {
         time_on(&n, "B4096", &t);
-        /* 7x7 of 3 channels: 21 columns are two groups of 16; 112 rows by 8. */
+        /* 7x7 with 3 channels: 21 columns take two groups of 16; 112 rows in groups of 8. */
         EW_EXPECT_INT(n.layers[0].ticks, 14 * 112 * 4 * 2 * 7);
         EW_EXPECT_INT(n.layers[1].unit, EW_DPU_POOL);
         EW_EXPECT_INT(n.layers[1].ticks, 14 * 56 * 4 * 9);
@@ -368,7 +372,7 @@ static void groups_go_to_the_host(void)
     ew_graph_free(g);
 }
 
-/* More of anything is never slower; a larger DPU never has more ticks. */
+/* Monotonic: more of anything is never slower; a larger DPU never needs more cycles. */
 static void more_is_not_slower(void)
 {
     struct ew_graph *g = zoo("mobilenet_v2");

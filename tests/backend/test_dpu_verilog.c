@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The proof in hardware: random layers through share/fpga/dpu_tile.v under verilator give the bits
- * of the emulated DPU, in as many cycles as the model's formula counts. */
+/* Hardware simulation: random layers through share/fpga/dpu_tile.v under verilator give the bits of
+ * the emulated DPU, in as many cycles as the model's formula says. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "op/dpu.h"
 #include "plan/plan.h"
 
-/* The smallest size of DPU: larger ones are the same text with other parameters. */
+/* The smallest DPU size: larger ones are the same source with other parameters. */
 enum { PP = 4, ICP = 8, OCP = 8 };
 
 struct layer {
@@ -50,7 +50,7 @@ static bool build_tile(const char *dir)
     return system(command) == 0;
 }
 
-/* Bytes of a vector in hexadecimal, the last one first as Verilog writes them. */
+/* Writes the bytes of a vector in hexadecimal, most significant (last) first, as in Verilog. */
 static void put_bytes(FILE *f, const int8_t *v, int n)
 {
     for (int i = n - 1; i >= 0; i--)
@@ -74,8 +74,7 @@ static int8_t weight(const struct work *k, int filter, int tap, int channel)
                : 0;
 }
 
-/* One cycle: tile at rows from `row`, column, filters from `filter`; tap, channels from `channel`.
- */
+/* One cycle.  at: first row, column, first filter; then tap, first channel. */
 static void put_cycle(const struct work *k, const int at[3], int tap, int channel, FILE *f)
 {
     const struct layer *l = k->l;
@@ -109,7 +108,7 @@ static void put_layer(struct work *k, FILE *f)
                     }
 }
 
-/* Compares the tiles, in the order in which they were fed, with the emulator's output. */
+/* Compares the tiles, in the order of input, with the emulator's output. */
 static void compare(const struct work *k, const int8_t *want, FILE *f)
 {
     const struct layer *l = k->l;

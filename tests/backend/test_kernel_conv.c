@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution kernels of every instruction set against the reference in double, between guard
- * pages, with the tiles in one range and in many. */
+ * pages, with all tiles in one range and in single ones. */
 #include <float.h>
 #include <string.h>
 
@@ -13,7 +13,8 @@
 #define A1 {1, 1, 1, 1, 1, 0}
 static const struct {
     const char *name;
-    struct ew_conv_shape s; /* batch, groups, cin, cout; axes {in, out, taps, stride, dilation, pad} */
+    struct ew_conv_shape s; /* batch, groups, cin, cout; axes {in, out, taps, stride, dilation,
+                             * pad} */
 } cases[] = {
     {"3x3",             {1, 1, 17, 33, {A1, {9, 9, 3, 1, 1, 1}, {11, 11, 3, 1, 1, 1}}}},
     {"3x3 wide",        {1, 1, 64, 64, {A1, {14, 14, 3, 1, 1, 1}, {14, 14, 3, 1, 1, 1}}}},
@@ -113,7 +114,7 @@ static const struct {
 #undef A1
 #define CASES (sizeof(cases) / sizeof(cases[0]))
 
-static const struct ew_epilogue ends[] = { /* pointers only say whether there is one */
+static const struct ew_epilogue ends[] = { /* pointers only tell whether the operand exists */
     {0},
     {.act = EW_ACT_RELU},
     {.act = EW_ACT_CLIP, .lo = -0.5f, .hi = 1.5f},
@@ -126,14 +127,14 @@ static const struct ew_epilogue ends[] = { /* pointers only say whether there is
 };
 /* clang-format on */
 
-/* Sums of n products of numbers below 1, each rounded once: n roundings of at most half a unit of a
- * partial sum.  Random signs make it about sqrt(n); 4 times that is safe. */
+/* Bound for sums of n products of numbers below 1: n roundings of at most half a unit of a partial
+ * sum. With random signs the error is about sqrt(n) of these; 4 times that is safe. */
 static double tolerance(double terms)
 {
     return 4 * (double)FLT_EPSILON * (2 + sqrt(terms));
 }
 
-/* The entry points of one way to convolve. */
+/* The functions of one convolution method. */
 struct way {
     const char *name;
     bool (*fits)(const struct ew_conv_shape *);
@@ -141,13 +142,13 @@ struct way {
     int64_t (*tiles)(const struct ew_conv_shape *);
     size_t (*scratch)(const struct ew_conv_shape *);
     void (*run)(const struct ew_conv *, int64_t, int64_t, void *);
-    double tolerance; /* 0: that of a sum */
+    double tolerance; /* 0: that of a direct sum */
     bool late;        /* shape.late_transform */
 };
 
 typedef void pack_fn(const struct ew_conv_shape *, const float *, float *, int64_t, int64_t);
 
-/* Packs all tiles at once, and again one by one backwards: the same bits. */
+/* Packs all tiles at once, and again one by one in reverse order: the same bits. */
 static void pack_twice(pack_fn *pack, const struct ew_conv_shape *s, int64_t tiles, size_t size,
                        const float *w, float *packed)
 {
@@ -159,16 +160,15 @@ static void pack_twice(pack_fn *pack, const struct ew_conv_shape *s, int64_t til
     ew_guard_free(again);
 }
 
-/* What the reference makes of a case: of the same numbers for all kernels, so that it is asked
- * once. */
+/* Cache of the reference's results, since all kernels get the same inputs. */
 static struct kept {
-    double *y, *odd; /* before any epilogue; of inputs that are not all finite */
+    double *y, *odd; /* without epilogue; of inputs that are not all finite */
     double *dx, *dw;
 } forward_kept[CASES], gradients_kept[CASES];
 
 typedef void ref_fn(const struct ew_conv_shape *s, const float *a, const float *b, double *out);
 
-/* A copy of it, n numbers. */
+/* A copy of the cached result, n numbers. */
 static double *reference(double **kept, ref_fn *ref, const struct ew_conv_shape *s, const float *a,
                          const float *b, int64_t n)
 {
@@ -211,12 +211,13 @@ static void data_fini(struct conv_data *d)
     ew_guard_free(d->y);
 }
 
-/* F(4x4, 3x3) multiplies inputs by up to 5 and sums by up to 8, in both directions, before most of
- * it cancels: errors are some ten times those of the direct way.  Measured on these cases: below
- * 1e-5 of the largest sum. */
+/* F(4x4, 3x3) multiplies inputs by up to 5 and sums by up to 8, in both dimensions, before most of
+ * it cancels: errors are some ten times those of direct convolution.  Measured on these cases:
+ * below 1e-5 of the largest sum. */
 #define WINOGRAD_TOLERANCE 3e-5
 
-/* Forward with one epilogue: all tiles at once, then one by one backwards into a second output. */
+/* Forward with one epilogue: all tiles at once, then one by one in reverse order into a second
+ * output. */
 static void forward(const struct way *way, const struct ew_conv_shape *s, const struct conv_data *d,
                     int end)
 {
@@ -233,7 +234,7 @@ static void forward(const struct way *way, const struct ew_conv_shape *s, const 
     test_close(d->y, want, d->n_y, tol * (1 + scale), "forward");
     float *again = test_array(d->n_y, 8);
     c.y = again;
-    if (c.end.add && !c.end.add_after) { /* adding in place is allowed */
+    if (c.end.add && !c.end.add_after) { /* the addend may be y itself */
         memcpy(again, d->add, (size_t)d->n_y * sizeof(float));
         c.end.add = again;
     }
@@ -244,9 +245,9 @@ static void forward(const struct way *way, const struct ew_conv_shape *s, const 
     free(want);
 }
 
-/* The same with some inputs that are infinite or not numbers, which it leaves in d->x: what they
- * reach is as in the reference.  Winograd's transforms spread them over tiles, and whether SiLU and
- * GELU of minus infinity are zero is open. */
+/* The same with some inputs set to infinity or NaN, which remain in d->x: the outputs that depend
+ * on them must be as in the reference.  Winograd may spread
+ * them over the tile; SiLU and GELU of minus infinity are unspecified. */
 static void odd_inputs(const struct way *way, const struct ew_conv_shape *s, struct conv_data *d,
                        int end)
 {
@@ -271,14 +272,14 @@ static void odd_inputs(const struct way *way, const struct ew_conv_shape *s, str
     free(want);
 }
 
-/* The entry points of one way to find gradients. */
+/* The functions of one method for gradients. */
 struct gradients {
     const char *name;
     bool (*fits)(const struct ew_conv_shape *);
     size_t (*pack_size)(const struct ew_conv_shape *);
-    int64_t (*pack_tiles)(const struct ew_conv_shape *); /* NULL: in one piece */
+    int64_t (*pack_tiles)(const struct ew_conv_shape *); /* NULL: packed in one piece */
     pack_fn *pack;
-    int64_t (*data_tiles)(const struct ew_conv_shape *); /* NULL, and the next: filters alone */
+    int64_t (*data_tiles)(const struct ew_conv_shape *); /* this and the next NULL: wgrad only */
     size_t (*data_scratch)(const struct ew_conv_shape *);
     void (*data_run)(const struct ew_conv *, int64_t, int64_t, void *);
     size_t (*partial)(const struct ew_conv_shape *);
@@ -287,11 +288,11 @@ struct gradients {
     void (*run)(const struct ew_conv_wgrad *, int64_t, int64_t, void *);
     int64_t (*sum_tiles)(const struct ew_conv_shape *);
     void (*sum)(const struct ew_conv_wgrad *, int64_t, int64_t);
-    double tolerance; /* of the filter's, of the largest value; 0: that of a direct sum */
-    bool bias;        /* the bias's gradient comes with the filter's */
+    double tolerance; /* of wgrad, relative to the largest value; 0: that of a direct sum */
+    bool bias;        /* wgrad also computes the bias gradient */
 };
 
-/* dx by one way, added to what is there (`add`) or not; `scratch` and `packed` are set. */
+/* dgrad by one method, accumulated (`add`) or written; `scratch` and `packed` are set. */
 static void data_gradient(const struct gradients *k, const struct ew_conv_shape *s,
                           const struct conv_data *d, bool add)
 {
@@ -317,7 +318,7 @@ static void data_gradient(const struct gradients *k, const struct ew_conv_shape 
     free(want);
 }
 
-/* Tiles at once, or one by one backwards. */
+/* All tiles at once, or one by one in reverse order. */
 static void run_filter(const struct gradients *k, const struct ew_kernels *isa,
                        const struct ew_conv_wgrad *f, void *scratch, bool apart)
 {
@@ -361,7 +362,7 @@ static void filter_gradient(const struct gradients *k, const struct ew_kernels *
     free(want);
 }
 
-/* The bias's is the sum of dy by output; once written, once added to what is there. */
+/* The bias gradient, the sum of dy per output channel; written, then accumulated. */
 static void bias_gradient(const struct gradients *k, const struct ew_kernels *isa,
                           const struct ew_conv_shape *s, const struct conv_data *d)
 {
@@ -392,7 +393,8 @@ static void walk_gradients(const struct ew_kernels *isa, const struct gradients 
         const struct ew_conv_shape *s = &cases[i].s;
         if (k->fits && !k->fits(s))
             continue;
-        const size_t step = ew_test_quick() ? 2 : 1; /* written and added, or one of them */
+        const size_t step = ew_test_quick() ? 2 : 1; /* written and accumulated, or only one of
+                                                      * them */
         ew_test_begin("%s gradients %s: %s", k->name, isa->isa, cases[i].name);
         struct conv_data d = {0};
         data_init(&d, s, &gradients_kept[i], 10 * i + 2);
@@ -434,7 +436,7 @@ static void winograd_pack_twice(const struct ew_kernels *k, const struct ew_conv
     ew_guard_free(again);
 }
 
-/* The case's shape, and whether the way takes it. */
+/* Fills in the case's shape; true if the method supports it. */
 static bool takes(const struct way *way, size_t i, struct ew_conv_shape *s)
 {
     *s = cases[i].s;
@@ -442,7 +444,8 @@ static bool takes(const struct way *way, size_t i, struct ew_conv_shape *s)
     return (!way->fits || way->fits(s)) && !(way->late && s->axis[1].stride > 1);
 }
 
-/* From end to end of one case: all of them, or one where the way takes enough cases for all. */
+/* Step over the epilogues of a case: 1 for all, or larger if the method has enough cases to cover
+ * them. */
 static size_t end_step(const struct way *way)
 {
     struct ew_conv_shape s;
@@ -489,7 +492,7 @@ static void walk_forward(const struct ew_kernels *k, const struct way *way)
     }
 }
 
-/* Data gradients as a forward convolution of dy with the filter rotated by 180 degrees. */
+/* dgrad as a forward convolution of dy with the filter rotated by 180 degrees. */
 static struct ew_conv_shape dgrad_shape(const struct ew_conv_shape *s)
 {
     struct ew_conv_shape r = *s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution, max pool and ReLU in one kernel, of every instruction set, against the reference in
- * double, between guard pages, with the tiles in one range and in many. */
+/* Fused convolution, max pool and ReLU, of every instruction set, against the reference in double,
+ * between guard pages, with all tiles in one range and in single ones. */
 #include <float.h>
 #include <string.h>
 
@@ -34,8 +34,8 @@ struct data {
     struct ew_conv_shape s;
     int64_t high, wide, n_x, n_w, n_full, n_y;
     float *x, *w, *bias, *dy;
-    double *full;    /* what the pool sees */
-    double tol;      /* of its elements */
+    double *full;    /* the convolution's output */
+    double tol;      /* tolerance of its elements */
     uint8_t *argmax; /* of the last forward run */
     float *y;
 };
@@ -68,7 +68,7 @@ static void data_fini(struct data *d)
     free(d->full);
 }
 
-/* Images at once or one by one backwards. */
+/* All images at once, or one by one in reverse order. */
 static void run_forward(const struct data *d, bool relu, bool apart, uint8_t *argmax, float *y)
 {
     const struct ew_kernels *k = d->k;
@@ -85,8 +85,8 @@ static void run_forward(const struct data *d, bool relu, bool apart, uint8_t *ar
     ew_guard_free(scratch);
 }
 
-/* Where output i of y, [image][window][channel], is in `argmax`, and element t of its window in
- * what is pooled. */
+/* Index into `argmax` of output i of y [image][window][channel], and into the pool's input of
+ * element t of its window. */
 static int64_t argmax_at(const struct data *d, int64_t i)
 {
     const int64_t windows = d->high * d->wide, o = i % d->s.cout, pixel = i / d->s.cout;
@@ -163,7 +163,7 @@ static void run_gradients(const struct data *d, bool apart, struct ew_conv_pool 
     ew_guard_free(scratch);
 }
 
-/* Both gradients in double, by the places of the last forward run. */
+/* Both gradients in double, using the arg-max of the last forward run. */
 static void reference(const struct data *d, double *dw, double *db)
 {
     float *dense = calloc((size_t)d->n_full, sizeof(*dense));
@@ -222,8 +222,8 @@ static void check_case(struct data *d)
     check_gradients(d, true);
 }
 
-/* Of equal outputs the first counts; where all are cut, none does; a nan stays, here the first one
- * of a window and the second one of the next. */
+/* Ties: the first maximum counts; if relu cuts all, none does; NaN propagates, here the first
+ * element of one window and the second of the next. */
 static void check_special(struct data *d)
 {
     d->s = (struct ew_conv_shape){

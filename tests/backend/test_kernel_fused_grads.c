@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both gradients of 1x1 convolutions at once, with and without the batch norms around them, against
- * the kernels that do one thing each; on every instruction set, tiles in either order. */
+/* Fused dgrad + wgrad of 1x1 convolutions, with and without the batch norms around them, against
+ * separate kernels; on every instruction set, tiles in either order. */
 #include <string.h>
 
 #include "float_isa.h"
@@ -28,9 +28,9 @@ static const struct {
 struct data {
     const struct ew_kernels *k;
     const struct ew_conv_shape *s;
-    struct ew_batch_norm norm, output_norm; /* before it and behind it */
-    float *w, *packed, *x, *dy;             /* x and dy as the norms make them */
-    float *dx[2], *dw[2], *sums[2];         /* wanted, got */
+    struct ew_batch_norm norm, output_norm; /* before and after the convolution */
+    float *w, *packed, *x, *dy;             /* x and dy after the norms */
+    float *dx[2], *dw[2], *sums[2];         /* expected, actual */
 };
 
 /* A norm of `channels`, with statistics and sums of its own. */
@@ -90,7 +90,7 @@ static void data_fini(struct data *d)
     norm_fini(&d->output_norm);
 }
 
-/* One after the other, added to what dx and dw hold where `add` is set. */
+/* Separate kernels; accumulates into dx and dw if `add` is set. */
 static void apart(const struct data *d, bool add)
 {
     const struct ew_kernels *k = d->k;
@@ -153,7 +153,7 @@ static void at_once(const struct data *d, bool norms, bool add, bool reversed)
     ew_guard_free(j.filter.partial);
 }
 
-/* Sums of some thousand terms in another order. */
+/* Tolerance for sums of some thousand terms in another order. */
 static void same(const float *want, const float *got, int64_t n, const char *what)
 {
     double *w = test_zeros(n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels whose input is what a batch norm makes of x, and whose output's gradient is
- * what another one does: the same bits as one after the other, on every instruction set, whatever
- * tiles come first. */
+/* Kernels that apply a batch norm to x as they read it, and compute another one's gradient as they
+ * read dy: the same bits as with separate steps, on every instruction set, in any order of
+ * tiles. */
 #include <string.h>
 
 #include "kernel_test.h"
@@ -91,7 +91,7 @@ static void forward(const struct ew_kernels *k, const struct ew_conv_shape *s, c
     ew_guard_free(got);
 }
 
-/* A 1x1 layer behind a norm. */
+/* A 1x1 convolution after a norm. */
 static void point(const struct ew_kernels *k, const struct ew_conv_shape *s, enum ew_act act)
 {
     const int64_t n_x = ref_conv_in_count(s), n_y = ref_conv_out_count(s);
@@ -148,7 +148,7 @@ static void filter(const struct ew_kernels *k, const struct ew_conv_shape *s, co
     ew_guard_free(got);
 }
 
-/* What a batch norm behind the layer makes of its own gradient. */
+/* The gradient through a batch norm after the layer. */
 static struct ew_batch_norm behind_init(const struct ew_kernels *k, const struct ew_conv_shape *s,
                                         const struct data *d, float *dy)
 {
@@ -162,7 +162,7 @@ static struct ew_batch_norm behind_init(const struct ew_kernels *k, const struct
     return b;
 }
 
-/* The same one after the other: dx, dw and the sums of the norm before the layer. */
+/* Separate steps: dx, dw and the sums of the norm before the layer. */
 static void apart(const struct ew_kernels *k, const struct ew_conv_shape *s, const struct data *d,
                   const float *dy, float *const out[3])
 {
@@ -215,7 +215,8 @@ static void at_once(const struct ew_kernels *k, const struct ew_conv_shape *s, c
     ew_guard_free(j.norm_sums);
 }
 
-/* Both gradients in one pass: the same bits, but for the norm's sums, whose order is another. */
+/* Fused dgrad + wgrad: the same bits, except for the norm's sums, which are added in another
+ * order. */
 static void joint(const struct ew_kernels *k, const struct ew_conv_shape *s, const struct data *d)
 {
     const int64_t n[3] = {d->n_x, d->n_w, 2 * s->cin};

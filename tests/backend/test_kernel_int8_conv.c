@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every 8-bit convolution kernel that takes a shape gives the bits of the plain sum: extreme bytes
- * and weights, zero points, and all that becomes of sums; every instruction set, guarded arrays. */
+/* Every 8-bit convolution kernel gives, for each shape that it supports, the bits of the plain sum:
+ * extreme bytes and weights, zero points, all epilogues; every instruction set, guarded arrays. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -21,7 +21,7 @@ static const struct ew_conv_shape shapes[] = {
     {1, 40, 40, 40, {A1, {6, 6, 5, 1, 1, 2}, {8, 8, 5, 1, 1, 2}}},
     {1, 16, 16, 16, {A1, {9, 5, 5, 2, 1, 2}, {11, 6, 5, 2, 1, 2}}},
     {1, 7, 7, 7, {A1, {5, 5, 3, 1, 1, 1}, {5, 5, 3, 1, 1, 1}}},
-    {1, 1, 37, 35, {A1, A1, A1}},                                      /* dense: rows of a batch */
+    {1, 1, 37, 35, {A1, A1, A1}},                                      /* dense: rows are a batch */
     {5, 1, 64, 10, {A1, A1, A1}},
     {12, 1, 33, 48, {A1, A1, A1}},
     {13, 1, 32, 24, {A1, A1, A1}},
@@ -42,7 +42,7 @@ struct job {
     struct ew_qconv_weights weights;
 };
 
-/* Padding is the zero point: it adds nothing. */
+/* Padding has the value of the zero point, so it adds nothing. */
 static int32_t sum_at(const struct job *j, int64_t at)
 {
     const struct ew_conv_shape *s = j->shape;
@@ -83,7 +83,7 @@ static uint8_t byte_at(const struct job *j, int64_t at)
     return e->table ? e->table[byte] : byte;
 }
 
-/* ---- What becomes of sums ---- */
+/* ---- Epilogues ---- */
 
 enum end {
     PLAIN,
@@ -110,7 +110,7 @@ static struct ew_qend end_of(enum end end, const uint8_t *table, const uint8_t *
         e.add = add;
         e.mid.zero = 60;
         e.of_add = (struct ew_qbyte){.zero = 90, .flip = end == RESIDUAL ? 0x80 : 0};
-        e.mid_ratio = end == LARGE_RESIDUAL ? -3e8f : 0.8f; /* scales may be below 0 */
+        e.mid_ratio = end == LARGE_RESIDUAL ? -3e8f : 0.8f; /* scales may be negative */
         e.add_ratio = 0.6f;
     }
     e.y.flip = end == SIGNED || end == RESIDUAL ? 0x80 : 0;
@@ -118,7 +118,7 @@ static struct ew_qend end_of(enum end end, const uint8_t *table, const uint8_t *
     return e;
 }
 
-/* ---- The kernels, with all of packing ---- */
+/* ---- Kernels and packing ---- */
 
 typedef const struct ew_kernels kernels;
 
@@ -176,7 +176,8 @@ static void check(kernels *k, const struct ew_conv_shape *s, enum test_pattern p
                    {"depthwise columns", k->int8_depthwise_column_fits,
                     k->int8_depthwise_column_pack_size, k->int8_depthwise_column_scratch,
                     run_depthwise_column}};
-    const bool columns = methods[method].run == run_depthwise_column; /* whose ends are plain */
+    const bool columns = methods[method].run == run_depthwise_column; /* supports plain epilogues
+                                                                       * only */
     if (!methods[method].fits(s) || (columns && end > SIGNED))
         return;
     ew_test_begin("%s: %s, %d to %d in %d groups, pattern %d, zero %d, %s", k->isa,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Largest and mean of windows of bytes against plain loops: every instruction set, channels below,
- * at and above vectors, guarded buffers.  Rows are done last first: one that wrote behind its end
- * would spoil the next. */
+/* Max and average pools of bytes against plain loops: every instruction set, channel counts around
+ * vector lengths, guarded buffers.  Rows are computed in reverse order: one that wrote beyond its
+ * end would overwrite the next. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -27,7 +27,7 @@ static const struct {
 
 static const int channel_counts[] = {1, 3, 6, 8, 9, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 70};
 
-/* The byte of output `at`, as PyTorch and ONNX define both pools. */
+/* Output byte `at`, as PyTorch and ONNX define both pools. */
 static uint8_t want_at(const struct ew_qpool *p, int64_t at)
 {
     const struct ew_conv_axis *a = p->shape->axis;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Winograd on bytes is exact: sums of extreme bytes and weights, of as many channels as it takes,
- * against plain ones; every instruction set, guarded buffers.  tests/backend/test_rows.c has its
+/* 8-bit Winograd is exact: sums of extreme bytes and weights, with as many channels as it supports,
+ * against plain ones; every instruction set, guarded buffers.  tests/backend/test_rows.c tests its
  * epilogues. */
 #include <string.h>
 
@@ -14,12 +14,13 @@ static const struct ew_conv_shape shapes[] = {
     {1, 1, 16, 16, {A1, {4, 4, 3, 1, 1, 1}, {4, 4, 3, 1, 1, 1}}},
     {2, 1, 35, 33, {A1, {7, 8, 3, 1, 1, 2}, {9, 7, 3, 1, 1, 0}}},
     {1, 1, 33, 70, {A1, {30, 28, 3, 1, 1, 0}, {29, 31, 3, 1, 1, 2}}},
-    {1, 1, 1792, 32, {A1, {6, 4, 3, 1, 1, 0}, {6, 5, 3, 1, 1, 1}}}, /* as many channels as fit */
-    {1, 1, 24, 24, {A1, {9, 5, 3, 1, 1, -1}, {9, 6, 3, 1, 1, 0}}},  /* cropping */
+    {1, 1, 1792, 32, {A1, {6, 4, 3, 1, 1, 0}, {6, 5, 3, 1, 1, 1}}}, /* the most channels */
+    {1, 1, 24, 24, {A1, {9, 5, 3, 1, 1, -1}, {9, 6, 3, 1, 1, 0}}},  /* negative padding
+                                                                     * (cropping) */
 };
 /* clang-format on */
 
-/* The sum of an output: 0 stands for padding, since the zero point is 0. */
+/* The sum of an output; padding is 0, since the zero point is 0. */
 static int64_t sum_at(const struct ew_conv_shape *s, const uint8_t *x, const uint8_t *w, int64_t at)
 {
     const struct ew_conv_axis *a = s->axis;

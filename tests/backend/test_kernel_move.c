@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that move rows or multiply by channel, of every instruction set, on sizes around those of
- * vectors and in ranges cut in odd places. */
+/* Kernels that move rows or scale channels, of every instruction set, on sizes around vector
+ * lengths and ranges cut at odd places. */
 #include <string.h>
 
 #include "kernel_test.h"
@@ -11,7 +11,7 @@ static const int64_t sizes[] = {1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 58, 65, 11
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define ROWS     5
 
-/* [a, b] to [b, a]: both ways of pairs, and neither. */
+/* [a, b] to [b, a]: pairs in either order, and the general case. */
 static void shuffle(const struct ew_kernels *k, int64_t a, int64_t b, bool add)
 {
     const int64_t n = a * b;
@@ -47,7 +47,7 @@ static void rows(const struct ew_kernels *k, int64_t n, bool add)
     free(want);
 }
 
-/* Forward, and the sums that go back, over two images of many rows. */
+/* Forward, and the sums of backward, over two images of many rows. */
 static void channel_scale(const struct ew_kernels *k, int64_t channels, bool sum, bool add)
 {
     enum { BATCH = 2, PIXELS = 131 };
@@ -109,7 +109,7 @@ static void mul(const struct ew_kernels *k, int64_t n, bool add)
     free(want);
 }
 
-/* Slopes read off the output are those at the input. */
+/* Derivatives computed from the output equal those computed from the input. */
 static void kept_slopes(const struct ew_kernels *k)
 {
     enum { N = 203 };

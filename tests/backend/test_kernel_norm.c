@@ -8,12 +8,12 @@
 #include "kernel_test.h"
 #include "ref_conv.h"
 
-/* ---- Batch norm: forward, and backward by the textbook's formula ---- */
+/* ---- Batch norm: forward, and backward by the textbook formula ---- */
 
 struct norm {
     int64_t rows, channels;
     struct ew_batch_norm b;
-    double *z, *xhat, *mean, *rstd; /* the reference's */
+    double *z, *xhat, *mean, *rstd; /* of the reference */
 };
 
 static void norm_init(struct norm *t, int64_t rows, int64_t channels, enum ew_act act, bool add)
@@ -23,7 +23,8 @@ static void norm_init(struct norm *t, int64_t rows, int64_t channels, enum ew_ac
     t->channels = channels;
     float *x = test_array(n, 1);
     for (int64_t i = 0; i < n; i++)
-        x[i] = x[i] * (float)(1 + i % channels) + 100; /* a mean that swamps naive variances */
+        x[i] = x[i] * (float)(1 + i % channels) + 100; /* a mean with which a naive variance
+                                                        * cancels */
     t->b = (struct ew_batch_norm){.rows = rows,
                                   .channels = channels,
                                   .x = x,
@@ -101,7 +102,7 @@ static void norm_forward(const struct ew_kernels *k, struct norm *t)
     k->batch_finish(b);
     k->batch_apply(b, 0, t->rows / 3);
     k->batch_apply(b, t->rows / 3, t->rows);
-    /* x is about 100: 1e-7 of it in units of its spread */
+    /* x is about 100: 1e-7 of it, relative to its deviation */
     test_close(b->y, want, n, 1e-4, "batch norm");
     test_close(b->running_mean, run_mean, t->channels, 1e-5, "running mean");
     test_close(b->running_var, run_var, t->channels, 1e-5 * (1 + test_scale(run_var, t->channels)),
@@ -153,7 +154,7 @@ static void norm_backward(const struct ew_kernels *k, struct norm *t)
     free(dbias);
 }
 
-/* Where z lies within rounding of a kink, both slopes are right: keep such values out. */
+/* Within rounding of a kink both derivatives are right: move such values away. */
 static void keep_off_kinks(struct norm *t)
 {
     const struct ew_batch_norm *b = &t->b;
@@ -218,13 +219,13 @@ static void lrn(const struct ew_kernels *k)
     }
 }
 
-/* ---- Pooling: by way of the reference convolution's walk ---- */
+/* ---- Pooling, by ref_conv_walk ---- */
 
 struct pool_ref {
     const struct ew_pooling *p;
     double *y, *dx;
     int64_t *best;  /* input index of each output's maximum */
-    double *inside; /* taps inside, by output pixel */
+    double *inside; /* number of taps inside the image, per output pixel */
     int pass;
 };
 
@@ -249,7 +250,7 @@ static void pool_pair(const struct ew_conv_shape *s, struct ref_pair at, void *c
     }
 }
 
-/* Backward; a maximum's after the forward pass that notes where it was. */
+/* Backward; for max pools after the forward pass that records the arg-max. */
 static void pool_back(const struct ew_kernels *k, struct ew_pooling *p, const double *y, int64_t n)
 {
     if (!p->max) {
@@ -307,7 +308,7 @@ static void pool_case(const struct ew_kernels *k, struct ew_pooling p)
 
 struct nan_ref {
     const float *x;
-    bool *seen; /* by output */
+    bool *seen; /* per output */
 };
 
 static void nan_pair(const struct ew_conv_shape *s, struct ref_pair at, void *ctx)
@@ -326,7 +327,7 @@ static void expect_nan(const float *y, const bool *seen, int64_t n, const char *
         printf("  %s of %lld outputs\n", what, (long long)n);
 }
 
-/* The maximum of a window with a NaN is NaN, whichever tap it is. */
+/* The maximum of a window with a NaN is NaN, at any tap. */
 static void pool_nan(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
     const int64_t n_x = ref_conv_in_count(s), n_y = ref_conv_out_count(s);
@@ -358,13 +359,15 @@ static void pool(const struct ew_kernels *k)
 #define A1 {1, 1, 1, 1, 1, 0}
     static const struct ew_conv_shape shapes[] = {
         {2, 6, 6, 6,     {A1, {8, 4, 2, 2, 1, 0}, {9, 4, 2, 2, 1, 0}}},
-        {2, 21, 21, 21,  {A1, {8, 4, 2, 2, 1, 0}, {9, 5, 2, 2, 1, 1}}}, /* each pixel in one window */
+        {2, 21, 21, 21,  {A1, {8, 4, 2, 2, 1, 0}, {9, 5, 2, 2, 1, 1}}}, /* each pixel in one
+                                                                         * window */
         {1, 64, 64, 64,  {A1, {11, 6, 3, 2, 1, 1}, {12, 6, 3, 2, 1, 1}}},
         {1, 19, 19, 19,  {A1, {7, 7, 3, 1, 1, 1}, {7, 7, 3, 1, 1, 1}}},
         {3, 33, 33, 33,  {A1, {7, 1, 7, 1, 1, 0}, {5, 1, 5, 1, 1, 0}}},
         {1, 5, 5, 5,     {{4, 2, 2, 2, 1, 0}, {6, 3, 2, 2, 1, 0}, {6, 5, 2, 1, 1, 0}}},
         {1, 17, 17, 17,  {A1, {9, 5, 3, 1, 2, 0}, {9, 4, 2, 2, 3, 1}}},
-        {1, 130, 130, 130, {A1, {4, 2, 3, 2, 1, 0}, {4, 2, 3, 2, 1, 0}}}, /* ceiling: over the end */
+        {1, 130, 130, 130, {A1, {4, 2, 3, 2, 1, 0}, {4, 2, 3, 2, 1, 0}}}, /* ceil mode: windows
+                                                                           * beyond the end */
     };
 #undef A1
     /* clang-format on */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics that convolutions take of what they write, for a batch norm behind them: against plain
- * C in double, and the convolution's own bits are what they are without. */
+/* Batch norm statistics that convolutions accumulate from their outputs, against plain C in double;
+ * the convolution's output keeps its bits. */
 #include <string.h>
 
 #include "kernel_test.h"
@@ -27,7 +27,7 @@ static const struct {
 
 typedef void run_fn(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch);
 
-/* What a method's kernels say of a shape. */
+/* How a method's kernels divide a shape. */
 struct way {
     struct ew_stats_split cut;
     int64_t tiles;
@@ -64,7 +64,7 @@ static void check(const struct ew_batch_norm *b, const float *y)
         for (int64_t r = 0; r < b->rows; r++)
             var[c] += pow((double)y[r * b->channels + c] - mean[c], 2) / (double)(b->rows - 1);
     }
-    /* Of values about 100; the variance is made of differences from one of them. */
+    /* Values are about 100; the variance is computed from differences to one of them. */
     test_close(b->running_mean, mean, b->channels, 1e-5, "mean");
     test_close(b->running_var, var, b->channels, 1e-5 * (1 + test_scale(var, b->channels)), "var");
     free(mean);
@@ -79,7 +79,7 @@ static void stats(const struct ew_kernels *k, const struct ew_conv_shape *s)
     float *bias = test_array(s->cout, 5), *packed = pack(k, s, w);
     float *want = test_array(n_y, 7), *got = test_array(n_y, 9);
     for (int64_t c = 0; c < s->cout; c++)
-        bias[c] += 100; /* a mean that swamps naive variances */
+        bias[c] += 100; /* a mean with which a naive variance cancels */
     if (!EW_EXPECT(way.cut.size > 0))
         return;
     void *scratch = test_scratch(way.scratch);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element-wise kernels of every instruction set: accuracy of exp, sigmoid and tanh in units of the
- * last place, and the rest against plain C in double, with ranges cut in odd places. */
+/* Element-wise kernels of every instruction set: accuracy of exp, sigmoid and tanh in ulp, and the
+ * others against plain C in double, with ranges cut at odd places. */
 #include <float.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define N 1003
 
-/* |got - want| in units of the last place of want; denormals count as the smallest normal. */
+/* |got - want| in ulp of want; for denormals the ulp of the smallest normal number. */
 static double ulps(float got, double want)
 {
     if (isnan(want))
@@ -22,7 +22,7 @@ static double ulps(float got, double want)
     return fabs((double)got - want) / ldexp(1.0, (e < -125 ? -125 : e) - 24);
 }
 
-/* Worst error of one function over a range, in steps that hit no pattern. */
+/* Largest error of a function over a range, with an irregular step. */
 static double worst(const struct ew_kernels *k, enum ew_act act, double from, double to)
 {
     float x[N], y[N];
@@ -73,7 +73,7 @@ static void activations(const struct ew_kernels *k)
         k->act_run(&m, 100, 501);
         k->act_run(&m, 501, N);
         test_close(y, want, N, 1e-6, "activation");
-        for (int i = 0; i < N; i++) { /* no x is within the step of a kink */
+        for (int i = 0; i < N; i++) { /* no x is closer to a kink than the step */
             const double h = 1e-5, v = (double)x[i];
             const double up = ref_act(m.act, v + h, (double)lo, (double)hi);
             const double down = ref_act(m.act, v - h, (double)lo, (double)hi);
@@ -95,7 +95,7 @@ static void activations(const struct ew_kernels *k)
 
 enum { ROWS = 17, C = 59, ALL = ROWS * C };
 
-/* Behind a relu that made b: in rows of their own length, and as a part of longer ones. */
+/* After a relu with output b: in contiguous rows, and in parts of longer ones. */
 static void masked_sums(const struct ew_kernels *k, float *a, const float *b)
 {
     double want[ALL], sums[C] = {0};
@@ -313,8 +313,8 @@ static void transpose(const struct ew_kernels *k)
     }
 }
 
-/* Bit for bit what the numbers of base/rng.h say, wherever ranges are cut, far into a stream too.
- */
+/* The same bits as computed with base/rng.h, for any division into ranges, and far into a
+ * stream. */
 static void dropout(const struct ew_kernels *k)
 {
     static const double ratios[] = {0, 0.2, 0.5, 0.999, 1};
@@ -331,7 +331,7 @@ static void dropout(const struct ew_kernels *k)
             const bool drop = b.v[i % 4] * 0x1p-32 < d.ratio;
             const double v = (double)x[i] * (drop ? 0 : d.ratio > 0 ? 1 / (1 - d.ratio) : 1);
             const float want = (float)(d.add ? (double)old[i] + v : v);
-            if (d.add) /* the sum may be fused with the product */
+            if (d.add) /* the addition may be fused with the product */
                 EW_EXPECT(ulps(y[i], (double)want) <= 1);
             else
                 EW_EXPECT(memcmp(&y[i], &want, sizeof(want)) == 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The backward of a batch norm in front of squeeze-and-excite: the factor's gradient and the norm's
- * two sums in one pass, against plain C in double.  tests/plan/test_defer.c runs whole networks. */
+/* Backward of a batch norm before squeeze-and-excite: the factor's gradient and the norm's two sums
+ * in one pass, against plain C in double.  tests/plan/test_defer.c tests whole networks. */
 #include "kernel_test.h"
 #include "ref_conv.h"
 
@@ -73,8 +73,7 @@ static double slope(const struct ew_batch_norm *b, double z)
     return (ref_act(b->act, z + 1e-6, 0, 0) - ref_act(b->act, z - 1e-6, 0, 0)) / 2e-6;
 }
 
-/* Beside a kink both slopes are right: such pixels get no gradient.  Their part in the sums of
- * slopes cannot be taken away, so that x is moved. */
+/* Near a kink both derivatives are right, so x is moved away from kinks. */
 static void keep_off_kinks(struct data *d)
 {
     const double kinks[] = {0, 0.5, -3, 3};

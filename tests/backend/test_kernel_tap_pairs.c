@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels for small feature maps, dense layers and many zeros of every instruction set against
- * the reference in double, between guard pages, with the tiles in one range and in many. */
+/* Kernels for small feature maps, dense layers and sparse gradients, of every instruction set,
+ * against the reference in double, between guard pages, with all tiles in one range and in single
+ * ones. */
 #include <float.h>
 #include <string.h>
 
@@ -88,7 +89,7 @@ static void run_sparse(const struct data *d, bool apart, const float *bias, floa
     ew_guard_free(scratch);
 }
 
-/* Tiles at once (step 0) or one by one backwards. */
+/* All tiles at once (step 0) or one by one in reverse order. */
 static void run_forward(const struct data *d, bool apart, const float *bias, float *y)
 {
     const struct ew_kernels *k = d->k;
@@ -228,7 +229,7 @@ static void run_gradients(const struct data *d, bool apart, struct ew_unpacked_g
     ew_guard_free(scratch);
 }
 
-/* Both gradients, stored or added to what is there. */
+/* Both gradients, written or accumulated. */
 static void check_gradients(const struct data *d, bool add)
 {
     double *dx_want = test_zeros(d->n_x), *dw_want = test_zeros(d->n_w);
@@ -263,7 +264,7 @@ static void check_gradients(const struct data *d, bool add)
     free(dw_want);
 }
 
-/* Gradients that go into the filter: as if stored first, and dx is made of the filter before. */
+/* Fused update: as if the gradient were stored first; dx uses the filter before the update. */
 static void check_update(const struct data *d, bool adam)
 {
     const struct ew_unpacked_grads plain = {
@@ -320,7 +321,7 @@ static void check_update(const struct data *d, bool adam)
     ew_guard_free(plain.filter.dw);
 }
 
-/* One gradient alone gives the bits of both together. */
+/* One gradient alone has the same bits as both together. */
 static void check_alone(const struct data *d)
 {
     float *dx[2] = {test_array(d->n_x, 7), test_array(d->n_x, 7)};
@@ -353,7 +354,7 @@ static void check_both(const struct data *d)
     check_alone(d);
 }
 
-/* What a ReLU would clear of the data's gradient, dx itself else. */
+/* dgrad masked by a ReLU's output. */
 static void check_mask(const struct data *d)
 {
     float *dx[2] = {test_array(d->n_x, 7), test_array(d->n_x, 8)};
@@ -372,7 +373,7 @@ static void check_mask(const struct data *d)
     ew_guard_free(dx[1]);
 }
 
-/* Rows apart: the rest of them is left alone. */
+/* Row strides larger than rows: the gaps are not written. */
 static void check_steps(const struct data *d)
 {
     const int64_t rows = d->n_y / d->s.cout, step = d->s.cout + 5;
@@ -394,7 +395,7 @@ static void check_steps(const struct data *d)
     ew_guard_free(was);
 }
 
-/* Half of x and three quarters of dy are zero, and whole rows. */
+/* Half of x and three quarters of dy are zero, including whole rows. */
 static void many_zeros(const struct ew_kernels *k, size_t c)
 {
     struct data d = {.k = k, .s = zeros[c].s, .way = BY_SPARSE};
@@ -417,7 +418,7 @@ static void many_zeros(const struct ew_kernels *k, size_t c)
     ew_test_end();
 }
 
-/* The bias's gradient, where it comes with the filter's. */
+/* The bias gradient, if wgrad computes it. */
 static void check_bias(const struct data *d)
 {
     float *dw = test_array(d->n_w, 9), *db = test_array(d->s.cout, 10);
@@ -435,7 +436,7 @@ static void check_bias(const struct data *d)
     ew_guard_free(db);
 }
 
-/* One element of dy in ten is left, and none of some outputs. */
+/* One element of dy in ten is nonzero, for some outputs none. */
 static void nearly_all_zeros(const struct ew_kernels *k, size_t c)
 {
     struct data d = {.k = k, .s = scattered[c].s, .way = BY_SCATTER_GRAD};

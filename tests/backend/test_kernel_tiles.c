@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions whose output, or whose gradient, is a part of longer rows, data gradients that are
- * cleared by a relu's output, and Winograd with filters that are not packed: the same bits as
- * without. */
+/* Convolutions whose output or gradient is part of longer rows, dgrad masked by a relu's output,
+ * and Winograd with unpacked filters: the same bits as the plain form. */
 #include <string.h>
 
 #include "backend/cpu/isa.h"
 #include "kernel_test.h"
 #include "ref_conv.h"
 
-#define ROOM 9 /* floats between the rows */
+#define ROOM 9 /* floats between rows */
 
 static const struct ew_conv_axis one = {1, 1, 1, 1, 1, 0};
 
-/* n rows of `channels`, with room between them. */
+/* n rows of `channels`, with gaps between them. */
 static float *spread(const float *from, int64_t n, int64_t channels)
 {
     float *to = test_array(n * (channels + ROOM), 77);
@@ -56,7 +55,7 @@ static void forward(const struct ew_kernels *k, struct ew_conv_shape s, bool win
     ew_guard_free(scratch);
 }
 
-/* Winograd with filters as they lie, in one range of tiles and one by one. */
+/* Winograd with unpacked filters, in one range of tiles and in single ones. */
 static void unpacked(const struct ew_kernels *k, struct ew_conv_shape s, bool flip)
 {
     const int64_t n = ref_conv_out_count(&s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of F(5x5, 5x5) of every instruction set against the reference in double, between
- * guard pages, with the tiles in one range and in many. */
+/* F(5x5, 5x5) of every instruction set against the reference in double, between guard pages, with
+ * all tiles in one range and in single ones. */
 #include <string.h>
 
 #include "conv_data.h"
@@ -26,8 +26,8 @@ static const struct {
 #undef A1
 /* clang-format on */
 
-/* Points as far apart as 1/2 and 3 cost digits: winograd_5x5.h has what was measured.  Short sums
- * of random numbers may cancel, so the scale is that of the terms, too. */
+/* The interpolation points, as far apart as 1/2 and 3, cost digits (measured: winograd_5x5.h).
+ * Short sums of random numbers may cancel, so the tolerance also scales with the terms. */
 static double tolerance(const double *want, int64_t n)
 {
     return 5e-5 * (1 + test_scale(want, n));
@@ -38,7 +38,7 @@ static bool same(const float *a, const float *b, int64_t n)
     return memcmp(a, b, (size_t)n * sizeof(float)) == 0;
 }
 
-/* Tiles at once, or one by one backwards. */
+/* All tiles at once, or one by one in reverse order. */
 static void run_forward(const struct data *d, bool apart, struct ew_epilogue end, float *y)
 {
     const struct ew_kernels *k = d->k;
@@ -89,7 +89,7 @@ static void run_gradients(const struct data *d, bool apart, struct ew_unpacked_g
     ew_guard_free(scratch);
 }
 
-/* What gradients go to, filled alike each time. */
+/* Gradient arrays with fixed initial contents. */
 struct gradients {
     float *dx, *dw, *db;
 };
@@ -121,7 +121,7 @@ static struct ew_unpacked_grads call_of(const struct data *d, const struct gradi
                                       .add_dx = add};
 }
 
-/* All three gradients, stored or added to what is there. */
+/* All three gradients, written or accumulated. */
 static void check_gradients(const struct data *d, bool add)
 {
     double *dx = test_zeros(d->n_x), *dw = test_zeros(d->n_w), *db = test_zeros(d->s.cout);
@@ -152,7 +152,7 @@ static void check_gradients(const struct data *d, bool add)
     free(db);
 }
 
-/* One gradient alone gives the bits of all together. */
+/* One gradient alone has the same bits as all together. */
 static void check_alone(const struct data *d)
 {
     struct gradients to[2] = {gradients_new(d), gradients_new(d)};
@@ -169,7 +169,7 @@ static void check_alone(const struct data *d)
     gradients_free(&to[1]);
 }
 
-/* Gradients that go into the filter: as if stored first, and dx is made of the filter before. */
+/* Fused update: as if the gradient were stored first; dx uses the filter before the update. */
 static void check_update(const struct data *d)
 {
     struct gradients to[2] = {gradients_new(d), gradients_new(d)};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every kernel that the backend offers for every operator's own cases, forward and backward,
- * against the operator's reference: every instruction set, one thread and two (the same bits),
- * guarded buffers, gradients added and written afresh. */
+/* Every kernel offered for the operators' test cases, forward and backward, against the operator's
+ * reference: every instruction set, one thread and two (the same bits), guarded buffers, gradients
+ * accumulated and written. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,24 +15,24 @@
 
 #define SLOTS 24
 #define TOLERANCE                                                                                  \
-    1e-4 /* of the largest number of a tensor: Winograd, exp and other orders of sums */
+    1e-4 /* relative to a tensor's largest value: Winograd, exp, other orders of sums */
 
-/* A call of a case, with memory of its own. */
+/* The call of a case, with memory of its own. */
 struct set {
     struct ew_tensor in[SLOTS], out[SLOTS], din[SLOTS], dout[SLOTS];
     struct ew_tensor *in_p[SLOTS], *out_p[SLOTS], *din_p[SLOTS], *dout_p[SLOTS];
     struct ew_call call;
 };
 
-/* What is compared: a case, a phase, a kernel. */
+/* One comparison: a case, a phase, a kernel. */
 struct job {
     const struct ew_op *op;
     const struct ew_op_case *k;
     struct ew_graph *g;
     enum ew_phase phase;
-    bool fresh; /* backward: gradients are written, not added to */
-    bool seen;  /* offers see all inputs' data, as those of steps on the host do */
-    int kernel; /* among the offers */
+    bool fresh; /* backward: gradients are written, not accumulated */
+    bool seen;  /* offers see the data of all inputs, as for host steps */
+    int kernel; /* index in the offers */
 };
 
 static void fill(struct ew_tensor *t, uint64_t state, double scale, double shift)
@@ -102,7 +102,7 @@ static void set_fini(struct set *s)
     ew_guard_free(s->call.aux);
 }
 
-/* The reference; forward is run in any case, since backward may read what it leaves. */
+/* Runs the reference; also forward, since backward may read what it saves. */
 static bool run_reference(const struct job *j, struct set *s)
 {
     s->call.scratch = j->op->scratch ? ew_guard_end(j->op->scratch(&s->call), 64) : NULL;
@@ -211,7 +211,7 @@ static bool wants_any(const struct job *j, const struct set *s)
     return any;
 }
 
-/* The kernel in a set of its own; false where it was not offered, or has nothing to do. */
+/* Runs the kernel on its own set; false if it was not offered, or has nothing to do. */
 static bool attempt(const struct job *j, const struct ew_backend *be, struct set *s)
 {
     struct ew_kernel kernels[EW_OFFERS];
@@ -219,7 +219,7 @@ static bool attempt(const struct job *j, const struct ew_backend *be, struct set
     s->call.be = be;
     if (!wants_any(j, s))
         return false;
-    if (j->phase == EW_PHASE_BACKWARD) { /* what forward leaves */
+    if (j->phase == EW_PHASE_BACKWARD) { /* what forward saves */
         struct job forward = *j;
         forward.phase = EW_PHASE_FORWARD;
         run_reference(&forward, s);
@@ -257,7 +257,8 @@ static int check_case(const struct ew_op *op, const struct ew_op_case *k, struct
     if (!EW_EXPECT_OK(ew_case_graph(op, k, false, &j.g)))
         return 0;
     for (int i = 0; ew_isa_at(i); i++) {
-        for (int what = 0; what < 4; what++) { /* forward; backward adding, afresh, and seen */
+        for (int what = 0; what < 4; what++) { /* forward; backward accumulating, writing, and with
+                                                * visible data */
             j.phase = what ? EW_PHASE_BACKWARD : EW_PHASE_FORWARD;
             j.fresh = what == 2;
             j.seen = what == 3;

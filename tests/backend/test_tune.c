@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tuning: a question is measured once, remembered, and survives a damaged cache. */
+/* Tuning: each kernel choice is measured once, cached, and survives a damaged cache. */
 #include "backend/tune.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "ew_test.h"
 #include "plan/plan.h"
 
-/* Compiles a network with the cache at `path`; returns how many questions were measured. */
+/* Compiles a network with the cache at `path`; returns the number of choices that were measured. */
 static int compile_measured(const char *path)
 {
     struct ew_model_opts o = {.size = sizeof(o), .height = 32, .width = 32, .scale = 0.25};
@@ -55,7 +55,7 @@ static void damaged_files_are_replaced(void)
     }
 }
 
-/* A home that cannot be written to costs a warning, not what was measured. */
+/* An unwritable cache folder causes a warning, and the measurements are still used. */
 static void unwritable_files_are_let_alone(void)
 {
     struct ew_model_opts o = {.size = sizeof(o), .height = 32, .width = 32, .scale = 0.25};

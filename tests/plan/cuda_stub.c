@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A CUDA module without CUDA: memory is the host's, copies are made, launches do nothing but note
- * their names.  What plans start on a card shows that way where there is none. */
+/* A CUDA module without CUDA: memory is the host's, copies are made, launches only record their
+ * names.  It shows what plans launch on a card without having one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 static char said[SAID];
 
-/* Names since the last call, with a space behind each. */
+/* Names recorded since the last call, each followed by a space. */
 __attribute__((visibility("default"))) const char *ew_cuda_stub_said(void);
 const char *ew_cuda_stub_said(void)
 {
@@ -143,7 +143,7 @@ static int end_capture(struct ew_cuda_queue *q, void **graph)
     return say("capture_end");
 }
 
-/* It has no algorithm that needs planning. */
+/* conv_find: no algorithm that needs planned workspace. */
 static int find(struct ew_cuda_queue *q, int pass, const struct ew_cuda_conv *p, int measure,
                 struct ew_cuda_algo *out, int *n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Relus and concatenations that are part of the steps around them: that they are, and that threads,
- * and memory limits, which keep other values and compute some again, change nothing of the
- * gradients.  tests/plan/test_fast.c compares whole networks with references. */
+/* Relus and concatenations that are fused into adjacent steps: that they are, and that threads and
+ * memory limits, which keep other values and recompute some, do not change the gradients.
+ * tests/plan/test_fast.c compares whole networks with references. */
 #include <stdlib.h>
 
 #include "train_once.h"
@@ -52,7 +52,8 @@ static void limits_change_nothing(void)
     ew_graph_free(g);
 }
 
-/* All but the relu behind the first pool are part of convolutions, and nothing is copied. */
+/* All relus except the one after the first pool are fused into convolutions, and nothing is
+ * copied. */
 static void nothing_is_left(void)
 {
     if (getenv("EW_DEVICE"))

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs that are started and waited for later: in their order, with the inputs, rates and outputs of
- * their own, on a device that does nothing before somebody waits ("poison:late") and on those that
- * do all at once. */
+/* Asynchronous runs: in order, each with its own inputs, rates and outputs, on a device that
+ * executes nothing before a wait ("poison:late") and on synchronous ones. */
 #include <string.h>
 
 #include "edgewise.h"
@@ -36,7 +35,7 @@ static struct ew_plan *compile(struct ew_graph *g, bool train, const char *devic
     return EW_EXPECT_OK(ew_plan_compile(g, &o, &p)) ? p : NULL;
 }
 
-/* The inputs of a step in memory of the device's, one place for each step that is under way. */
+/* Inputs of a step in the backend's host memory, one set per run in flight. */
 struct places {
     void *x[2], *labels[2];
     size_t bytes;
@@ -76,8 +75,7 @@ static void start_step(struct ew_plan *p, const struct places *k, int step, bool
     EW_EXPECT_OK(ew_plan_start(p));
 }
 
-/* Some steps, as many under way as there may be: the first output of each, and a weight in the end.
- */
+/* Runs some steps, with the given number in flight: the first output of each, finally a weight. */
 static void run_steps(const char *device, bool train, int depth, float *out)
 {
     struct ew_graph *g = network(train);
@@ -126,7 +124,7 @@ static void refuses_what_would_mix_runs_up(void)
     EW_EXPECT_OK(ew_plan_start(p));
     EW_EXPECT_ERR(ew_plan_start(p), EW_ERR_ARG, "2 runs are under way");
     EW_EXPECT_OK(ew_plan_wait(p, NULL));
-    EW_EXPECT_OK(ew_plan_start(p)); /* and freed while they run */
+    EW_EXPECT_OK(ew_plan_start(p)); /* the source is freed while runs are in flight */
     ew_plan_free(p);
     ew_graph_free(g);
 }

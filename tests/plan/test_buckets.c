@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients that are handed out in buckets before parameters are updated: training is the same as
- * with each update at once, in parts of a batch too, and what is written to a gradient counts. */
+/* Gradients delivered in buckets before parameters are updated: training is the same as with fused
+ * updates, also with micro-batches, and changes that the caller makes to a gradient are used. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static ew_err compile(struct ew_graph *g, size_t bucket, size_t limit, struct ew
     return ew_plan_compile(g, &o, out);
 }
 
-/* The buckets hold every parameter once. */
+/* Every parameter is in exactly one bucket. */
 static void expect_all_parameters(struct ew_plan *p, const struct ew_graph *g)
 {
     int found = 0, want = 0;
@@ -67,7 +67,7 @@ static void compare(const struct ew_graph *a, const struct ew_graph *b, float to
     }
 }
 
-/* The same network, trained with and without buckets. */
+/* Trains the same network with and without buckets and compares. */
 static void compare_training(const char *name, int64_t batch, size_t bucket, size_t limit)
 {
     struct ew_graph *a = ew_training_network(name, batch, 0),
@@ -96,13 +96,13 @@ static void compare_training(const char *name, int64_t batch, size_t bucket, siz
 
 static void training_is_the_same(void)
 {
-    compare_training("lenet5", BATCH, 1, 0);       /* a bucket for each layer */
-    compare_training("lenet5", BATCH, 1 << 30, 0); /* one for all */
+    compare_training("lenet5", BATCH, 1, 0);       /* a bucket per layer */
+    compare_training("lenet5", BATCH, 1 << 30, 0); /* a single bucket */
     if (!ew_test_quick())
         compare_training("mobilenet_v2_cifar", BATCH, 1 << 20, 0);
 }
 
-/* The largest limit, to a tenth, under which the batch is run in parts. */
+/* The largest limit, in steps of a tenth, with which the batch is split. */
 static size_t limit_with_parts(struct ew_graph *g)
 {
     struct ew_plan *p = NULL;

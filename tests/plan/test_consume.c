@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan that may use up the graph's weights keeps them once.  Large ones move into the plan's own
- * copy of the graph; those that a pass had folded stayed there beside what replaced them. */
+/* A plan that may consume the graph's weights keeps a single copy of them.  Large ones are moved
+ * into the plan's copy of the graph; regression: weights folded by a pass stayed there beside their
+ * replacements. */
 #include "edgewise.h"
 #include "ew_test.h"
 #include "graph/graph.h"
 #include "graph/ops.h"
 #include "plan/plan.h"
 
-#define CHANNELS 2100 /* squared, of float32: 17 MiB, more than the 16 from which weights move */
+/* CHANNELS^2 float32 are 17 MiB, above the 16 MiB from which weights are moved. */
+#define CHANNELS 2100
 
-/* A 1x1 convolution and a batch norm after it. */
+/* A 1x1 convolution followed by a batch norm. */
 static struct ew_graph *build(void)
 {
     const struct ew_shape x = {4, {1, 1, 1, CHANNELS}}, w = {4, {CHANNELS, 1, 1, CHANNELS}};

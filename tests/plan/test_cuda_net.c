@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small networks that a CUDA device runs whole, a block an image (backend/cuda/cuda_net.c): chains
- * of every kind of layer it takes, and some that it does not, against the CPU's references:
- * outputs, losses, gradients of all weights, and training steps, which repeat to the bit. */
+/* Small networks that a CUDA device runs in two launches, one block per image
+ * (backend/cuda/cuda_net.c): chains of all supported layers, and some that are not supported,
+ * against the CPU's references: outputs, losses, gradients of all weights, and training steps,
+ * which must be bit-identical when repeated. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 #include "plan/plan.h"
 
 #define CLASSES 6
-#define RUNS    3 /* each kernel by itself, captured, repeated */
+#define RUNS    3 /* launched, captured, replayed */
 
 static int act(struct ew_builder *b, const struct ew_op *op, int x)
 {
@@ -56,8 +57,8 @@ static int dense_only(struct ew_builder *b, int x)
     return ew_b_dense(b, "b", act(b, &ew_op_tanh, ew_b_dense(b, "c", x, 33)), CLASSES);
 }
 
-/* The builder's windows are square: makes the last one, of a convolution or a pool, `rows` high and
- * `columns` wide, and steps by `down` and `right`. */
+/* The builder's windows are square: changes the last convolution's or pool's to by[] = {rows,
+ * columns, stride down, stride right}. */
 static int oblong_window(struct ew_builder *b, int y, const int64_t by[4])
 {
     if (b->err != EW_OK)
@@ -77,8 +78,8 @@ static int oblong_window(struct ew_builder *b, int y, const int64_t by[4])
     return y;
 }
 
-/* Windows that touch and that leave gaps, filters that slide and that do not, none of them square.
- * What follows does not depend on sizes, which are known when all is inferred. */
+/* Windows that touch and that leave gaps, convolutions with sliding windows and without, none of
+ * them square.  The layers after them do not depend on sizes, which are inferred at the end. */
 static int oblong(struct ew_builder *b, int x)
 {
     x = ew_b_relu(b, ew_b_conv_bias(b, "a", x, 7, ew_win(3, 1, 1)));
@@ -91,7 +92,7 @@ static int oblong(struct ew_builder *b, int x)
     return ew_b_dense(b, "d", ew_b_flatten(b, x), CLASSES);
 }
 
-/* LeNet-5's kinds of layers, in its order. */
+/* The layers of LeNet-5. */
 static int tiled(struct ew_builder *b, int x)
 {
     x = ew_b_relu(b, ew_b_conv_bias(b, "a", x, 6, ew_win(5, 1, 2)));
@@ -102,7 +103,7 @@ static int tiled(struct ew_builder *b, int x)
     return ew_b_dense(b, "d", ew_b_relu(b, ew_b_dense(b, "e", x, 84)), CLASSES);
 }
 
-/* Not a chain: a value is read twice. */
+/* Not a chain: a value has two consumers. */
 static int residual(struct ew_builder *b, int x)
 {
     x = ew_b_relu(b, ew_b_conv_bias(b, "a", x, 4, ew_win(3, 1, 1)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans on a CUDA device against the operators' references on the CPU: every case of every operator
- * forward and backward, and whole networks: inference, gradients, training steps. */
+/* Plans on a CUDA device against the operators' references on the CPU: all test cases of all
+ * operators forward and backward, and whole networks: inference, gradients, training steps. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "quant_graph.h"
 
 #define STEPS 16
-#define RUNS  3 /* each kernel by itself, captured, repeated */
+#define RUNS  3 /* launched, captured, replayed */
 
 static bool has_device(void)
 {
@@ -32,7 +32,7 @@ static struct ew_backend_opts on(const char *device)
         .device = device, .threads = 1, .reference = strcmp(device, "cpu") == 0};
 }
 
-/* Largest difference as a share of the largest value; infinite where one of them is nan. */
+/* Largest difference relative to the largest value; infinite if either has a nan. */
 static double distance(const struct ew_tensor *a, const struct ew_tensor *b)
 {
     double most = 1e-30, worst = 0;
@@ -59,7 +59,7 @@ static struct ew_plan *case_plan(struct ew_graph *g, const struct ew_op_case *k,
         return NULL;
     for (int i = 0; i < g->n_inputs; i++) {
         struct ew_tensor *t = ew_plan_input(p, i);
-        const char *name = g->values[g->inputs[i]].name; /* in3 */
+        const char *name = g->values[g->inputs[i]].name; /* "in3" */
         ew_case_fill(k, atoi(name + 2), t);
     }
     for (int run = 0; run < (strcmp(device, "cpu") == 0 ? 1 : RUNS); run++) {
@@ -86,7 +86,7 @@ static void check_forward(const struct ew_op *op, const struct ew_op_case *k, co
     ew_graph_free(g);
 }
 
-/* The sum of out[0] times fixed numbers becomes the loss, and float inputs parameters. */
+/* The sum of out[0] times fixed numbers becomes the loss, and float inputs become parameters. */
 static ew_err add_loss(struct ew_graph *g, const struct ew_op_case *k)
 {
     const int out = g->outputs[0];
@@ -165,7 +165,7 @@ static void walk(bool back)
     for (int i = 0; i < ew_op_count(); i++) {
         const struct ew_op *op = ew_op_at(i);
         for (int k = 0; k < op->n_cases; k++) {
-            /* Gradients of clip's bounds are left out by the host's fast kernel. */
+            /* The host's fast kernel has no gradients of clip's bounds. */
             const bool none = !op->backward || op->state_in || strcmp(op->name, "clip") == 0;
             if (!is_plain(&op->cases[k]) || (back && none))
                 continue;
@@ -179,7 +179,7 @@ static void walk(bool back)
     }
 }
 
-/* Operators that have kernels for half types; others run on the host in float32. */
+/* Operators with kernels for half types; others run on the host in float32. */
 static void walk_half(const char *device, double tolerance)
 {
     static const char *const names[] = {
@@ -254,8 +254,9 @@ static struct ew_plan *network_plan(struct ew_graph *g, bool train, const char *
     return p;
 }
 
-/* Running statistics of some batches, as a trained network has them: with those of the beginning
- * activations of deep networks vanish in half types.  They go into the graph by their names. */
+/* Runs some batches to obtain running statistics like those of a trained network, and copies them
+ * into the graph by name: with the initial statistics, activations of deep networks vanish in half
+ * types. */
 static bool settle(const struct network *n, struct ew_graph *g)
 {
     struct ew_graph *trained = build(n, true, 8);
@@ -314,8 +315,8 @@ static double norm_of(const struct ew_tensor *x, const struct ew_tensor *less)
     return sqrt(sum);
 }
 
-/* By norms: single gradients near a kink may differ, and those of a bias that a batch norm takes
- * away again are nothing but rounding. */
+/* Compares norms: single gradients near a kink may differ, and those of a bias before a batch norm
+ * are only rounding errors. */
 static void check_training(const struct network *n, const struct device *d)
 {
     struct ew_graph *g = build(n, true, 8);
@@ -373,12 +374,11 @@ static void check_steps(const struct network *n, int kind)
     train_steps(n, "cuda", kind, cuda[1]);
     EW_EXPECT(memcmp(cuda[0], cuda[1], sizeof(cuda[0])) == 0);
     EW_EXPECT_CLOSE(cuda[0], cpu, 1, 1e-4, 1e-5);
-    EW_EXPECT_CLOSE(cuda[0], cpu, 2, 5e-2, 1e-5); /* batch norms over few pixels enlarge rounding */
+    EW_EXPECT_CLOSE(cuda[0], cpu, 2, 5e-2, 1e-5); /* batch norms over few pixels amplify rounding */
 }
 
-/* Mixed precision: the first loss is that of float32 but for rounding, training makes progress
- * (the first steps of float16 may be left out until the loss scale fits), and two runs are the same
- * to the bit. */
+/* Mixed precision: the first loss equals float32's up to rounding, training makes progress (float16
+ * may skip the first steps until the loss scale fits), and two runs have the same bits. */
 static void check_mixed(const struct network *n, const char *device, int kind)
 {
     float whole[STEPS] = {0}, half[2][STEPS] = {{0}};
@@ -398,7 +398,7 @@ static void check_mixed(const struct network *n, const char *device, int kind)
                 (double)half[0][0], least[1], (double)whole[0], least[0]);
 }
 
-/* What checkpoints keep of float16 training; other precisions scale nothing. */
+/* The state of loss scaling in checkpoints of float16 training; other precisions have none. */
 static void check_scale(void)
 {
     const struct ew_loss_scale want = {1024, 7};
@@ -416,7 +416,7 @@ static void check_scale(void)
     }
 }
 
-/* Quantised networks have the CPU's bits, and nothing of them runs there. */
+/* Quantised networks have the CPU's bits, and no step runs on the host. */
 static void check_int8(const struct network *n, bool is_signed)
 {
     struct ew_graph *g = ew_quant_graph(n->name, n->side, is_signed);
@@ -474,8 +474,9 @@ int main(int argc, char **argv)
                                              {"mobilenet_v2_cifar", 32},
                                              {"resnet18_cifar_gn", 32},
                                              {"c3d_small", 0}};
-    /* The CPU's own kernels and references: up to 4.5e-2 at this size, which is 1e5 roundings; in
-     * half types of batch norms over few pixels little more than the size is left. */
+    /* The CPU's own kernels differ from references by up to 4.5e-2 at this size, which is 1e5
+     * roundings; in half types, batch norms over few pixels leave little more than the order of
+     * magnitude. */
     static const struct device gradients[] = {
         {"cuda", 6e-2}, {"cuda:0,fp16", 2}, {"cuda:0,bf16", 2}};
     const char *only = argc > 1 ? argv[1] : "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batch norms that are done by their readers: where plans have them, and that memory limits, which
- * compute values again, change nothing of the gradients. */
+/* Batch norms applied by their consumers: which plans have them, and that memory limits, which
+ * recompute values, do not change the gradients. */
 #include <stdlib.h>
 
 #include "train_once.h"
@@ -22,7 +22,7 @@ static void threads_change_nothing(void)
 {
     if (!ew_test_quick())
         threads_of("mobilenet_v2");
-    threads_of("mobilenet_v3_small"); /* with gates */
+    threads_of("mobilenet_v3_small"); /* with squeeze-and-excite */
 }
 
 static void limits_of(const char *network, int least)

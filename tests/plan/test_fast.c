@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fast plans against reference plans: whole networks, inference and training, every instruction set
- * that this machine has, one thread and two. */
+ * of this machine, one thread and two. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,10 +24,10 @@ static const char *const names[] = {"lenet5",
                                     "mobilenet_v3_small"};
 
 #define SEED  3
-#define TRIES 3 /* with other weights */
+#define TRIES 3 /* attempts with other weights */
 
-/* Small inputs leave the last layers a pixel or two, and batch norm over so few makes noise of
- * them: gradients are compared where that does not happen. */
+/* With small inputs the last layers have one or two pixels, and batch norm over so few amplifies
+ * rounding: gradients are compared only for other networks. */
 static bool can_train(const char *name)
 {
     return strcmp(name, "resnext50_32x4d") != 0 && strcmp(name, "densenet121") != 0 &&
@@ -40,7 +40,7 @@ static struct ew_graph *build(const char *name, bool train, uint64_t seed)
     struct ew_graph *g = NULL;
     if (strcmp(name, "lenet5") != 0)
         o.height = o.width = 40;
-    if (strcmp(name, "alexnet") == 0) { /* 57 million weights are pages to clear, not cases */
+    if (strcmp(name, "alexnet") == 0) { /* 57 million weights only cost time */
         o.height = o.width = 64;
         o.scale = 0.5;
     }
@@ -73,7 +73,7 @@ static struct ew_plan *run(struct ew_graph *g, bool train, bool reference, int t
     return p;
 }
 
-/* Winograd and another order of sums: 2e-4 of the largest output through tens of layers. */
+/* Winograd and other orders of sums: 2e-4 of the largest output after tens of layers. */
 static void check_isa(struct ew_graph *g, struct ew_plan *want)
 {
     struct ew_plan *one = run(g, false, false, 1), *two = run(g, false, false, 2);
@@ -87,7 +87,7 @@ static void check_isa(struct ew_graph *g, struct ew_plan *want)
     ew_plan_free(two);
 }
 
-/* The reference, which is slow, runs once for all instruction sets. */
+/* The slow reference runs once for all instruction sets. */
 static void check_inference(const char *name)
 {
     ew_test_begin("%s: inference", name);
@@ -106,7 +106,7 @@ static void check_inference(const char *name)
     ew_graph_free(g);
 }
 
-/* The largest difference of a gradient as a share of the largest, in the worst parameter. */
+/* Largest difference of a gradient, relative to the largest gradient, in the worst parameter. */
 static double compare_gradients(const struct ew_graph *g, struct ew_plan *want, struct ew_plan *got,
                                 const char **where)
 {
@@ -118,7 +118,7 @@ static double compare_gradients(const struct ew_graph *g, struct ew_plan *want, 
         double most = 0;
         for (int64_t i = 0; i < ew_tensor_count(a); i++)
             most = fmax(most, fabs(ew_tensor_get(a, i)));
-        if (most < 1e-4) /* a gradient that is rounding alone: a bias before batch norm */
+        if (most < 1e-4) /* a bias before batch norm: its gradient is only rounding */
             continue;
         const double d = ew_tensor_distance(a, b);
         *where = d > worst ? g->values[v].name : *where;
@@ -127,7 +127,7 @@ static double compare_gradients(const struct ew_graph *g, struct ew_plan *want, 
     return worst;
 }
 
-/* One step with these weights; false where the gradients differ. */
+/* One step with these weights; false if the gradients differ. */
 static bool same_training(const char *name, uint64_t seed, bool last)
 {
     struct ew_graph *g = build(name, true, seed), *h = build(name, true, seed);
@@ -149,9 +149,9 @@ static bool same_training(const char *name, uint64_t seed, bool last)
     return same;
 }
 
-/* Gradients of early layers have gone through all others and through batch norm over two images: 2
- * % of the largest.  Now and then an activation is so near to zero that one way passes it and the
- * other does not, and a channel's gradient is another; not with three networks' weights, though. */
+/* Gradients of early layers have passed all others, and batch norms over two images: tolerance 2 %
+ * of the largest.  Sometimes an activation is so close to zero that only one side passes it, which
+ * changes a channel's gradient; but not with three different sets of weights. */
 static void check_training(const char *name)
 {
     ew_test_begin("%s: training", name);
@@ -161,7 +161,7 @@ static void check_training(const char *name)
     ew_test_end();
 }
 
-/* Two networks stand for all where few are tried. */
+/* In quick tests two networks stand for all. */
 static bool skipped(const char *name)
 {
     return ew_test_quick() && strcmp(name, "lenet5") != 0 &&

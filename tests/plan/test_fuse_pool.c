@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions with their max pool and ReLU as one step: training is the same as with three,
- * for any number of threads and under memory limits; and where there is no such step. */
+/* Convolution, max pool and ReLU fused into one step: training is the same as with three, for any
+ * number of threads and under memory limits; and the cases that are not fused. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,13 +48,13 @@ static void fill_inputs(struct ew_plan *p)
         ((int64_t *)label->data)[i] = i % 10;
 }
 
-/* It is the CPU's. */
+/* Only the CPU fuses them. */
 static bool fuses(const struct ew_backend_opts *be)
 {
     return !be->reference && !getenv("EW_DEVICE");
 }
 
-/* Trains for a few steps; the losses. */
+/* Trains for a few steps; returns the losses. */
 static void train(struct ew_graph *g, const struct ew_backend_opts *be, float *loss)
 {
     struct ew_plan *p = NULL;
@@ -76,7 +76,7 @@ static void train(struct ew_graph *g, const struct ew_backend_opts *be, float *l
     ew_plan_free(p);
 }
 
-/* tol 0: the same bits. */
+/* tol 0: bit-identical. */
 static void compare_weights(const struct ew_graph *a, const struct ew_graph *b, double tol)
 {
     for (int v = 0; v < a->n_values; v++) {
@@ -141,7 +141,7 @@ static struct ew_plan *gradients(struct ew_graph *g, size_t limit)
 
 static void limits_change_nothing(void)
 {
-    struct ew_graph *g = build(8 * BATCH); /* so that activations count beside weights */
+    struct ew_graph *g = build(8 * BATCH); /* so that activations matter beside weights */
     struct ew_plan *whole = g ? gradients(g, 0) : NULL, *p;
     struct ew_plan_stats full, s = {.parts = 1};
     bool again = false;
@@ -166,16 +166,16 @@ static void limits_change_nothing(void)
     ew_graph_free(g);
 }
 
-/* A convolution of 4 channels at most, a pool, a mean as loss; what of it is an output of the graph
- * too, what is otherwise. */
+/* A convolution of at most 4 channels, a pool, a mean as loss; the fields say what else is a graph
+ * output, and what is unusual. */
 struct odd {
     const char *name;
     int64_t batch, channels, stride;
     bool frozen, ceil, inner_output, rounded;
-    int steps; /* forward and backward, of the fused operator */
+    int steps; /* forward and backward steps of the fused operator */
 };
 
-/* x as 8-bit integers will have it. */
+/* Replaces x by its 8-bit rounding. */
 static ew_err round_input(struct ew_graph *g, int *x)
 {
     const struct ew_tensor zero = {.dtype = EW_S8};
@@ -231,7 +231,7 @@ static void where_it_is(void)
     }
 }
 
-/* A first layer with a stride and overlapping windows, of more rows than a strip has. */
+/* A first layer with a stride and overlapping windows, with more rows than a strip. */
 static ew_err strips_graph(struct ew_graph *g)
 {
     const struct ew_shape x = {4, {9, 125, 161, 3}};

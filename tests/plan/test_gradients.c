@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of whole networks at the batches that benchmarks use, where kernels are chosen that
- * smaller ones do not meet: every instruction set of this machine against the operators' references
- * in double precision, with the first weights that come.
+/* Gradients of whole networks at the batch sizes of the benchmarks, at which the rules choose
+ * kernels that smaller batches do not use: every instruction set of this machine against the
+ * operators' references in double precision, with arbitrary initial weights.
  *
- * Compared is the distance of a parameter's gradient from the true one, as a share of that one's
- * length.  Rounding leaves about 1e-4 through tens of layers.  An activation so near to its kink
- * that one way passes it and the other does not moves single elements: of ResNet-18's last layer,
- * which has one pixel here, one of 8,192 is 1.6 % of the length. */
+ * The measure is the distance of a parameter's gradient from the true one, relative to the true
+ * one's length. Rounding leaves about 1e-4 after tens of layers.  An activation so close to its
+ * kink that only one side passes it changes single elements: in ResNet-18's last layer, which has
+ * one pixel here, one element of 8,192 is 1.6 % of the length. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +54,7 @@ static struct ew_plan *train(struct ew_graph *g, bool reference)
         return NULL;
     struct ew_tensor *x = ew_plan_input(p, 0), *y = ew_plan_input(p, 1);
     for (int64_t i = 0; i < ew_tensor_count(x); i++) {
-        /* Images of their own: batch norm over sixteen pixels that are alike makes noise of them.
-         */
+        /* Different images: batch norm over sixteen similar pixels amplifies rounding. */
         const float value = (float)ew_rng_normal(7, 0, (uint64_t)i);
         if (x->dtype == EW_F64)
             ((double *)x->data)[i] = (double)value;
@@ -78,8 +77,8 @@ static double length(const struct ew_tensor *a, const struct ew_tensor *b)
     return sqrt(sum);
 }
 
-/* Gradients that are rounding alone, as that of a bias before a batch norm, are left out: they are
- * a millionth of the longest. */
+/* Gradients that are only rounding, such as of a bias before a batch norm, are skipped: they are
+ * below a millionth of the longest. */
 static void compare(const struct ew_graph *g, struct ew_plan *want, struct ew_plan *got)
 {
     double longest = 0;

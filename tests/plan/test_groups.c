@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fused groups of the CPU, pattern by pattern: a small network that has it is trained with the
- * pattern and without any, and gradients, weights and losses are compared.
+/* Fused groups of the CPU, pattern by pattern: a small network with the pattern is trained with it
+ * and without any, and gradients, weights and losses are compared.
  *
- * The fused kernels add in another order than their parts, so the two agree to rounding: batch
- * norms over a few hundred numbers leave about 1e-5 of it. */
+ * Fused kernels add in another order than separate ones, so the two agree up to rounding: about
+ * 1e-5 after batch norms over a few hundred numbers. */
 #include <math.h>
 #include <string.h>
 
@@ -19,10 +19,10 @@
 #define SIDE  12
 #define STEPS 3
 
-/* ---- A CPU that fuses the patterns that are wanted, and nothing else ---- */
+/* ---- A CPU backend that fuses only the wanted patterns ---- */
 
 static const char *const *wanted; /* NULL-terminated */
-static int n_found;               /* groups of the first of them */
+static int n_found;               /* groups of the first pattern */
 static struct ew_backend_type choosy;
 static const struct ew_backend_type *cpu;
 
@@ -88,7 +88,7 @@ static struct ew_graph *build(body_fn *body)
     return NULL;
 }
 
-/* A block of MobileNetV2: what is between its layers is batch norms. */
+/* A block of MobileNetV2: the values between its layers are batch norms. */
 static int inverted_residual(struct ew_builder *b, int x)
 {
     x = ew_b_relu6(b, ew_b_bn(b, "bn1", ew_b_conv(b, "conv1", x, 32, ew_win(1, 1, 0))));
@@ -110,7 +110,7 @@ static int excited(struct ew_builder *b, int x)
     return ew_b_bn(b, "bn3", ew_b_conv(b, "conv3", x, 16, ew_win(1, 1, 0)));
 }
 
-/* A fire module of SqueezeNet, and a pool that hands a ReLU's zeros on. */
+/* A fire module of SqueezeNet, and a pool that propagates a ReLU's zeros. */
 static int fire(struct ew_builder *b, int x)
 {
     x = ew_b_relu(b, ew_b_conv_bias(b, "squeeze", x, 16, ew_win(1, 1, 0)));
@@ -120,12 +120,12 @@ static int fire(struct ew_builder *b, int x)
     return ew_b_relu(b, ew_b_conv_bias(b, "last", x, 24, ew_win(1, 1, 0)));
 }
 
-/* Wide 1x1 layers between batch norms: what they read has zeros, their gradients have none. */
+/* Wide 1x1 layers between batch norms: their inputs are sparse, their gradients are not. */
 static int wide_bottleneck(struct ew_builder *b, int x)
 {
     x = ew_b_relu(b, ew_b_bn(b, "bn1", ew_b_conv(b, "conv1", x, 128, ew_win(1, 1, 0))));
     x = ew_b_relu(b, ew_b_bn(b, "bn2", ew_b_conv(b, "conv2", x, 160, ew_win(1, 1, 0))));
-    x = ew_b_max_pool(b, x, ew_win(3, 2, 0)); /* and few rows */
+    x = ew_b_max_pool(b, x, ew_win(3, 2, 0)); /* and few pixels */
     return ew_b_bn(b, "bn3", ew_b_conv(b, "conv3", x, 144, ew_win(1, 1, 0)));
 }
 
@@ -151,7 +151,7 @@ static struct ew_plan *train(struct ew_graph *g, struct ew_backend *be, bool upd
     return p;
 }
 
-/* Gradients, or weights where they are updated, by the largest of a tensor. */
+/* Compares gradients, or weights if they are updated, relative to a tensor's largest value. */
 static void compare(const struct ew_graph *g, const struct ew_graph *h, struct ew_plan *a,
                     struct ew_plan *b, bool update)
 {
@@ -174,7 +174,7 @@ static void compare(const struct ew_graph *g, const struct ew_graph *h, struct e
 
 #define NOTHING ((const char *const[]){"nothing", NULL})
 
-/* Where a value, a gradient or a copy less is stored. */
+/* The fused plan must store fewer bytes. */
 static void expect_less(const struct ew_plan *parts, const struct ew_plan *fused)
 {
     struct ew_plan_stats s, t;
@@ -183,7 +183,7 @@ static void expect_less(const struct ew_plan *parts, const struct ew_plan *fused
     EW_EXPECT(t.unshared_bytes < s.unshared_bytes);
 }
 
-/* The network with these patterns, the first of which it must have, and with none. */
+/* The network with these patterns, the first of which it must contain, and with none. */
 static void check(body_fn *body, const char *const *patterns, bool update, bool less)
 {
     struct ew_graph *g = build(body), *h = build(body);
@@ -248,7 +248,7 @@ static void optimizer_step(void)
     check(wide_bottleneck, PATTERNS("optimiser's step"), true, true);
 }
 
-/* All at once, and as it is by default. */
+/* All patterns at once, and the default set. */
 static void together(void)
 {
     check(excited,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps on the host for a device that has no kernel for them: results, copies, weights' places. */
+/* Host steps, for devices without a kernel for some node: results, transfers, residency of
+ * weights. */
 #include <string.h>
 
 #include "edgewise.h"
@@ -54,7 +55,7 @@ static size_t total(const struct ew_graph *g, const int *list, int n)
     return bytes;
 }
 
-/* Every byte that crosses is one that the plan has said. */
+/* The transferred bytes are exactly those that the plan announces. */
 static void copies_what_the_plan_says(void)
 {
     EW_EXPECT_OK(ew_poison_register());
@@ -87,8 +88,8 @@ static void copies_what_the_plan_says(void)
     ew_graph_free(g);
 }
 
-/* Training on the device changes its copy; the graph's weights follow when they are pulled, and are
- * then what the references make of them. */
+/* Training changes the device's weights; after a pull the graph's weights equal those of the
+ * references. */
 static void pulls_what_it_has_learnt(const char *device)
 {
     struct ew_graph *ours = network("lenet5", true), *theirs = network("lenet5", true);
@@ -139,8 +140,8 @@ static void trains_with_all_kernels(void)
     pulls_what_it_has_learnt("poison:all");
 }
 
-/* A device that stores activations as float16: about the same results from about half the memory,
- * and the host sees float32 and the weights as they were. */
+/* A device that stores activations as float16: about the same results with about half the memory;
+ * the host sees float32, and unchanged weights. */
 static void stores_halves(void)
 {
     static const char *const names[] = {"lenet5", "shufflenet_v2_x0_5"};
@@ -154,14 +155,14 @@ static void stores_halves(void)
         ew_plan_stats(q, &whole);
         EW_EXPECT(half.resident_bytes == whole.resident_bytes);
         EW_EXPECT(ew_plan_input(p, 0)->dtype == EW_F32 && ew_plan_output(p, 0)->dtype == EW_F32);
-        /* Batch norms over four pixels enlarge rounding: one step of those. */
+        /* Batch norms over four pixels amplify rounding: only one step of those. */
         for (int i = 0; i < (k ? 1 : 3); i++) {
             EW_EXPECT_OK(ew_plan_run(p));
             EW_EXPECT_OK(ew_plan_run(q));
             const double want = ew_tensor_get(ew_plan_output(q, 0), 0);
             EW_EXPECT_NEAR(ew_tensor_get(ew_plan_output(p, 0), 0), want, k ? 0.1 : 5e-3);
         }
-        /* Updates stand last. */
+        /* Updates come last. */
         struct ew_step_info last;
         ew_plan_step_info(p, ew_plan_step_count(p) - 1, &last);
         EW_EXPECT(last.phase == EW_PHASE_UPDATE);
@@ -172,7 +173,7 @@ static void stores_halves(void)
     }
 }
 
-/* A residual block's addition and relu as parts of its batch norm: fewer steps, the same weights
+/* A residual block's addition and relu fused into its batch norm: fewer steps, the same weights
  * after training. */
 static void adds_in_batch_norms(void)
 {
@@ -189,7 +190,7 @@ static void adds_in_batch_norms(void)
             relus[k] += info.op && strcmp(info.op, "relu") == 0;
         }
     EW_EXPECT_INT(sums[0], 0);
-    EW_EXPECT_INT(sums[1], 16); /* eight, both ways */
+    EW_EXPECT_INT(sums[1], 16); /* eight blocks, forward and backward */
     EW_EXPECT_INT(relus[0], 0);
     EW_EXPECT(relus[1] > 16);
     EW_EXPECT_OK(ew_plan_run(p));
@@ -209,7 +210,7 @@ static void adds_in_batch_norms(void)
     ew_graph_free(theirs);
 }
 
-/* The same where the batch is run in two parts. */
+/* The same with two micro-batches. */
 static void adds_in_batch_norms_of_parts(void)
 {
     EW_EXPECT_OK(ew_poison_register());

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which kernels the rules choose, over the zoo, for inference, int8 and training, on every
- * instruction set that this machine has: compared with tests/plan/kernel_choice.txt, so that a
- * change of a rule shows whom it reaches.
+/* The kernels that the rules choose over the zoo, for inference, int8 and training, on every
+ * instruction set of this machine: compared with tests/plan/kernel_choice.txt, so that the effect
+ * of a changed rule is visible.
  *
- * A line is one plan: instruction set, network, mode, then each kernel and its number of steps, and
- * a hash of the whole sequence.  With EW_TEST_DUMP=FILE the lines of this machine are written there
- * (the new file of expectations, once a change is meant), with EW_TEST_STEPS=FILE every step. */
+ * A line is one plan: instruction set, network, mode, then each kernel with its number of steps,
+ * and a hash of the sequence.  EW_TEST_DUMP=FILE writes the lines of this machine (the new
+ * expectations, if a change is intended), EW_TEST_STEPS=FILE every step. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ enum mode { INFER_1, INFER_16, TRAIN_16, INT8, MODES };
 
 static const char *const mode_names[MODES] = {"infer_1", "infer_16", "train_16", "int8_1"};
 
-/* One of each family; int8 at this size of the input, 0: not. */
+/* One network of each family; int8: input size for int8, or 0. */
 static const struct {
     const char *name;
     int int8;
@@ -45,7 +45,7 @@ static const struct {
             {"mobilenet_v2", 64},
             {"mobilenet_v3_small", 64}};
 
-/* Inference is of the graph that passes leave, which a dry plan would not run. */
+/* The graph after the inference passes, which a dry plan does not apply. */
 static struct ew_graph *passed(struct ew_graph *g)
 {
     if (g && EW_EXPECT_OK(ew_pass_all(g)) && EW_EXPECT_OK(ew_graph_sweep(g)))
@@ -83,7 +83,7 @@ static void add(struct tally *t, const char *kernel)
         t->kernel[t->n++] = kernel;
     if (i < KERNELS)
         t->count[i]++;
-    for (const char *c = kernel;; c++) { /* FNV-1a, the zero included */
+    for (const char *c = kernel;; c++) { /* FNV-1a, terminating zero included */
         t->hash = (t->hash ^ (uint8_t)*c) * 0x100000001b3u;
         if (!*c)
             break;
@@ -98,7 +98,7 @@ static void describe(const struct ew_plan *p, const char *title, FILE *steps, ch
         struct ew_step_info s;
         ew_plan_step_info(p, i, &s);
         if (!s.op)
-            continue; /* the plan's own */
+            continue; /* a step of the plan itself */
         add(&t, s.kernel);
         if (steps)
             fprintf(steps, "%s %d %s %s: %s\n", title, (int)s.phase, s.name, s.op, s.kernel);
@@ -109,7 +109,7 @@ static void describe(const struct ew_plan *p, const char *title, FILE *steps, ch
     snprintf(out + at, LINE - at, "; %016llx\n", (unsigned long long)t.hash);
 }
 
-/* What the file says for this title; NULL where it says nothing. */
+/* The file's line for this title, or NULL. */
 static const char *expected(const char *all, const char *title)
 {
     const size_t n = strlen(title);
@@ -121,13 +121,13 @@ static const char *expected(const char *all, const char *title)
     return NULL;
 }
 
-/* What a test run is given. */
+/* Arguments of a test run. */
 struct job {
     const char *golden;
     FILE *lines, *steps; /* NULL: not wanted */
 };
 
-/* True where the file has lines of this instruction set. */
+/* True if the file has lines for this instruction set. */
 static bool covers(const char *golden, const char *isa)
 {
     const size_t n = strlen(isa);
@@ -173,8 +173,8 @@ static void check_isas(const struct job *j, struct ew_graph *g, const char *net,
     }
 }
 
-/* One graph for all instruction sets, and for both batches of inference: weights and calibration
- * take the most time here. */
+/* One graph for all instruction sets and both batch sizes of inference: initialising weights and
+ * calibration take most of the time. */
 static void check_all(const struct job *j, size_t net, enum mode mode)
 {
     const char *name = nets[net].name;

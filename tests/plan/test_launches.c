@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What plans start on a CUDA card, by a module that notes launches instead (cuda_stub.c): no card
- * is needed for it. */
+/* Launches of plans on a CUDA card, by a module that records them (cuda_stub.c); needs no card. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +48,7 @@ static void expect_launches(const char *name, bool train, int batch, const char 
     struct ew_plan *p = compile(name, train, batch, device, &g);
     if (p && EW_EXPECT_OK(ew_plan_run(p)))
         EW_EXPECT_STR(said(), want);
-    /* Captured the second time, repeated from then on; rates are there already. */
+    /* The second run is captured, later ones replay it; the rates are set already. */
     char captured[256];
     const char *first = strncmp(want, "set_rates ", 10) == 0 ? strchr(want, ' ') + 1 : want;
     snprintf(captured, sizeof(captured), "capture_begin %scapture_end graph_launch ", first);
@@ -77,8 +76,8 @@ static void small_networks_run_whole(void)
     ew_graph_free(g);
 }
 
-/* Batches that fill the card, training in half types and networks that are no chain are run by
- * layers. */
+/* Batches that fill the card, training in half types and networks that are not chains run layer by
+ * layer. */
 static void others_run_by_layers(void)
 {
     static const struct {
@@ -101,8 +100,8 @@ static void others_run_by_layers(void)
     }
 }
 
-/* The next batch goes to the device while a step is under way: on a queue of its own, for which
- * the step's then waits. */
+/* The next batch is transferred while a step is in flight: on a stream of its own, for which the
+ * step's stream then waits. */
 static void two_steps_are_under_way(void)
 {
     struct ew_graph *g;
@@ -117,7 +116,7 @@ static void two_steps_are_under_way(void)
         EW_EXPECT_OK(ew_plan_wait(p, NULL));
         EW_EXPECT_OK(ew_plan_wait(p, NULL));
         said();
-        EW_EXPECT_OK(ew_plan_start(p)); /* nothing is under way: straight to its place */
+        EW_EXPECT_OK(ew_plan_start(p)); /* nothing in flight: copied directly */
         EW_EXPECT(strncmp(said(), "cast graph_launch ", 18) == 0);
         EW_EXPECT_OK(ew_plan_wait(p, NULL));
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Placement: no two living buffers overlap, and the block is near its lower bound. */
+/* Memory planning: no two live buffers overlap, and the block is near its lower bound. */
 #include "plan/memory.h"
 
 #include <stdint.h>
@@ -23,7 +23,7 @@ static bool overlap(const struct ew_buffer *a, const struct ew_buffer *b)
     return in_time && in_space;
 }
 
-/* The most bytes alive at one step: no placement can do with less. */
+/* Most bytes alive at one step, a lower bound of any placement. */
 static size_t lower_bound(const struct ew_buffer *b, int n, int steps)
 {
     size_t most = 0;
@@ -61,7 +61,7 @@ static void random_lifetimes(void)
     }
 }
 
-/* A chain, as inference is: two neighbours at a time. */
+/* A chain, as in inference: two adjacent values are alive at a time. */
 static void chain_needs_two(void)
 {
     struct ew_buffer b[10];
@@ -85,12 +85,12 @@ static int by_offset(const void *a, const void *b)
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* The most bytes alive at one step, and whether any two living buffers overlap, with a list of the
- * living ones: for more buffers than pairs of them can be looked at. */
+/* Returns the most bytes alive at one step, and checks that no two live buffers overlap, using a
+ * list of the live ones: for more buffers than can be compared pairwise. */
 static size_t check_many(struct ew_buffer *b, int n, int steps, struct ew_buffer **living)
 {
     size_t most = 0;
-    int n_living = 0, next_one = 0; /* b is in the order of first steps */
+    int n_living = 0, next_one = 0; /* b is sorted by first step */
     for (int s = 0; s < steps; s++) {
         int kept = 0;
         size_t alive = 0;
@@ -113,8 +113,8 @@ static size_t check_many(struct ew_buffer *b, int n, int steps, struct ew_buffer
     return most;
 }
 
-/* A file of 10,000 nodes took 9 s, one of 100,000 over a minute, since every buffer was compared
- * with every other one.  Lives are short, or all last to the end, or both are mixed. */
+/* Regression: a file of 10,000 nodes took 9 s, one of 100,000 over a minute, since all buffers were
+ * compared pairwise.  Lifetimes are short, or all last to the end, or a mixture. */
 static void many_buffers_take_n_log_n(void)
 {
     enum { SOME = 20000, ALL = 160000 };
@@ -135,7 +135,8 @@ static void many_buffers_take_n_log_n(void)
             size_t total = 0;
             EW_EXPECT_OK(ew_memory_place(b, n, &total, &probes[large]));
             EW_EXPECT(probes[large] < 12 * (int64_t)n);
-            if (large == 0 || kind == 0) { /* the check itself is quadratic where all live on */
+            if (large == 0 || kind == 0) { /* the check itself is quadratic if all buffers stay
+                                            * alive */
                 const size_t least =
                     kind == 1 ? total : check_many(b, n, kind == 2 ? 2000 : steps, living);
                 EW_EXPECT(kind == 2 || total <= least + least / 2);
@@ -147,7 +148,7 @@ static void many_buffers_take_n_log_n(void)
     free(b);
 }
 
-/* The sweep may be used for few buffers as well: then its block can be compared. */
+/* The sweep on few buffers, where its block can be compared with the best placement. */
 static void sweep_is_near_the_best(void)
 {
     uint64_t state = 5;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inference within a memory limit: kernels that pack less are taken until it fits, the results stay
- * the same, and what cannot be met is said. */
+/* Inference within a memory limit: kernels that pack less are chosen until it fits, results stay
+ * the same, and limits that cannot be met are reported. */
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "graph/graph.h"
 #include "plan/plan.h"
 
-/* 3x3 layers of many channels: Winograd's filters take several times their bytes. */
+/* 3x3 layers with many channels: Winograd's packed filters are several times larger. */
 static struct ew_graph *network(void)
 {
     struct ew_graph *g = NULL;
@@ -55,8 +55,8 @@ static void run(struct ew_plan *p)
     EW_EXPECT_OK(ew_plan_run(p));
 }
 
-/* A limit between what rules take and the least is met by some swaps, and outputs agree to what
- * Winograd's transforms cost. */
+/* A limit between the rules' choice and the minimum is met by some substitutions, and outputs agree
+ * up to the error of Winograd's transforms. */
 static void limit_is_met(void)
 {
     ew_err e;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans: whole-graph gradients against central differences, the optimiser's step, and the same
+/* Plans: gradients of whole graphs against central differences, optimiser steps, and the same
  * gradients under every memory limit. */
 #include "plan/plan.h"
 
@@ -13,7 +13,7 @@
 #define BATCH   4
 #define CLASSES 5
 
-/* ---- A small residual network with a loss, in float64 where asked ---- */
+/* ---- A small residual network with a loss, in float64 on request ---- */
 
 struct net {
     struct ew_graph *g;
@@ -128,7 +128,7 @@ static double loss_of(struct ew_plan *p)
     return ew_tensor_get(ew_plan_output(p, 0), 0);
 }
 
-/* With element i of a weight at x. */
+/* Loss with element i of a weight set to x. */
 static double loss_at(struct ew_plan *p, struct ew_tensor *w, int64_t i, double x)
 {
     ew_tensor_store(w, i, 1, &x);
@@ -194,7 +194,7 @@ static void training_lowers_the_loss(void)
     ew_graph_free(n.g);
 }
 
-/* Two steps by hand: torch.optim.SGD(momentum=0.9, weight_decay=0.1). */
+/* Two steps computed by hand: torch.optim.SGD(momentum=0.9, weight_decay=0.1). */
 static void sgd_follows_its_definition(void)
 {
     struct ew_optimizer o = {
@@ -210,7 +210,7 @@ static void sgd_follows_its_definition(void)
     EW_EXPECT_NEAR(w, 0.29, 1e-12);
 }
 
-/* One step of Adam moves by the learning rate whatever the gradient's size. */
+/* One step of Adam moves by the learning rate, independent of the gradient's size. */
 static void adam_follows_its_definition(void)
 {
     struct ew_optimizer o = {
@@ -245,7 +245,8 @@ static size_t total(const struct ew_plan_stats *s)
     return s->arena_bytes + s->weight_bytes;
 }
 
-/* From the unlimited size down in small steps: each plan keeps its limit and its gradients. */
+/* From the unlimited size down in small steps: each plan meets its limit and has the same
+ * gradients. */
 static void limits_keep_gradients(bool with_norm)
 {
     struct net n = new_net(EW_F64, with_norm);
@@ -301,7 +302,7 @@ static void impossible_limits_say_by_how_much(void)
     ew_graph_free(n.g);
 }
 
-/* Running statistics move once a step, however often a layer is computed. */
+/* Running statistics are updated once per step, however often a layer is recomputed. */
 static void recomputation_leaves_statistics_alone(void)
 {
     struct net a = new_net(EW_F64, true), b = new_net(EW_F64, true);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums with a residual: where nobody reads it afterwards they are written in its place, and a
- * layer whose input is its residual has an output of its own; outputs are those of the references.
- */
+/* Additions of a residual: written in place if the residual has no later use; a layer whose input
+ * is also its residual gets a separate output; outputs equal the references'. */
 #include <string.h>
 
 #include "compress/pass.h"
@@ -19,7 +18,7 @@ static int layer(struct ew_builder *b, const char *name, int x)
     return ew_b_conv_bias(b, name, x, CHANNELS, ew_win(3, 1, 1));
 }
 
-/* A block of two layers, as those of ResNets. */
+/* A residual block of two layers. */
 static int two_layers(struct ew_builder *b, int x)
 {
     x = ew_b_relu(b, layer(b, "a", x));
@@ -32,7 +31,7 @@ static int one_layer(struct ew_builder *b, int x)
     return ew_b_relu(b, ew_b_add(b, layer(b, "b", x), x));
 }
 
-/* Its residual is read once more. */
+/* The residual has another use. */
 static int read_again(struct ew_builder *b, int x)
 {
     x = ew_b_relu(b, layer(b, "a", x));
@@ -57,7 +56,8 @@ static struct ew_graph *build(int (*net)(struct ew_builder *, int))
     return b.g;
 }
 
-/* Runs it and compares; returns how many maps its activations take, input and output included. */
+/* Runs and compares; returns the memory of activations in feature maps, input and output
+ * included. */
 static double maps_of(int (*net)(struct ew_builder *, int))
 {
     struct ew_graph *g = build(net);
@@ -86,7 +86,7 @@ static void outputs_are_right(void)
     EW_EXPECT(maps_of(two_layers) > 0);
 }
 
-/* Of mc3_18's maps of 16x56x56x64 two are there at a time, and not three. */
+/* Of mc3_18's maps of 16x56x56x64 only two are alive at a time, not three. */
 static void a_map_less(void)
 {
     const struct ew_plan_opts o = {.dry = true, .backend = {.device = "cpu", .threads = 1}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training with rounded weights and biases.  On a device with memory of its own steps once saw the
- * weights as they were: only the host's were rounded. */
+/* Training with rounded weights and biases.  Regression: on a device with its own memory steps used
+ * unrounded weights, since only the host's were rounded. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static const char *const names[] = {"conv1.weight", "conv2.weight", "conv2.bias"
 
 struct result {
     float loss[STEPS];
-    float *w[VALUES]; /* in the end */
+    float *w[VALUES]; /* at the end */
     int64_t n[VALUES];
 };
 
@@ -39,8 +39,8 @@ static struct ew_graph *network(void)
     return g;
 }
 
-/* By channel; at powers of two; by channel where the input is so tiny that biases make the scales
- * of weights. */
+/* Per channel; with power-of-two scales; per channel with inputs so small that the biases determine
+ * the weights' scales. */
 static void list_values(const struct ew_graph *g, struct ew_rounded_value *out)
 {
     const struct ew_weight_rounding coarse = {.pow2 = true, .position = 2},
@@ -58,7 +58,8 @@ static void list_values(const struct ew_graph *g, struct ew_rounded_value *out)
         }
 }
 
-/* Rounded for good, as integers have it in the end: scales are those of values that are not. */
+/* Rounds permanently, as in the final integer network: scales are computed from unrounded
+ * values. */
 static void round_values(struct ew_graph *g, const struct ew_rounded_value *values)
 {
     float *to[VALUES];
@@ -131,8 +132,8 @@ static double distance(const struct result *a, const struct result *b)
     return worst;
 }
 
-/* The first loss is that of rounded values; the same losses and weights as on the CPU, within the
- * tolerance of sums in another order. */
+/* The first loss is that of rounded values; losses and weights equal the CPU's, within the
+ * tolerance of other orders of sums. */
 static void check(const char *device, double tolerance)
 {
     struct result want = run("cpu", 0.02, IN_STEPS), got = run(device, 0.02, IN_STEPS);
@@ -168,7 +169,7 @@ static void on_devices_with_memory_of_their_own(void)
 {
     struct ew_device_found found;
     EW_EXPECT_OK(ew_poison_register());
-    check("poison", 1e-6); /* by fast kernels of the host */
+    check("poison", 1e-6); /* runs the host's fast kernels */
     check("poison:some", 1e-6);
     check("poison:late", 0);
     if (ew_backend_probe("cuda", &found) == EW_OK)

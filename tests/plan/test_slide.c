@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Windows that overlap: what is kept and the little that is computed give what whole windows give.
- * By the reference kernels to the last bit; by fast ones up to rounding, as Winograd's tiles lie
- * elsewhere. */
+/* Overlapping windows of a clip: cached and newly computed values give the results of whole
+ * windows; bit-identical with reference kernels, up to rounding with fast ones, since Winograd's
+ * tiles have other positions. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static struct ew_graph *build(const char *name, int side)
     return NULL;
 }
 
-/* Frames from `start` on of a clip without end. */
+/* Frames from `start` on of an endless clip. */
 static void fill(struct ew_tensor *x, int64_t start)
 {
     const int64_t n = ew_tensor_count(x), frame = n / x->shape.dim[1];
@@ -57,7 +57,7 @@ static void compare(struct ew_graph *g, int64_t hop, bool reference, double tole
                 printf("window %lld: %g\n", (long long)i, far);
             EW_EXPECT(far <= tolerance);
             const double first =
-                ew_tensor_get(y, 0); /* windows differ, else it would show nothing */
+                ew_tensor_get(y, 0); /* windows must differ for the test to be meaningful */
             EW_EXPECT(first < before || first > before);
             before = first;
         }
@@ -78,7 +78,7 @@ static void walk(const char *name, int side, bool reference)
     ew_test_end();
 }
 
-/* A window that moves by as many frames as it has keeps nothing. */
+/* A window that advances by its whole length reuses nothing. */
 static void test_nothing_kept(void)
 {
     ew_test_begin("nothing_kept");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training steps that update: gradients go into the parameters as they are made, and what comes out
- * is what the optimiser makes of the gradients of a plan that keeps them; one thread and two give
+/* Training with fused updates: gradients are applied to parameters as they are computed, and the
+ * result is the optimiser's with the gradients of a plan that keeps them; one thread and two give
  * the same bits. */
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static struct ew_graph *build(const char *name, int size, int batch)
 {
     struct ew_model_opts o = {
         .size = sizeof(o), .classes = 7, .batch = batch, .height = size, .width = size};
-    if (strcmp(name, "alexnet") == 0) /* 57 million weights are pages to clear, not cases */
+    if (strcmp(name, "alexnet") == 0) /* 57 million weights only cost time */
         o.scale = 0.5;
     struct ew_graph *g = NULL;
     if (EW_EXPECT_OK(ew_model_build(name, &o, &g)) && EW_EXPECT_OK(ew_model_init(name, 3, g)) &&
@@ -108,8 +108,8 @@ static void check(int i, const char *isa)
     }
 }
 
-/* Without decay and momentum, taps that meet padding alone stay as they are; momentum that somebody
- * gives them moves them. */
+/* Without decay and momentum, taps that only meet padding stay unchanged; with nonzero momentum
+ * they move. */
 static void unmet_taps(void)
 {
     struct ew_graph *g = build("resnet18", 32, 3);
@@ -134,8 +134,8 @@ static void unmet_taps(void)
     ew_graph_free(g);
 }
 
-/* The list of steps grew, and so moved, while the last step's fused calls were gone through for
- * their updates: a network of many batch norms did not compile. */
+/* Regression: the list of steps was reallocated while the last step's fused calls were searched for
+ * updates, so a network with many batch norms did not compile. */
 static void many_norms(void)
 {
     struct ew_graph *g = build("densenet121", 64, 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks of clips on fast kernels against the references: filters over one frame run as on
- * images (Winograd), over time and space by implicit GEMM; inference and a training step, every
- * instruction set that this machine has. */
+/* Networks for clips with fast kernels against the references: convolutions within frames run as on
+ * images (Winograd), those over time and space by implicit GEMM; inference and a training step,
+ * every instruction set of this machine. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +13,12 @@
 #include "plan/plan.h"
 #include "run_graph.h"
 
-/* Narrow and small, so that the references end. */
+/* Narrow and small, so that the references finish. */
 static struct ew_graph *build(const char *name, bool train)
 {
     struct ew_model_opts o = {.size = sizeof(o), .batch = 2, .classes = 5, .scale = 0.125};
     struct ew_graph *g = NULL;
-    o.height = o.width = train ? 32 : 16; /* of a few values batch norms make little but rounding */
+    o.height = o.width = train ? 32 : 16; /* batch norms over few values amplify rounding */
     if (EW_EXPECT_OK(ew_model_build(name, &o, &g)) && EW_EXPECT_OK(ew_model_init(name, 5, g)) &&
         (!train || EW_EXPECT_OK(ew_objective_add(g))))
         return g;
@@ -43,7 +43,7 @@ static struct ew_plan *run(struct ew_graph *g, bool train, bool reference)
     return p;
 }
 
-/* Root of the squared differences as a share of that of the values. */
+/* Root of the sum of squared differences, relative to that of the values. */
 static double rms_distance(const struct ew_tensor *a, const struct ew_tensor *b)
 {
     double all = 1e-30, off = 0;
@@ -68,7 +68,7 @@ static double gradients(const struct ew_graph *g, struct ew_plan *want, struct e
             continue;
         for (int64_t i = 0; i < ew_tensor_count(a); i++)
             most = fmax(most, fabs(ew_tensor_get(a, i)));
-        if (most < 1e-4) /* rounding alone: a bias before batch norm */
+        if (most < 1e-4) /* only rounding: a bias before batch norm */
             continue;
         worst = fmax(worst, ew_tensor_distance(a, b));
         *rms = fmax(*rms, rms_distance(a, b));
@@ -87,7 +87,7 @@ static void check(const char *name, const char *isa, bool train)
             EW_FAIL("the output differs by %g of its largest", d);
         double rms = 0;
         const double worst = train ? gradients(g, want, got, &rms) : 0;
-        /* A ReLU's input within rounding of zero may fall on the other side. */
+        /* A ReLU's input within rounding of zero may differ in sign. */
         if (!EW_EXPECT(worst < 0.1))
             EW_FAIL("a gradient differs by %g of its largest", worst);
         if (!EW_EXPECT(rms < 3e-2))
@@ -100,7 +100,7 @@ static void check(const char *name, const char *isa, bool train)
     ew_test_end();
 }
 
-/* ---- Memory of training: what is computed again by default ---- */
+/* ---- Memory of training: recomputation by default ---- */
 
 static size_t planned(const struct ew_plan *p)
 {
@@ -109,7 +109,7 @@ static size_t planned(const struct ew_plan *p)
     return s.arena_bytes + s.weight_bytes;
 }
 
-/* A step on four clips takes at most half of the bytes that PyTorch's process was seen to take
+/* A step with four clips takes at most half of the memory measured for PyTorch's process
  * (docs/video.md). */
 static void half_of_peer(const char *name, size_t peer)
 {
@@ -130,8 +130,8 @@ static void half_of_peer(const char *name, size_t peer)
     ew_test_end();
 }
 
-/* Values large enough that residual sums are computed again: the gradients are those of a plan that
- * has to save more. */
+/* Values so large that residual sums are recomputed: the gradients equal those of a plan that must
+ * save more. */
 static void computed_again(void)
 {
     struct ew_model_opts m = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stays and what goes: importance, shares, targets. */
+/* Selection of channels: importance, shares, targets. */
 #include "prune/prune.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ static int left_in(const struct ew_channel_group *k, const bool *gone)
     return n;
 }
 
-/* The value called `name`, whose element i is `of(i)` from now on. */
+/* Sets element i of the value called `name` to of(i). */
 static void fill(struct ew_graph *g, const char *name, float (*of)(int64_t i))
 {
     struct ew_tensor *t = &g->values[ew_graph_find(g, name)].t;
@@ -103,7 +103,7 @@ static void shares_and_multiples(void)
     EW_EXPECT_INT(left, (int)ceil(0.6 * total));
     EW_EXPECT_OK(ew_prune_choose(&c, scores, 0, &(struct ew_prune_rule){.global = true}, gone));
     for (int i = 0; i < c.n_groups; i++)
-        EW_EXPECT_INT(left_in(&c.groups[i], gone), 1); /* no layer disappears */
+        EW_EXPECT_INT(left_in(&c.groups[i], gone), 1); /* no layer may vanish */
     EW_EXPECT_OK(ew_importance_of_weights(g, &c, EW_IMPORTANCE_RANDOM, 2, scores));
     EW_EXPECT_OK(ew_prune_choose(&c, scores, 0.6, &(struct ew_prune_rule){.global = true}, other));
     EW_EXPECT(memcmp(gone, other, (size_t)c.n_units) != 0);
@@ -120,7 +120,7 @@ static void targets_are_met(void)
 {
     static const struct {
         enum ew_prune_by by;
-        double share, near; /* asked for; at least so much of it is used */
+        double share, near; /* requested share; minimum that must be reached */
     } all[] = {
         {EW_PRUNE_MACS, 0.5, 0.97}, {EW_PRUNE_PARAMS, 0.3, 0.97}, {EW_PRUNE_BYTES, 0.6, 0.9}};
     struct ew_graph *g = build("preact_resnet18", 0.5);
@@ -159,7 +159,7 @@ static void targets_are_met(void)
 
 /* ---- Taylor ---- */
 
-/* Weights, statistics and images of float64: the operators' references compute in it. */
+/* Converts weights, statistics and images to float64, in which the references then compute. */
 static void to_double(struct ew_graph *g)
 {
     for (int v = 0; v < g->n_values; v++) {
@@ -176,7 +176,7 @@ static void to_double(struct ew_graph *g)
     }
 }
 
-/* Scales the norm's scale and shift, or a layer's filter and bias, of one channel. */
+/* Scales one channel of the norm's scale and shift, or of a layer's filter and bias. */
 static void scale_channel(struct ew_graph *g, const char *layer, int64_t i, double by)
 {
     for (int part = 0; part < 2; part++) {
@@ -204,7 +204,7 @@ static void feed(struct ew_plan *p, const struct ew_loader_opts *lo)
     ew_loader_close(l);
 }
 
-/* The loss of one batch of the data in training mode and in float64, with one channel scaled. */
+/* Loss of one batch in training mode, in float64, with one channel scaled. */
 static double loss_of(const struct ew_graph *net, const struct ew_loader_opts *lo,
                       const char *layer, int64_t i, double by)
 {
@@ -230,11 +230,11 @@ static double loss_of(const struct ew_graph *net, const struct ew_loader_opts *l
     return loss;
 }
 
-/* The score is the square of what the loss changes by when the channel is scaled. */
+/* The score is the squared change of the loss when the channel is scaled. */
 static void expect_slope(const struct ew_graph *g, const struct ew_loader_opts *lo,
                          const char *layer, int64_t i, double score)
 {
-    const double step = 1e-6; /* small enough to meet no kink of a ReLU */
+    const double step = 1e-6; /* too small to cross a ReLU's kink */
     const double up = loss_of(g, lo, layer, i, 1 + step);
     const double down = loss_of(g, lo, layer, i, 1 - step);
     const double slope = (up - down) / (2 * step);
@@ -274,7 +274,7 @@ static void taylor_is_the_slope_of_the_loss(void)
     ew_graph_free(plain);
 }
 
-/* Fine-tuning once let all weights learn whatever --freeze had said. */
+/* Regression: fine-tuning trained all weights in spite of --freeze. */
 static void frozen_weights_stay(void)
 {
     struct ew_dataset *data = NULL;

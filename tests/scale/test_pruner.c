@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pruner against NeuralScale's, driven by made-up gradients; gates in networks. */
+/* The pruner against NeuralScale's, driven by synthetic gradients; gates in networks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "poison_backend.h"
 #include "scale/search.h"
 
-/* Gradient of unit u of gate l in minibatch s: whole-number arithmetic, the same everywhere. */
+/* Gradient of unit u of gate l in minibatch s, in integer arithmetic, so the same everywhere. */
 static double gradient(int s, int l, int u)
 {
     static const double scale[] = {1.0, 0.8, 0.6, 1.4};
@@ -71,7 +71,7 @@ static void records_are_its(void)
         check(&all[i]);
 }
 
-/* A gate a width, as many channels each, and all ones change nothing. */
+/* Each adjustable width has a gate with as many channels, and gates of ones change nothing. */
 static void networks_have_their_gates(void)
 {
     static const char *const names[] = {"vgg11_cifar", "mobilenet_v2_cifar", "mobilenet_v2_tiny",
@@ -94,7 +94,7 @@ static void networks_have_their_gates(void)
     ew_graph_free(g);
 }
 
-/* On a card no filter was ever closed: its steps did not see the host's gates. */
+/* Regression: on a card no filter was ever pruned, since its steps did not see the host's gates. */
 static void devices_with_memory_of_their_own_are_refused(void)
 {
     const struct ew_model_opts o = {.size = sizeof(o), .scale = 0.1};

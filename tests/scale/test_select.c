@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ratio for a limit: equation 1 on the study's published lines, and its refusals. */
+/* The scaling ratio for a limit: equation 1 with the study's published fits, and infeasible
+ * limits. */
 #include "scale/select.h"
 
 #include <string.h>
@@ -39,10 +40,10 @@ static void equation_1(void)
     EW_EXPECT_NEAR(r.params, 1595238, 1);
     EW_EXPECT_NEAR(r.ratio, 0.8071, 5e-5);
     EW_EXPECT(r.exact_params <= 1595238 &&
-              r.exact < r.ratio); /* small parts grow with S, not S^2 */
+              r.exact < r.ratio); /* lower-order terms grow with S, not S^2 */
 }
 
-/* The study's 0.82 does not follow from its own line. */
+/* The study's 0.82 does not follow from its own fit. */
 static void published_case_is_infeasible(void)
 {
     struct ew_scaling s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Widths against NeuralScale's own numbers: counts, fits, filter tables. */
+/* Layer widths against NeuralScale's own numbers: counts, fits, filter tables. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,13 +89,13 @@ static void check_table(struct golden *g, char **cells)
         EW_EXPECT_INT(found.widths[i], (int)number(cells[6 + i]));
     EW_EXPECT_OK(ew_scaling_facts(&g->s, found.widths, &facts));
     EW_EXPECT_INT(facts.params, (int64_t)number(cells[4]));
-    /* Its PreAct ResNet-18 pools by a module, which thop counts: 4 x 4 + 1 a channel. */
+    /* Its PreAct ResNet-18 pools by a module, which thop counts: 4 x 4 + 1 per channel. */
     const int64_t pool = strstr(g->network, "preact") ? 17 * found.widths[g->s.n - 1] : 0;
     EW_EXPECT_NEAR(2e-6 * (double)(facts.thop_macs + pool), number(cells[5]), 1e-6);
     g->tables++;
 }
 
-/* The record itself, where it is here, gives that law. */
+/* Its pruning record, if available here, gives the same law. */
 static void check_fit(const struct golden *g)
 {
     struct ew_prune_rows rows;
@@ -119,7 +119,7 @@ static void check_fit(const struct golden *g)
     ew_prune_rows_fini(&rows);
 }
 
-/* The program's own table has those of the last iterations, and gives the same filters. */
+/* The built-in table is that of its last iterations, and gives the same filters. */
 static void check_published(const struct golden *g)
 {
     static const char *const last[] = {"vgg_10_eff_c10_14.csv", "mobilenetv2_10_eff_c100_14.csv",
@@ -210,13 +210,13 @@ static void within_a_limit(void)
     EW_EXPECT(f.macs <= 50000000 && f.macs > 49000000);
     EW_EXPECT_OK(ew_widths_within(&s, NULL, 2311562, false, &found));
     EW_EXPECT_OK(ew_scaling_facts(&s, found.widths, &f));
-    EW_EXPECT_INT(f.params, 2311562); /* ratio 0.5 to the filter */
+    EW_EXPECT_INT(f.params, 2311562); /* the same filters as ratio 0.5 */
     EW_EXPECT_NEAR(found.tau, 0.5, 0.01);
     EW_EXPECT_ERR(ew_widths_within(&s, NULL, 10, false, &found), EW_ERR_LIMIT, "the least widths");
     ew_prune_rows_fini(&rows);
 }
 
-/* Networks that NeuralScale never scaled count what they have. */
+/* Networks that NeuralScale did not scale: counts are those of the network. */
 static void any_network(void)
 {
     struct ew_scaling s;
