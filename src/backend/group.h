@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fused groups: nodes of a training plan that a device computes together, so that a value or a
+/* Fused groups: nodes of a plan that a device computes together, so that a value or a
  * gradient between them needs no memory, or one pass over a tensor is saved.
  *
  * The device finds the groups in the graph (ew_backend_fuse), for only it knows what its kernels

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fusions in training on the CPU: the roles of its kernels in fused groups (backend/group.h), and
- * the patterns that form the groups, one file each. */
+/* Fusions on the CPU, mostly in training: the roles of its kernels in fused groups
+ * (backend/group.h), and the patterns that form the groups, one file each. */
 #ifndef EW_BACKEND_CPU_FUSE_FUSE_H
 #define EW_BACKEND_CPU_FUSE_FUSE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Multiply-adds on registers alone: the peak that other kernels are measured against. */
+/* FMAs on registers only: the peak that other kernels are compared with. */
 #include "backend/cpu/kernel/common/vec.h"
 
-#define SUMS 12 /* more than latency x units of any core that we know, less than its registers */
+#define SUMS 12 /* at least latency x throughput of known cores, and fewer than their registers */
 
 int64_t EW_K(peak)(int64_t steps, float *sink)
 {

@@ -187,7 +187,7 @@ struct strip {
 };
 
 /* Constants of an instance, so that loops are unrolled. */
-struct way {
+struct form {
     int px, vectors;
     int mix;    /* 0: inputs are broadcast; 1: permuted; 2: permuted within 128-bit parts (groups of
                  * 4) */
@@ -196,40 +196,40 @@ struct way {
 };
 
 /* The i-th input of each lane's group, for one pixel. */
-INLINE vec input(const struct way way, const float *from, vint index, const int i)
+INLINE vec input(const struct form form, const float *from, vint index, const int i)
 {
 #if defined(EW_ISA_IS_avx2) /* one instruction of one cycle instead of two of six */
-    if (way.mix == 2)
+    if (form.mix == 2)
         return i == 0   ? (vec)_mm256_permute_ps((__m256)load(from), 0x00)
                : i == 1 ? (vec)_mm256_permute_ps((__m256)load(from), 0x55)
                : i == 2 ? (vec)_mm256_permute_ps((__m256)load(from), 0xaa)
                         : (vec)_mm256_permute_ps((__m256)load(from), 0xff);
 #endif
-    if (way.mix)
+    if (form.mix)
         return permute(load(from), index);
     return splat(*from);
 }
 
 /* 3 taps of one line: output p reads input q through tap q - p * stride. */
-INLINE void three_taps(const struct way way, vec sum[PX_MAX][VECTORS], const float *from,
+INLINE void three_taps(const struct form form, vec sum[PX_MAX][VECTORS], const float *from,
                        const float *w, vint index, const int i)
 {
     vec k[3][VECTORS];
     UNROLL
     for (int u = 0; u < 3; u++)
         UNROLL
-    for (int v = 0; v < way.vectors; v++)
-        k[u][v] = load(w + (u * way.vectors + v) * LANES);
+    for (int v = 0; v < form.vectors; v++)
+        k[u][v] = load(w + (u * form.vectors + v) * LANES);
     UNROLL
-    for (int q = 0; q < (way.px - 1) * way.stride + 3; q++) {
-        const vec x = input(way, from + q * LANES, index, i);
+    for (int q = 0; q < (form.px - 1) * form.stride + 3; q++) {
+        const vec x = input(form, from + q * LANES, index, i);
         UNROLL
         for (int u = 0; u < 3; u++) {
-            if (q < u || (q - u) % way.stride != 0 || (q - u) / way.stride >= way.px)
+            if (q < u || (q - u) % form.stride != 0 || (q - u) / form.stride >= form.px)
                 continue;
             UNROLL
-            for (int v = 0; v < way.vectors; v++)
-                sum[(q - u) / way.stride][v] += x * k[u][v];
+            for (int v = 0; v < form.vectors; v++)
+                sum[(q - u) / form.stride][v] += x * k[u][v];
         }
     }
 }
@@ -237,7 +237,7 @@ INLINE void three_taps(const struct way way, vec sum[PX_MAX][VECTORS], const flo
 #if ROW_PAIRS
 /* The taps of two rows of outputs that read one input line; lines[r] are the weights for row r,
  * NULL: none. */
-INLINE void pair_taps(const struct way way, vec sum[2][PX_MAX][VECTORS], const float *from,
+INLINE void pair_taps(const struct form form, vec sum[2][PX_MAX][VECTORS], const float *from,
                       const float *const lines[2], vint index)
 {
     vec k[2][3];
@@ -247,20 +247,20 @@ INLINE void pair_taps(const struct way way, vec sum[2][PX_MAX][VECTORS], const f
     for (int u = 0; u < 3; u++)
         k[q][u] = lines[q] ? load(lines[q] + u * LANES) : (vec){0};
     UNROLL
-    for (int i = 0; i < (way.px - 1) * way.stride + 3; i++) {
-        const vec x = input(way, from + i * LANES, index, 0);
+    for (int i = 0; i < (form.px - 1) * form.stride + 3; i++) {
+        const vec x = input(form, from + i * LANES, index, 0);
         UNROLL
         for (int q = 0; q < 2; q++)
             UNROLL
         for (int u = 0; u < 3; u++)
-            if (lines[q] && i >= u && (i - u) % way.stride == 0 && (i - u) / way.stride < way.px)
-                sum[q][(i - u) / way.stride][0] += x * k[q][u];
+            if (lines[q] && i >= u && (i - u) % form.stride == 0 && (i - u) / form.stride < form.px)
+                sum[q][(i - u) / form.stride][0] += x * k[q][u];
     }
 }
 #endif
 
 /* All taps of one line, one by one. */
-INLINE void any_taps(const struct way way, vec sum[PX_MAX][VECTORS], const struct ew_conv_axis *a,
+INLINE void any_taps(const struct form form, vec sum[PX_MAX][VECTORS], const struct ew_conv_axis *a,
                      const float *from, const float *w, vint index)
 {
     const int64_t step = (int64_t)a->stride * LANES;
@@ -268,13 +268,13 @@ INLINE void any_taps(const struct way way, vec sum[PX_MAX][VECTORS], const struc
         const float *at = from + u * a->dilation * LANES;
         vec k[VECTORS];
         UNROLL
-        for (int v = 0; v < way.vectors; v++)
-            k[v] = load(w + (u * way.vectors + v) * LANES);
+        for (int v = 0; v < form.vectors; v++)
+            k[v] = load(w + (u * form.vectors + v) * LANES);
         UNROLL
-        for (int p = 0; p < way.px; p++) {
-            const vec x = input(way, at + p * step, index, 0);
+        for (int p = 0; p < form.px; p++) {
+            const vec x = input(form, at + p * step, index, 0);
             UNROLL
-            for (int v = 0; v < way.vectors; v++)
+            for (int v = 0; v < form.vectors; v++)
                 sum[p][v] += x * k[v];
         }
     }
@@ -295,7 +295,7 @@ static void finish(const struct strip *s, const float *sum, int64_t vectors)
 }
 
 /* The same for a plain strip, from registers. */
-INLINE void finish_plain(const struct way way, const struct strip *s, vec sum[PX_MAX][VECTORS])
+INLINE void finish_plain(const struct form form, const struct strip *s, vec sum[PX_MAX][VECTORS])
 {
     const struct ew_conv *c = s->conv;
     const vec lo = splat(s->lo), hi = splat(s->hi);
@@ -303,35 +303,35 @@ INLINE void finish_plain(const struct way way, const struct strip *s, vec sum[PX
     float *y = c->y + s->y + s->block.out;
     vec bias[VECTORS];
     UNROLL
-    for (int v = 0; v < way.vectors; v++)
+    for (int v = 0; v < form.vectors; v++)
         bias[v] = c->end.bias ? load(c->end.bias + s->block.out + v * LANES) : (vec){0};
     UNROLL
-    for (int p = 0; p < way.px; p++, y += step)
+    for (int p = 0; p < form.px; p++, y += step)
         UNROLL
-    for (int v = 0; v < way.vectors; v++)
+    for (int v = 0; v < form.vectors; v++)
         store(y + v * LANES, vmin(vmax(sum[p][v] + bias[v], lo), hi));
 }
 
 /* Stores the sums of one row. */
-INLINE void finish_row(const struct way way, const struct strip *s, vec sum[PX_MAX][VECTORS])
+INLINE void finish_row(const struct form form, const struct strip *s, vec sum[PX_MAX][VECTORS])
 {
-    if (s->plain && s->pixels == way.px) {
-        finish_plain(way, s, sum);
+    if (s->plain && s->pixels == form.px) {
+        finish_plain(form, s, sum);
         return;
     }
     float out[PX_MAX * VECTORS * LANES];
     UNROLL
-    for (int p = 0; p < way.px; p++)
+    for (int p = 0; p < form.px; p++)
         UNROLL
-    for (int v = 0; v < way.vectors; v++)
-        store(out + (p * way.vectors + v) * LANES, sum[p][v]);
-    finish(s, out, way.vectors);
+    for (int v = 0; v < form.vectors; v++)
+        store(out + (p * form.vectors + v) * LANES, sum[p][v]);
+    finish(s, out, form.vectors);
 }
 
 #if ROW_PAIRS
 /* Two rows of outputs: an input, once permuted or broadcast, serves both, and twice the
  * accumulators hide the latency of FMAs. */
-INLINE void pair_run(const struct way way, const struct strip *s)
+INLINE void pair_run(const struct form form, const struct strip *s)
 {
     const struct grouped *g = s->g;
     const int64_t step = 3 * LANES, plane = g->cg * step;
@@ -339,68 +339,68 @@ INLINE void pair_run(const struct way way, const struct strip *s)
     UNROLL
     for (int q = 0; q < 2; q++)
         UNROLL
-    for (int p = 0; p < way.px; p++)
+    for (int p = 0; p < form.px; p++)
         sum[q][p][0] = (vec){0};
     UNROLL
-    for (int l = 0; l < way.stride + 3; l++) {
+    for (int l = 0; l < form.stride + 3; l++) {
         const float *line = s->line_buffer + l * g->line;
         vint index = s->first;
         for (int64_t i = 0; i < g->cg; i++) {
-            const float *from = way.mix ? line : line + i / LANES * g->chunk + i % LANES;
+            const float *from = form.mix ? line : line + i / LANES * g->chunk + i % LANES;
             const float *w = s->w + i * step;
             const float *const lines[2] = {l < 3 ? w + l * plane : NULL,
-                                           l >= way.stride ? w + (l - way.stride) * plane : NULL};
-            pair_taps(way, sum, from, lines, index);
+                                           l >= form.stride ? w + (l - form.stride) * plane : NULL};
+            pair_taps(form, sum, from, lines, index);
             index += 1;
         }
     }
     struct strip second = *s;
     second.y += g->s->axis[2].out * g->s->cout;
-    finish_row(way, s, sum[0]);
-    finish_row(way, &second, sum[1]);
+    finish_row(form, s, sum[0]);
+    finish_row(form, &second, sum[1]);
 }
 #endif
 
 /* The taps of one line, for groups of 4 channels. */
-INLINE void four_inputs(const struct way way, vec sum[PX_MAX][VECTORS], const float *from,
+INLINE void four_inputs(const struct form form, vec sum[PX_MAX][VECTORS], const float *from,
                         const float *w, int64_t step)
 {
     UNROLL
     for (int i = 0; i < 4; i++)
-        three_taps(way, sum, from, w + i * step, (vint){0}, i);
+        three_taps(form, sum, from, w + i * step, (vint){0}, i);
 }
 
-INLINE void strip_run(const struct way way, const struct strip *s)
+INLINE void strip_run(const struct form form, const struct strip *s)
 {
     const struct grouped *g = s->g;
     const struct ew_conv_axis *a = g->s->axis;
-    const int64_t step = (int64_t)a[2].taps * way.vectors * LANES;
+    const int64_t step = (int64_t)a[2].taps * form.vectors * LANES;
     const float *w = s->w;
     vec sum[PX_MAX][VECTORS];
     UNROLL
-    for (int p = 0; p < way.px; p++)
+    for (int p = 0; p < form.px; p++)
         UNROLL
-    for (int v = 0; v < way.vectors; v++)
+    for (int v = 0; v < form.vectors; v++)
         sum[p][v] = (vec){0};
     for (int64_t t = 0; t < a[0].taps * a[1].taps; t++) {
         const float *line =
             s->line_buffer + t / a[1].taps * g->plane + t % a[1].taps * a[1].dilation * g->line;
         vint index = s->first;
-        if (way.mix == 2) {
-            four_inputs(way, sum, line, w, step);
+        if (form.mix == 2) {
+            four_inputs(form, sum, line, w, step);
             w += 4 * step;
             continue;
         }
         for (int64_t i = 0; i < g->cg; i++, w += step) {
-            const float *from = way.mix ? line : line + i / LANES * g->chunk + i % LANES;
-            if (way.stride)
-                three_taps(way, sum, from, w, index, 0);
+            const float *from = form.mix ? line : line + i / LANES * g->chunk + i % LANES;
+            if (form.stride)
+                three_taps(form, sum, from, w, index, 0);
             else
-                any_taps(way, sum, &a[2], from, w, index);
+                any_taps(form, sum, &a[2], from, w, index);
             index += 1;
         }
     }
-    finish_row(way, s, sum);
+    finish_row(form, s, sum);
 }
 
 typedef void strip_fn(const struct strip *s);
@@ -408,7 +408,7 @@ typedef void strip_fn(const struct strip *s);
 #define STRIP(px, vectors, mix, stride)                                                            \
     static void strip_##px##_##vectors##_##mix##_##stride(const struct strip *s)                   \
     {                                                                                              \
-        strip_run((struct way){px, vectors, mix, stride, 1}, s);                                   \
+        strip_run((struct form){px, vectors, mix, stride, 1}, s);                                  \
     }
 
 #define STRIPS(px, vectors, mix)                                                                   \
@@ -436,7 +436,7 @@ STRIPS(8, 2, 0)
 #define PAIR(px, mix, stride)                                                                      \
     static void pair_##px##_##mix##_##stride(const struct strip *s)                                \
     {                                                                                              \
-        pair_run((struct way){px, 1, mix, stride, 2}, s);                                          \
+        pair_run((struct form){px, 1, mix, stride, 2}, s);                                         \
     }
 
 PAIR(7, 1, 1)

@@ -82,7 +82,7 @@ struct qcore {
 void EW_K(qcore_init)(struct qcore *c, const struct ew_conv_shape *s);
 
 /* The parts of packed weights. */
-INLINE const float *packed_ratio(const struct qcore *c, const void *packed)
+INLINE const float *packed_ratio(const void *packed)
 {
     return packed;
 }

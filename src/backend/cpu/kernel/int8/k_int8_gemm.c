@@ -508,7 +508,7 @@ static void run_panel(const struct qcore *c, const struct ew_qconv *q, const str
                   (p->group * c->blocks + o / WIDE) * c->lines * 2 * c->limits;
 #endif
         m.bias = packed_bias(c, q->packed) + at;
-        m.ratio = packed_ratio(c, q->packed) + at;
+        m.ratio = packed_ratio(q->packed) + at;
         m.y = e->to_float ? (void *)((float *)q->y + y) : (void *)((uint8_t *)q->y + y);
         m.add = e->add ? e->add + y : NULL;
         width = end - o;
