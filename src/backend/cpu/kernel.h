@@ -60,16 +60,15 @@ struct ew_conv_axis {
 struct ew_conv_shape {
     int32_t batch, groups, cin, cout;
     struct ew_conv_axis axis[3];
-    bool input_norm; /* where depthwise_norms or conv_norms says so: the kernel applies ew_conv.norm
-                      * to x as it reads */
-    /* conv, winograd and sparse only: pixel stride of x, and of y or dy, in floats; 0: the
-     * channels. */
+    bool input_norm; /* only if depthwise_norms or conv_norms: apply ew_conv.norm to x as it is read
+                      */
+    /* conv, winograd and sparse only: pixel stride of x, and of y or dy, in floats; 0: contiguous.
+     */
     int32_t x_step, y_step;
-    /* winograd only: w is packed untransformed, and each tile transforms the filters that it
-     * uses */
+    /* winograd only: w is packed untransformed, and each tile transforms the filters that it uses.
+     */
     bool late_transform;
-    bool unpacked; /* the same without packing: w is read as it is; winograd only, if
-                    * winograd_unpacked */
+    bool unpacked; /* winograd only, if winograd_unpacked: the same, and w is not packed at all */
 };
 
 /* Epilogue of a convolution: y = act(sum + bias + add), or act(sum + bias) + add if add_after. */
@@ -222,8 +221,9 @@ struct ew_pooling {
 /* Batch norm of [rows, channels] in training, with a residual addition and an activation:
  *   y = act((x - mean) * rstd * scale + bias + add)
  * Forward: batch_stats over batch_splits tiles, or statistics from the convolution before it
- * (ew_conv.stats); then batch_finish once, then batch_apply over rows.  Backward: batch_back_stats
- * over the same tiles, batch_back_finish once, batch_back_apply over rows. */
+ * (ew_conv.stats); then batch_finish once, then batch_apply over rows.
+ * Backward: batch_back_stats over the same tiles, batch_back_finish once, batch_back_apply over
+ * rows. */
 struct ew_batch_norm {
     int64_t rows, channels;
     const float *x, *scale, *bias;
