@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time that only goes forward. */
+/* Monotonic time. */
 #ifndef EW_BASE_CLOCK_H
 #define EW_BASE_CLOCK_H
 
@@ -10,7 +10,7 @@
 
 #define EW_NS_PER_S 1000000000LL
 
-/* Nanoseconds on CLOCK_MONOTONIC; any thread.  Only differences mean something. */
+/* Nanoseconds of CLOCK_MONOTONIC, of which only differences are meaningful; any thread. */
 static inline int64_t ew_clock_ns(void)
 {
     struct timespec t;
@@ -18,7 +18,8 @@ static inline int64_t ew_clock_ns(void)
     return (int64_t)t.tv_sec * EW_NS_PER_S + t.tv_nsec;
 }
 
-/* Returns at that time of ew_clock_ns, or when a signal has made *stop true; stop NULL: never. */
+/* Sleeps until this time of ew_clock_ns, or until a signal handler has set *stop (stop NULL: none).
+ */
 static inline void ew_clock_sleep_until(int64_t ns, const volatile int *stop)
 {
     const struct timespec at = {.tv_sec = (time_t)(ns / EW_NS_PER_S),

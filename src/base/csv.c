@@ -26,7 +26,7 @@ static bool fail(struct ew_csv *csv, const char *why)
     return false;
 }
 
-/* A cell in quotes, whose text moves to the front of it; leaves `rest` after the closing quote. */
+/* Unquotes a cell in place; leaves `rest` after the closing quote. */
 static bool quoted(struct ew_csv *csv, char **cell)
 {
     char *from = csv->rest + 1, *to = from;
@@ -59,7 +59,7 @@ static char *plain(struct ew_csv *csv, char **end)
     return cell;
 }
 
-/* Takes one cell; true where another follows in this row. */
+/* Reads one cell; true if another follows in this row. */
 static bool take(struct ew_csv *csv)
 {
     char *cell, *end = NULL;

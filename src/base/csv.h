@@ -19,26 +19,26 @@
 
 struct ew_csv {
     const char *name;          /* for messages; borrowed */
-    char *cells[EW_CSV_CELLS]; /* of this row, without quotes and the blanks around them */
+    char *cells[EW_CSV_CELLS]; /* of this row, without quotes and surrounding blanks */
     int n;
-    int line; /* where this row begins, from 1 */
+    int line; /* first line of this row, from 1 */
     char *rest;
     int next_line;
     char separator; /* ',' unless ew_csv_guess_separator found another */
-    ew_err err;     /* set where a quote is not closed or a row is too wide */
+    ew_err err;     /* unterminated quote, or too many cells */
 };
 
-/* Cuts `text` up in place; it must outlive the cells. */
+/* Tokenises `text` in place; it must outlive the cells. */
 void ew_csv_init(struct ew_csv *csv, char *text, const char *name);
 
-/* Before the first row: cells of a file whose heading has semicolons or tabs and no comma are
- * between these. */
+/* Call before the first row: guesses the separator from the header, semicolon or tab if it has no
+ * comma. */
 void ew_csv_guess_separator(struct ew_csv *csv);
 
-/* Goes to the next row; false at the end and on an error. */
+/* Reads the next row; false at the end and on an error. */
 bool ew_csv_next(struct ew_csv *csv);
 
-/* The column of the present row (the heading) called `name`; -1: none. */
+/* The column called `name` in the current row (the header); -1: none. */
 int ew_csv_column(const struct ew_csv *csv, const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The texts of one list that the build put into the program, as the table `embedded`.  No guard:
- * define EW_EMBED_LIST ("boards_embed.h", made by cmake/embed.cmake), then include this once. */
+/* A list of texts embedded by the build, as the table `embedded`.  No guard: define EW_EMBED_LIST
+ * ("boards_embed.h", made by cmake/embed.cmake), then include this once. */
 #include <stddef.h>
 
 #define EW_EMBED(id, file, ...) static const unsigned char embedded_##id[] = {__VA_ARGS__};
@@ -8,8 +8,8 @@
 #undef EW_EMBED
 
 static const struct {
-    const char *file, *text; /* the text ends with a 0 */
-    size_t size;             /* with it */
+    const char *file, *text; /* NUL-terminated */
+    size_t size;             /* including the NUL */
 } embedded[] = {
 #define EW_EMBED(id, file, ...) {file, (const char *)embedded_##id, sizeof(embedded_##id)},
 #include EW_EMBED_LIST

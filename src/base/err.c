@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The one mutable file-scope object: errors belong to the thread that met them. */
+/* Mutable state, but per thread. */
 static _Thread_local char last_message[1024];
 
 EW_API const char *ew_error_text(ew_err code)
@@ -30,7 +30,7 @@ EW_API const char *ew_version(void)
     return EW_VERSION;
 }
 
-/* One line without control characters: names in it come from files that anybody may have made. */
+/* Removes control characters, since names in messages may come from untrusted files. */
 static void make_plain(void)
 {
     for (char *p = last_message; *p; p++)
@@ -60,7 +60,7 @@ ew_err ew_fail_in(ew_err code, const char *fmt, ...)
     va_end(ap);
     if (n < 0)
         n = 0;
-    /* What does not fit is cut. */
+    /* truncates */
     if ((size_t)n < sizeof(last_message) &&
         snprintf(last_message + n, sizeof(last_message) - (size_t)n, ": %s", inner) < 0)
         last_message[n] = '\0';

@@ -7,15 +7,15 @@
 
 /* Stores the formatted message for this thread and returns `code`. */
 ew_err ew_fail(ew_err code, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
-#ifdef __clang_analyzer__ /* which would otherwise take EW_OK for possible */
+#ifdef __clang_analyzer__ /* tells the analyser that the result is not EW_OK */
 #define ew_fail(code, ...) (ew_fail((code), __VA_ARGS__), (code))
 #endif
 
-/* Puts "context: " before the thread's message and returns `code`: names the file or the node on
- * the way up.  Returns EW_OK untouched. */
+/* Prepends "context: " to the thread's message and returns `code`, to name the file or node while
+ * the error propagates.  EW_OK is returned unchanged. */
 ew_err ew_fail_in(ew_err code, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
 
-/* Forwards a failure to the caller. */
+/* Propagates a failure to the caller. */
 #define EW_TRY(call)                                                                               \
     do {                                                                                           \
         const ew_err ew_try_err_ = (call);                                                         \
@@ -23,19 +23,18 @@ ew_err ew_fail_in(ew_err code, const char *fmt, ...) __attribute__((format(print
             return ew_try_err_;                                                                    \
     } while (0)
 
-/* Fails unless `cond`: for whatever a user, file or device can cause.  The message is compulsory.
- */
+/* Fails unless `cond`, with a message: for anything that a user, file or device can cause. */
 #define EW_CHECK(cond, code, ...)                                                                  \
     do {                                                                                           \
         if (!(cond))                                                                               \
             return ew_fail((code), __VA_ARGS__);                                                   \
     } while (0)
 
-/* A pointer that a function of the public headers must be given. */
+/* Checks a required pointer argument of a public function. */
 #define EW_NEED(pointer)                                                                           \
     EW_CHECK((pointer) != NULL, EW_ERR_ARG, "%s: %s is NULL", __func__, #pointer)
 
-/* "We have a bug": on in tests and debug builds. */
+/* For programming errors; enabled in tests and debug builds. */
 #ifdef NDEBUG
 #define EW_ASSERT(cond) ((void)sizeof(cond))
 #else

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsing, printing and finding the rows of field tables.  What a row is for is left to its owner.
- */
+/* Parsing, printing and lookup in field tables. */
 #include "base/field.h"
 
 #include <math.h>
@@ -10,7 +9,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 
-#define LIST_CHARS 256 /* room for the allowed values in a message */
+#define LIST_CHARS 256 /* for the allowed values in a message */
 
 static void *member(const struct ew_field *f, void *object)
 {
@@ -27,7 +26,7 @@ static bool has_range(const struct ew_field *f)
     return f->min < f->max || f->min > f->max;
 }
 
-/* What the field takes, for messages. */
+/* Describes the field's values, for messages. */
 static const char *expected(const struct ew_field *f)
 {
     switch (f->type) {
@@ -170,7 +169,7 @@ static ew_err parse_enum(const struct ew_field *f, const char *text, int *out)
     }
     const bool yes = strcmp(text, "true") == 0, no = strcmp(text, "false") == 0;
     if ((yes || no) && f->choices[0] && f->choices[1] && strcmp(f->choices[0], "no") == 0 &&
-        strcmp(f->choices[1], "yes") == 0) { /* what was a BOOL once, in files */
+        strcmp(f->choices[1], "yes") == 0) { /* values of fields that were BOOL in older files */
         *out = yes;
         return EW_OK;
     }
@@ -207,7 +206,7 @@ void ew_fields_default(const struct ew_field *table, void *object, size_t size)
         if (!f->def)
             continue;
         const ew_err err = ew_field_parse(f, f->def, object);
-        EW_ASSERT(err == EW_OK); /* a default is ours, not the user's */
+        EW_ASSERT(err == EW_OK); /* defaults must be valid */
         (void)err;
     }
 }
@@ -282,7 +281,7 @@ static int print_size(int64_t v, char *buf, size_t size)
                  : snprintf(buf, size, "%lld%c", (long long)v, unit[i]);
 }
 
-/* "2x3x4"; commas where a minus sign would be hard to see. */
+/* "2x3x4"; with commas if an entry is negative. */
 static int print_ints(const struct ew_ints *list, char *buf, size_t size)
 {
     char sep = 'x';
@@ -349,7 +348,7 @@ int ew_edit_distance(const char *a, const char *b)
     return row[nb];
 }
 
-/* Whether `initials` are those of the words of a name: "lr" of "learning-rate". */
+/* True if `initials` are those of a name's words: "lr" of "learning-rate". */
 static bool is_initials(const char *initials, const char *name)
 {
     for (; *initials && *name; initials++) {
@@ -361,7 +360,8 @@ static bool is_initials(const char *initials, const char *name)
     return !*initials && !*name;
 }
 
-/* What other programs call the same: "batch-size", "num-workers", "iterations", "learning-rate". */
+/* Finds a field by names that other programs use: "batch-size", "num-workers", "iterations",
+ * "learning-rate". */
 static const char *same_beginning(const struct ew_field *table, const char *name)
 {
     enum { SHORTEST = 4 };

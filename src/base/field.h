@@ -13,7 +13,7 @@
 
 #define EW_MAX_INTS 16
 
-/* A short list of whole numbers: dimensions, strides, axes. */
+/* A short list of integers: dimensions, strides, axes. */
 struct ew_ints {
     int32_t n;
     int64_t v[EW_MAX_INTS];
@@ -29,20 +29,20 @@ enum ew_field_type {
     EW_FIELD_SIZE   /* int64_t bytes; text may end in K, M, G (powers of 1024) */
 };
 
-/* Which way a measured figure should go. */
+/* Preferred direction of a measured quantity. */
 enum ew_better { EW_BETTER_NEITHER, EW_BETTER_LOWER, EW_BETTER_HIGHER };
 
-#define EW_INT_ABSENT INT64_MIN /* a whole number that is not there; of ENUM it is -1 */
+#define EW_INT_ABSENT INT64_MIN /* absent INT and SIZE; an absent ENUM is -1 */
 
 struct ew_field {
     const char *name; /* flag, key and attribute name: never changes */
     enum ew_field_type type;
-    size_t offset;   /* in the struct that the table describes */
+    size_t offset;   /* in the described struct */
     const char *def; /* default as text; NULL: zero, false, empty or unset */
     double min, max; /* for INT, FLOAT, SIZE and members of INTS; no check when min == max */
     const char *const *choices; /* for ENUM, NULL-terminated */
     const char *metavar;        /* shown in help: "FILE", "HxWxC" */
-    const char *verbs; /* of a command, for which the option is: "fit, generate"; NULL: all */
+    const char *verbs;          /* subcommands with this option: "fit, generate"; NULL: all */
     const char *help;
     char letter;           /* short flag, or 0 */
     const char *unit;      /* of a record: "s", "J"; NULL: none */
@@ -57,31 +57,32 @@ struct ew_field {
 /* Zeroes `object` of `size` bytes and writes every default of the table. */
 void ew_fields_default(const struct ew_field *table, void *object, size_t size);
 
-/* Parses `text` into the field of `object`; the message names the field, the text and what is
- * allowed. STR fields keep the pointer (borrowed). */
+/* Parses `text` into the field of `object`; the error names the field, the text and the allowed
+ * values. STR fields borrow `text`. */
 ew_err ew_field_parse(const struct ew_field *f, const char *text, void *object);
 
-/* Parses "stride=2x2 groups=4": names of the table and values, separated by spaces.  `line` is cut
- * up, and STR fields keep pointers into it.  What it does not name stays as it is. */
+/* Parses "stride=2x2 groups=4".  `line` is modified and borrowed by STR fields; fields that it does
+ * not name are unchanged. */
 ew_err ew_fields_parse(const struct ew_field *table, char *line, void *object);
 
 /* The row called `name`, or NULL. */
 const struct ew_field *ew_field_find(const struct ew_field *table, const char *name);
 
-/* Writes the field's value as text that ew_field_parse reads back; returns the length it needs. */
+/* Formats the field's value so that ew_field_parse reads it back; returns the required length. */
 int ew_field_print(const struct ew_field *f, const void *object, char *buf, size_t size);
 
-/* Makes every field of `object` absent: nan, NULL, EW_INT_ABSENT, -1; false and an empty list where
- * the type has no such value. */
+/* Makes every field of `object` absent: nan, NULL, EW_INT_ABSENT, -1; false and empty for BOOL and
+ * INTS, which have no such value. */
 void ew_fields_clear(const struct ew_field *table, void *object, size_t size);
 
-/* The field has no value; absent is not zero.  False for BOOL and INTS. */
+/* True if the field is absent, which differs from zero; never for BOOL and INTS. */
 bool ew_field_absent(const struct ew_field *f, const void *object);
 
-/* The nearest of the table's names within two edits (or a third of its length), or NULL. */
+/* The name in the table closest to `name`, within two edits or a third of its length; NULL: none.
+ */
 const char *ew_field_nearest(const struct ew_field *table, const char *name);
 
-/* Number of single-character edits between two words. */
+/* Levenshtein distance. */
 int ew_edit_distance(const char *a, const char *b);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole files. */
+/* Reading and atomic replacement of whole files. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 
-#define FIRST_BYTES ((size_t)64 << 10) /* for files that do not tell their size */
+#define FIRST_BYTES ((size_t)64 << 10) /* for files of unknown size */
 
 static ew_err failed(const char *path)
 {
@@ -29,7 +29,7 @@ static void close_fd(const int *fd)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Fills up to `room` bytes; less only at the end of the file. */
+/* Reads up to `room` bytes; fewer only at the end of the file. */
 static ew_err read_some(int fd, const char *name, char *to, size_t room, size_t *got)
 {
     *got = 0;
@@ -56,7 +56,7 @@ ew_err ew_file_read_fd(int fd, const char *name, size_t limit, char **data, size
     EW_CHECK(!known || (uint64_t)st.st_size <= limit, EW_ERR_LIMIT,
              "%s: %lld bytes, more than the limit of %zu", name, (long long)st.st_size, limit);
 
-    /* One byte more than expected shows that the end was reached; the NUL goes there. */
+    /* one byte more than expected, to detect the end; it becomes the NUL */
     size_t cap = (known ? (size_t)st.st_size : FIRST_BYTES) + 1;
     size_t used = 0;
     EW_CLEANUP(ew_free_ptr) char *buf = malloc(cap);
@@ -81,7 +81,7 @@ ew_err ew_file_read_fd(int fd, const char *name, size_t limit, char **data, size
     return EW_OK;
 }
 
-/* A pipe that nobody writes would keep open() waiting, and a device might do worse. */
+/* Opening a pipe without a writer would block, and a device may have side effects. */
 ew_err ew_file_open(const char *path, int *out)
 {
     struct stat st;
@@ -132,9 +132,9 @@ void ew_file_out_abort(struct ew_file_out *o)
     release(o);
 }
 
-#define MOST_TEMPS 100 /* writers of one file at a time, and what killed ones have left */
+#define MOST_TEMPS 100 /* concurrent writers of one file, and leftovers */
 
-/* The n-th name beside `path` for a file in the making: nobody else's would be called so. */
+/* The n-th temporary name for `path`. */
 static char *temp_name(const char *path, int n)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
@@ -152,8 +152,8 @@ static bool is_named(int fd, const char *name)
            a.st_ino == b.st_ino;
 }
 
-/* A writer holds the lock until its file is whole: one without a lock is a dead one's.  While we
- * hold it nobody else takes the file for his own.  False: there is none, or it is in use. */
+/* Removes a temporary file that is not locked, so that its writer is dead.  False: no such file, or
+ * in use. */
 static bool remove_leftover(const char *name)
 {
     EW_CLEANUP(close_fd) int fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -162,7 +162,7 @@ static bool remove_leftover(const char *name)
            flock(fd, LOCK_EX | LOCK_NB) == 0 && is_named(fd, name) && unlink(name) == 0;
 }
 
-/* A new file of this name, locked where the file system can; -1 with EEXIST where it is in use. */
+/* Creates a temporary file, locked if the file system supports it; -1 with EEXIST: in use. */
 static int create_temp(const char *name)
 {
     for (int tries = 0; tries < 8; tries++) {
@@ -173,7 +173,7 @@ static int create_temp(const char *name)
             continue;
         if (fd < 0)
             break;
-        /* Between the two calls somebody may have taken it for a leftover. */
+        /* between create and lock another process may have removed it as a leftover */
         if ((flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && is_named(fd, name))
             return fd;
         close(fd);
@@ -182,7 +182,7 @@ static int create_temp(const char *name)
     return -1;
 }
 
-/* Up to the first number that was never taken. */
+/* Removes leftovers from number `first` on, up to the first unused one. */
 static void sweep_from(const char *path, int first)
 {
     for (int i = first; i < MOST_TEMPS; i++) {
@@ -203,7 +203,7 @@ static int open_temp(const char *path, char **temp)
         }
         const int fd = create_temp(*temp);
         if (fd >= 0) {
-            sweep_from(path, i + 1); /* of writers that were killed beside others */
+            sweep_from(path, i + 1); /* leftovers of concurrent writers */
             return fd;
         }
         const int reason = errno;
@@ -219,7 +219,7 @@ static int open_temp(const char *path, char **temp)
 void ew_file_sweep(const char *path)
 {
     sweep_from(path, 0);
-    sweep_from(path, 1); /* its neighbour may have ended well */
+    sweep_from(path, 1); /* other numbers may be leftovers too */
 }
 
 ew_err ew_file_out_replace(const char *path, struct ew_file_out *o)
@@ -248,7 +248,7 @@ ew_err ew_file_out_open(const char *path, struct ew_file_out *o)
     struct stat st;
     const bool exists = stat(path, &st) == 0;
     EW_CHECK(!exists || !S_ISDIR(st.st_mode), EW_ERR_IO, "%s: is a folder", path);
-    /* Behind a link the file itself is replaced, not the link. */
+    /* replaces the target of a symbolic link, not the link */
     o->path = exists ? realpath(path, NULL) : strdup(path);
     if (!o->path)
         return failed(path);
@@ -262,7 +262,8 @@ ew_err ew_file_out_open(const char *path, struct ew_file_out *o)
         return err;
     }
     if (exists && !direct)
-        (void)!fchmod(fd, st.st_mode & 07777); /* best effort: we may not own the old one */
+        (void)!fchmod(fd,
+                      st.st_mode & 07777); /* best effort: the old file may have another owner */
     return EW_OK;
 }
 
@@ -277,7 +278,7 @@ ew_err ew_file_out_check(const char *path)
     return EW_OK;
 }
 
-/* Makes the rename itself last; not every file system can. */
+/* Syncs the folder, so that the rename is durable; not all file systems support it. */
 static void sync_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -317,7 +318,7 @@ ew_err ew_file_out_commit(struct ew_file_out *o)
 static ew_err write_out(struct ew_file_out *o, const void *data, size_t size)
 {
     if (size)
-        fwrite(data, 1, size, o->f); /* commit looks at the stream's error */
+        fwrite(data, 1, size, o->f); /* errors are reported by commit */
     return ew_file_out_commit(o);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole files: read with a limit, written so that a reader sees the old one or the new one, never
- * half. Messages name the path.  Files under a board's root are read by base/rootfs.h. */
+/* Reading whole files, with a size limit, and replacing files atomically.  Messages contain the
+ * path.  Files under a board's root are read by base/rootfs.h. */
 #ifndef EW_BASE_FILE_H
 #define EW_BASE_FILE_H
 
@@ -11,51 +11,50 @@
 
 #include "base/err.h"
 
-/* Opens a regular file to read; pipes, devices and folders are refused, and nothing waits for them.
- * Whatever a user or a folder names is opened so. */
+/* Opens a regular file for reading; refuses pipes, devices and folders, without blocking.  For all
+ * paths given by users or found in folders. */
 ew_err ew_file_open(const char *path, int *fd);
 
-/* The first bytes of a regular file, up to `room`: how many there are, 0 where it cannot be read.
- */
+/* Reads the first bytes of a regular file, up to `room`; returns their number, 0 if it cannot be
+ * read. */
 size_t ew_file_head(const char *path, void *to, size_t room);
 
-/* Reads all of `path`, at most `limit` bytes, and adds a NUL that *size does not count.  Release
+/* Reads all of `path`, at most `limit` bytes, and appends a NUL, which *size does not include. Free
  * with free().  EW_ERR_NOT_FOUND, EW_ERR_LIMIT, EW_ERR_IO. */
 ew_err ew_file_read(const char *path, size_t limit, char **data, size_t *size);
 
-/* The same from an open descriptor, which stays the caller's; `name` is for messages. */
+/* The same from an open descriptor, owned by the caller; `name` is for messages. */
 ew_err ew_file_read_fd(int fd, const char *name, size_t limit, char **data, size_t *size);
 
-/* Writes a whole file as below. */
+/* Writes a whole file atomically. */
 ew_err ew_file_write(const char *path, const void *data, size_t size);
 
-/* A file in the making: written under another name in the same folder, synced and renamed by
- * commit. What is no plain file (a pipe, /dev/null) is written directly. */
+/* An atomic write: to a temporary file in the same folder, which commit syncs and renames.  Special
+ * files (a pipe, /dev/null) are written directly. */
 struct ew_file_out {
     FILE *f;
-    char *path, *temp; /* temp: NULL where written directly */
+    char *path, *temp; /* temp: NULL: written directly */
 };
 
-/* Removes what a killed process left of the same file under the name that it tries. */
+/* Opens a file for an atomic write.  Removes temporary files of killed processes that have the name
+ * it tries. */
 ew_err ew_file_out_open(const char *path, struct ew_file_out *o);
 
-/* The same in a folder of the program's own (a run's): a link of this name, or a pipe, is replaced.
- * Whoever may write there could otherwise have us write whatever file of ours he likes. */
+/* The same in a run's folder: a symbolic link or pipe of this name is replaced, not followed:
+ * others may be able to write to the folder and redirect our writes. */
 ew_err ew_file_out_replace(const char *path, struct ew_file_out *o);
 ew_err ew_file_replace(const char *path, const void *data, size_t size);
-ew_err ew_file_out_commit(struct ew_file_out *o); /* always releases everything */
-void ew_file_out_abort(struct ew_file_out *o);    /* leaves no trace; fine after commit */
+ew_err ew_file_out_commit(struct ew_file_out *o); /* frees everything, also on failure */
+void ew_file_out_abort(struct ew_file_out *o); /* removes the temporary file; fine after commit */
 
-/* Fails where a file of this name could not be written: asked before long work, which it would
- * end. */
+/* Fails if the file could not be written; to be called before long work. */
 ew_err ew_file_out_check(const char *path);
 
-/* Removes all that killed processes have left of files in the making of this name, and nothing
- * else: those of processes at work are locked. */
+/* Removes all temporary files of killed processes for this file; those in use are locked. */
 void ew_file_sweep(const char *path);
 
-/* Closes a stream of open_memstream: false where memory was short, and then *text is NULL. (glibc's
- * fclose succeeds even where it could not make the text.) */
+/* Closes a stream of open_memstream; false, with *text NULL, if memory ran out (which glibc's
+ * fclose does not report). */
 bool ew_memstream_close(FILE *f, char **text);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Denormal numbers as zeros.
+/* Flushing denormals to zero.
  *
- * Momentum of a weight that no longer gets gradients shrinks until it is below 1e-38, and stays
- * there for good.  Some CPUs take far longer for such numbers (a Xeon three times as long for
- * LeNet's dense gradients), and they mean nothing here.  A thread's setting is changed while it
- * computes and then put back: a library leaves its caller's arithmetic alone. */
+ * The momentum of a weight that no longer gets gradients decays below 1e-38 and stays denormal.
+ * Some CPUs are far slower on denormals (a Xeon three times for LeNet's dense gradients), which
+ * have no significance here.  The mode of a thread is set while it computes and then restored, so
+ * that the library does not change its caller's arithmetic. */
 #ifndef EW_BASE_FLUSH_H
 #define EW_BASE_FLUSH_H
 
@@ -13,7 +13,7 @@
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
-#define EW_FLUSH_BITS 0x8040u /* results and operands */
+#define EW_FLUSH_BITS 0x8040u /* FTZ and DAZ */
 static inline uint64_t ew_flush_get(void)
 {
     return _mm_getcsr();
@@ -48,7 +48,7 @@ static inline void ew_flush_set(uint64_t mode)
 }
 #endif
 
-/* Returns what the thread's setting was, for ew_flush_end. */
+/* Returns the previous mode, for ew_flush_end. */
 static inline uint64_t ew_flush_begin(void)
 {
     const uint64_t was = ew_flush_get();

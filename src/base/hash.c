@@ -12,7 +12,7 @@ static uint64_t mix(uint64_t state, uint64_t word)
     return x ^ (x >> 27);
 }
 
-/* Little-endian whatever the machine, so that a file has the same sum everywhere. */
+/* Little-endian on all machines, so that checksums are portable. */
 static uint64_t word_of(const unsigned char *p)
 {
     uint64_t w = 0;

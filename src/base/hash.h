@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A 64-bit checksum against accidents (a bad disk, a truncated copy), not against an adversary.
+/* A 64-bit checksum against accidental corruption (a bad disk, a truncated copy), not against
+ * attackers.
  *
- * Each step is a bijection of the state for a given word and of the word for a given state, so that
- * two inputs that differ in one word of eight bytes never have the same sum. */
+ * Each step is a bijection in the state and in the word, so two inputs that differ in one 8-byte
+ * word never have the same checksum. */
 #ifndef EW_BASE_HASH_H
 #define EW_BASE_HASH_H
 
@@ -17,14 +18,14 @@ struct ew_hash {
 
 void ew_hash_add(struct ew_hash *h, const void *bytes, size_t n);
 
-/* The sum of what was added so far; more may be added after it. */
+/* The checksum of the input so far; more may be added afterwards. */
 uint64_t ew_hash_sum(const struct ew_hash *h);
 
-/* All at once. */
+/* The checksum of a whole input. */
 uint64_t ew_hash_of(const void *bytes, size_t n);
 
-/* Another sum for much data: eight chains side by side, each over every eighth word, so that the
- * memory sets the pace and not the multiplier.  {0} starts it. */
+/* Another checksum, for large data: eight independent chains, each over every eighth word, so that
+ * memory bandwidth is the limit.  Initialised as {0}. */
 #define EW_HASH_LANES 8
 
 struct ew_hash_wide {

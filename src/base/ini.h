@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading INI text: [section] lines, `key = value` lines, comments after '#' or ';' at the start
- * of a line, and where the reader asks for it after values.  What the keys mean is left to the
- * reader.
+/* Reading INI text: [section] lines, `key = value` lines, comments after '#' or ';' at the start of
+ * a line and, optionally, after values.
  *
- *   struct ew_ini ini;
- *   ew_ini_init(&ini, text, "nano.ini");
- *   while (ew_ini_next(&ini))
- *       use(ini.section, ini.key, ini.value);
- *   return ini.err;
- */
+ * struct ew_ini ini;
+ * ew_ini_init(&ini, text, "nano.ini");
+ * while (ew_ini_next(&ini))
+ *     use(ini.section, ini.key, ini.value);
+ * return ini.err; */
 #ifndef EW_BASE_INI_H
 #define EW_BASE_INI_H
 
@@ -19,19 +17,19 @@
 struct ew_ini {
     const char *name;    /* for messages; borrowed */
     const char *section; /* "" before the first [section]; all three point into the text */
-    const char *key;     /* NULL: the section begins here */
+    const char *key;     /* NULL: start of the section */
     char *value;
     int line;
     char *rest;
-    bool notes; /* set after init: white space and '#' after a value begin a comment, but for in ""
-                 */
-    ew_err err; /* set where a line is none of the three */
+    bool notes; /* set after init: white space and '#' after a value start a comment, except inside
+                 * "" */
+    ew_err err; /* a malformed line */
 };
 
-/* Cuts `text` up in place; it must outlive what is read from it. */
+/* Tokenises `text` in place; it must outlive the results. */
 void ew_ini_init(struct ew_ini *ini, char *text, const char *name);
 
-/* Goes to the next section or key; false at the end and on an error. */
+/* Reads the next section or key; false at the end and on an error. */
 bool ew_ini_next(struct ew_ini *ini);
 
 #endif

@@ -47,12 +47,12 @@ static void put_string(FILE *out, const char *text)
 {
     putc('"', out);
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        const int n = ew_utf8_length(s, 4); /* the zero at the end stops it */
+        const int n = ew_utf8_length(s, 4); /* stops at the NUL */
         if (n == 0)
-            fputs("\\ufffd", out); /* the replacement character, for a byte that is no text */
+            fputs("\\ufffd", out); /* replacement character for invalid bytes */
         else if (n == 1 && (*s < 0x20 || *s == '"' || *s == '\\' || *s == 0x7f))
             put_escaped(out, *s);
-        else if (ew_utf8_is_control(s, n)) /* a terminal would act on it */
+        else if (ew_utf8_is_control(s, n)) /* could control a terminal */
             fprintf(out, "\\u%04x",
                     n == 2 ? (s[0] & 0x1f) << 6 | (s[1] & 0x3f)
                            : (s[0] & 0xf) << 12 | (s[1] & 0x3f) << 6 | (s[2] & 0x3f));
@@ -69,7 +69,7 @@ static void new_line(struct ew_json *j)
         fprintf(j->out, "\n%*s", 2 * j->depth, "");
 }
 
-/* Comma, line break and key before a value; false where writing has failed already. */
+/* Writes comma, line break and key before a value; false after an earlier failure. */
 static bool before_value(struct ew_json *j, const char *key)
 {
     if (j->err != EW_OK)

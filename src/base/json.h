@@ -22,7 +22,7 @@
 
 struct ew_json {
     FILE *out;
-    char **text;     /* memory only: where finish leaves the text */
+    char **text;     /* memory only: result of finish */
     char *mem;       /* memory only: owned by the stream until finish */
     size_t mem_size; /* memory only */
     uint64_t arrays; /* bit d: level d is an array */
@@ -32,10 +32,10 @@ struct ew_json {
     ew_err err;
 };
 
-/* Writes to `out`, which stays the caller's. */
+/* Writes to `out`, which is borrowed. */
 void ew_json_init(struct ew_json *j, FILE *out);
 
-/* Writes to memory; finish puts the text at *text, to be released with free() (NULL on failure). */
+/* Writes to memory; finish sets *text, to be freed with free() (NULL on failure). */
 void ew_json_init_text(struct ew_json *j, char **text);
 
 void ew_json_object(struct ew_json *j, const char *key);
@@ -48,7 +48,7 @@ void ew_json_num(struct ew_json *j, const char *key, double value); /* nan, inf:
 void ew_json_bool(struct ew_json *j, const char *key, bool value);
 void ew_json_null(struct ew_json *j, const char *key);
 
-/* Ends the text with a newline and reports the first failure.  Call it once, always. */
+/* Ends the text with a newline and reports the first failure.  Must be called exactly once. */
 ew_err ew_json_finish(struct ew_json *j);
 
 #endif

@@ -62,9 +62,8 @@ ew_err ew_library_open(const char *file, const struct ew_symbol *symbols, void *
 
 /* ---- Modules of our own ---------------------------------------------------------------------- */
 
-/* The file that holds this code, as the system has mapped it.  dladdr() has only the word by which
- * a program was called: in PATH "edgewise", which would be a stranger's file of that name in the
- * present folder, and modules beside that are code. */
+/* The file that contains this code, from the memory map.  dladdr() only knows argv[0], which could
+ * name another file in the current folder, and modules beside that would be executed. */
 static bool own_file(char *out, size_t size)
 {
     ew_err (*self)(const char *, const char *, void **) = ew_module_open;
@@ -98,7 +97,7 @@ void ew_library_own_folder(char *out, size_t size)
         snprintf(out, size, "%s", file);
 }
 
-/* What dlopen said means that there is no such file, rather than one that it could not use. */
+/* True if dlopen's error means that the file does not exist. */
 static bool is_absent(const char *said, const char *file)
 {
     const char *missing = strstr(said, ": cannot open");
@@ -114,7 +113,7 @@ static void *open_below(const char *folder, const char *below, const char *file,
     void *library = ew_library_load(path, &said);
     if (library)
         return library;
-    /* A file that is there but does not load says more than one that is missing. */
+    /* an unusable file is the more helpful error */
     if (!why[0] || !is_absent(said, file))
         snprintf(why, WHY_CHARS, "%s", said);
     return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log's one global: who listens. */
+/* The log sink, a global. */
 #include "base/log.h"
 
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the library has to say.  It prints nothing itself: a program sets a sink, or there is
- * silence. */
+/* Logging.  The library prints nothing: messages go to the program's sink, if set. */
 #ifndef EW_BASE_LOG_H
 #define EW_BASE_LOG_H
 
@@ -10,13 +9,13 @@ struct ew_log_sink {
     /* Gets one line without its newline; may be called by several threads at once. */
     void (*write)(void *ctx, enum ew_log_level level, const char *text);
     void *ctx;
-    enum ew_log_level level; /* the most talkative one wanted */
+    enum ew_log_level level; /* most verbose level wanted */
 };
 
-/* Sets the sink for the process; `sink` is borrowed until another is set.  NULL: silence. */
+/* Sets the process's sink, which is borrowed; NULL: none. */
 void ew_log_set(const struct ew_log_sink *sink);
 
-/* Says one line.  Cheap where nobody listens; longer than 1 KiB is cut.  Any thread. */
+/* Logs one line.  Cheap without a sink; truncated at 1 KiB.  Any thread. */
 void ew_log(enum ew_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #define EW_WARN(...)  ew_log(EW_LOG_WARN, __VA_ARGS__)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Heap helpers and the arena. */
+/* Heap helpers and the arena allocator. */
 #include "base/mem.h"
 
 #include <stdarg.h>
@@ -13,28 +13,27 @@
 #define HUGE_BYTES   ((size_t)2 << 20)
 #define CHUNK_BYTES  ((size_t)64 << 10)
 #define MAPPED_BYTES ((size_t)128 << 10)
-#define BIG_OBJECT   ((size_t)1 << 10) /* from here on objects start on a cache line */
+#define BIG_OBJECT   ((size_t)1 << 10) /* objects from this size on are cache line aligned */
 
 struct ew_arena_chunk {
     struct ew_arena_chunk *next;
     size_t size, used; /* bytes */
-    char *base;        /* after this head, or a mapping of its own */
+    char *base;        /* behind this header, or a separate mapping */
     bool mapped;
 };
 
-/* Weights of a dense layer are read once, from end to end: with pages of 4 KiB one core gets little
- * more than half of the memory's speed, for each page's address has to be looked up.  Systems take
- * mappings that lie side by side and ask for the same as one, so that a huge page may hold several
- * of them, or the end of one and the beginning of the next; beyond a mapping's end no byte becomes
- * resident.  A kernel without huge pages does as before. */
+/* Requests transparent huge pages.  Weights of a dense layer are streamed once: with 4 KiB pages
+ * TLB misses leave one core little more than half of the memory bandwidth.  The kernel merges
+ * adjacent mappings with equal flags, so a huge page may span several mappings; nothing beyond a
+ * mapping's end becomes resident.  Ignored by kernels without huge pages. */
 static void ask_for_huge_pages(void *p, size_t size)
 {
     (void)madvise(p, size, MADV_HUGEPAGE);
 }
 
-/* Large chunks are mapped, so that freeing one gives its memory back to the system at once; the
- * heap would keep it.  Their heads are apart: a mapping has no page yet, so that those which are
- * made before any is written get huge pages together. */
+/* Large chunks are mapped, so that freeing one returns its memory to the system at once, which the
+ * heap would not.  Their headers are separate, so that mappings stay untouched and adjacent ones
+ * can share huge pages. */
 static struct ew_arena_chunk *chunk_new(size_t size)
 {
     const bool mapped = size >= MAPPED_BYTES;
@@ -74,7 +73,8 @@ ew_err ew_grow(void **array, int *cap, int need, size_t item)
     return EW_OK;
 }
 
-/* Zeros whole pages by giving them back, so that memory is taken where and when it is written. */
+/* Zeros whole pages by discarding them, so that they are only allocated, on the local node, when
+ * written. */
 static void clear_pages(void *p, size_t size)
 {
     if (madvise(p, size, MADV_DONTNEED) != 0)
@@ -86,7 +86,7 @@ ew_err ew_aligned_new(size_t bytes, void **out)
     const size_t size = ew_align_up(bytes ? bytes : 1);
     EW_CHECK(size >= bytes, EW_ERR_MEMORY, "a buffer of %zu bytes is too large", bytes);
     const bool large = size >= 2 * HUGE_BYTES;
-    void *p = NULL; /* aligned_alloc wants whole multiples of the alignment */
+    void *p = NULL; /* aligned_alloc requires a multiple of the alignment */
     EW_CHECK(posix_memalign(&p, large ? HUGE_BYTES : EW_ALIGN, size) == 0, EW_ERR_MEMORY,
              "no memory for a buffer of %zu bytes", bytes);
     const size_t whole = large ? size / HUGE_BYTES * HUGE_BYTES : 0;
@@ -127,8 +127,8 @@ void ew_arena_reset(struct ew_arena *a)
     ew_arena_fini(a);
 }
 
-/* Takes the chunk that holds nothing but this object out of the arena; NULL: there is none.  Big
- * objects have chunks of their own; the first chunk may hold others too. */
+/* Unlinks the chunk that contains only this object; NULL: none.  Big objects have their own chunks,
+ * but the first chunk may hold others too. */
 static struct ew_arena_chunk *take_chunk(struct ew_arena *a, const void *p, size_t bytes)
 {
     if (!a->chunks)
@@ -160,7 +160,7 @@ bool ew_arena_move(struct ew_arena *to, struct ew_arena *from, const void *p, si
     struct ew_arena_chunk *chunk = to->chunks ? take_chunk(from, p, bytes) : NULL;
     if (!chunk)
         return false;
-    chunk->next = to->chunks->next; /* after the first, where others are allocated */
+    chunk->next = to->chunks->next; /* behind the first, which is the current one */
     to->chunks->next = chunk;
     to->used += bytes;
     return true;
@@ -195,7 +195,7 @@ static struct ew_arena_chunk *new_chunk(struct ew_arena *a, size_t bytes)
     struct ew_arena_chunk *c = chunk_new(size);
     if (!c)
         return NULL;
-    /* A big object's own chunk goes after the current one, which keeps filling. */
+    /* a big object's chunk goes behind the current one, which remains current */
     if (a->chunks && size > CHUNK_BYTES) {
         c->next = a->chunks->next;
         a->chunks->next = c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Heap memory with overflow checks, and the arena: one per lifetime, no free of single objects. */
+/* Heap allocation with overflow checks, and the arena allocator: one arena per lifetime. */
 #ifndef EW_BASE_MEM_H
 #define EW_BASE_MEM_H
 
@@ -38,33 +38,34 @@ static inline bool ew_mul_size(size_t a, size_t b, size_t *out)
 /* Grows a heap array of `item` bytes per element to hold at least `need`; *cap is updated. */
 ew_err ew_grow(void **array, int *cap, int need, size_t item);
 
-/* 64-byte aligned, zeroed by fresh pages where large; release with free(). */
+/* 64-byte aligned and zeroed (large blocks by fresh pages); free with free(). */
 ew_err ew_aligned_new(size_t bytes, void **out);
 
-/* For EW_CLEANUP on a `void *` or `char *` variable: frees what it points to. */
+/* For EW_CLEANUP on a pointer variable: frees what it points to. */
 void ew_free_ptr(void *ptr_to_ptr);
 
 /* A bump allocator over a list of chunks.
  *
- *   chunks:  [ head | objects ......... free ] -> [ head | objects ... ] -> NULL
+ * chunks:  [ head
+ * objects ......... free ] -> [ head
+ * objects ... ] -> NULL
  *
- * Objects are zeroed, aligned to 16 bytes (64 where they are 1 KiB or more), and live until fini or
- * reset.  When memory runs out alloc returns NULL; `failed` stays set so that a builder may check
- * once at its end.  Not thread-safe: an arena has one owner. */
+ * Objects are zeroed, aligned to 16 bytes (64 from 1 KiB on), and live until fini or reset.  When
+ * memory runs out alloc returns NULL and sets `failed`, so that a builder may check once at its
+ * end. Not thread-safe. */
 struct ew_arena {
     struct ew_arena_chunk *chunks;
-    size_t used; /* bytes handed out, for reports */
+    size_t used; /* allocated bytes, for reports */
     bool failed; /* an alloc returned NULL */
 };
 
 void ew_arena_init(struct ew_arena *a);
 void ew_arena_fini(struct ew_arena *a);
 void ew_arena_reset(struct ew_arena *a); /* frees all objects, keeps the arena */
-void ew_arena_join(struct ew_arena *a,
-                   struct ew_arena *from); /* takes over all that `from` holds */
+void ew_arena_join(struct ew_arena *a, struct ew_arena *from); /* moves all chunks of `from` */
 void *ew_arena_alloc(struct ew_arena *a, size_t bytes);
-/* Frees an object of `bytes` before the others, if it is large enough to lie by itself; else
- * returns false and does nothing. */
+/* Frees an object of `bytes` early, if it has a chunk of its own; else returns false and does
+ * nothing. */
 bool ew_arena_release(struct ew_arena *a, const void *p, size_t bytes);
 void *ew_arena_array(struct ew_arena *a, size_t n, size_t item); /* NULL on overflow too */
 char *ew_arena_strdup(struct ew_arena *a, const char *s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers to and from text. */
+/* Conversion of numbers. */
 #include "base/num.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* libc keeps one static object for "C": this allocates nothing and is never freed. */
+/* libc has a static object for "C": nothing is allocated, or needs freeing. */
 static locale_t c_locale(void)
 {
     return newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -55,9 +55,8 @@ bool ew_num_float(const char *text, double *out)
     return true;
 }
 
-/* Times are whole nanoseconds, and most numbers that are printed: those below 1e6 need neither
- * printf nor reading back.  Writes what "%.15g" would and returns its length; 0: x is another
- * number. */
+/* Fast path for multiples of 1e-9 below 1e6 (times, mostly), without printf and reading back.
+ * Writes what "%.15g" would and returns its length; 0: not such a number. */
 static int billionths_text(double x, char out[EW_NUM_CHARS])
 {
     const double scaled = x * 1e9;
@@ -67,7 +66,7 @@ static int billionths_text(double x, char out[EW_NUM_CHARS])
     const double back = (double)n / 1e9;
     if (back < x || back > x)
         return 0;
-    char digit[16]; /* the last one first */
+    char digit[16]; /* least significant first */
     int count = 0, decimals = 9, at = 0;
     for (; n % 10 == 0; n /= 10)
         decimals--;

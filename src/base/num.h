@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers to and from text, whatever the locale of the program that embeds us. */
+/* Conversion of numbers, independent of the host program's locale. */
 #ifndef EW_BASE_NUM_H
 #define EW_BASE_NUM_H
 
@@ -10,32 +10,29 @@
 
 #include "base/err.h"
 
-/* The whole of `text` as a decimal number: no blanks, nothing after it.  False where it is not one
- * or does not fit. */
+/* Parses all of `text` as a decimal integer, without blanks; false if malformed or out of range. */
 bool ew_num_int(const char *text, int64_t *out);
 
-/* As above; digits, point and exponent, or "inf", "-inf".  No nan, no hexadecimal; what is too
- * large for a double is refused, what is too small becomes 0. */
+/* Parses a decimal with point and exponent, or "inf", "-inf"; not nan or hexadecimal.  Overflow is
+ * an error, underflow gives 0. */
 bool ew_num_float(const char *text, double *out);
 
-/* A time with its unit, "16.7ms", "20us" or "1s", in milliseconds; above 0. */
+/* Parses a positive time with unit, "16.7ms", "20us" or "1s", in milliseconds. */
 bool ew_num_ms(const char *text, double *out);
 
-#define EW_NUM_CHARS 32 /* enough for what ew_num_text writes */
+#define EW_NUM_CHARS 32 /* for ew_num_text */
 
-/* printf and its kin write a comma for the point in many locales, which readers of our files and
- * attributes refuse.  A public function that makes or reads texts begins with EW_C_LOCALE: until it
- * returns this thread has the C locale, whatever the host has chosen.  Threads of our own begin
- * with ew_locale_enter() and keep it. */
+/* printf uses a decimal comma in many locales.  Public functions that read or write text begin with
+ * EW_C_LOCALE, which sets the thread's C locale until they return; Edgewise's own threads call
+ * ew_locale_enter() once. */
 #define EW_C_LOCALE                                                                                \
     __attribute__((unused)) EW_CLEANUP(ew_locale_leave) const locale_t host_locale =               \
         ew_locale_enter()
 
-locale_t ew_locale_enter(void); /* the one before */
+locale_t ew_locale_enter(void); /* returns the previous locale */
 void ew_locale_leave(const locale_t *before);
 
-/* A short decimal text that reads back as the same double; "inf", "-inf", "nan".  Returns its
- * length. */
+/* A short decimal that reads back as the same double; "inf", "-inf", "nan".  Returns its length. */
 int ew_num_text(double x, char out[EW_NUM_CHARS]);
 
 #endif

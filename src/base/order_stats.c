@@ -44,7 +44,7 @@ void ew_sort_i64(int64_t *v, int64_t n)
 
 int64_t ew_nearest_rank(const int64_t *v, int64_t n, double percent)
 {
-    /* 99.9 % of 1000 is 999, whatever the last bit of the product says. */
+    /* tolerance for rounding errors: 99.9 % of 1000 is 999 */
     const int64_t rank = (int64_t)ceil(percent / 100 * (double)n - 1e-9);
     return v[rank < 1 ? 0 : rank - 1];
 }
@@ -79,7 +79,7 @@ ew_err ew_pareto(const double *x, const double *y, int n, bool *front)
     }
     qsort(all, (size_t)count, sizeof(*all), by_x_then_y);
     double best = HUGE_VAL;    /* lowest y so far */
-    double best_x = -HUGE_VAL; /* where it was met first */
+    double best_x = -HUGE_VAL; /* x of its first occurrence */
     for (int k = 0; k < count; k++) {
         const bool first = k == 0, lower = all[k].y < best;
         const bool same = !lower && !(all[k].y > best) && !(all[k].x > best_x);

@@ -8,23 +8,23 @@
 
 #include "base/err.h"
 
-/* Rising. */
+/* Sorts ascending. */
 void ew_sort(double *v, int n);
 
-/* Of sorted v[n], n > 0: linear between the two nearest. */
+/* Of sorted v[n], n > 0: linear interpolation. */
 double ew_quantile(const double *v, int n, double q);
 
 /* Sorts v[n]; nan where n is 0. */
 double ew_median(double *v, int n);
 
-/* Counted times: rising; and of sorted v[n], n > 0: the smallest that at least `percent` of them do
- * not exceed (nearest rank), and the median. */
+/* Of integers: sorts ascending; and of sorted v[n], n > 0, percentile by nearest rank, and median.
+ */
 void ew_sort_i64(int64_t *v, int64_t n);
 int64_t ew_nearest_rank(const int64_t *v, int64_t n, double percent);
 double ew_median_i64(const int64_t *v, int64_t n);
 
-/* Marks the points that no other beats: lower is better in both, and equal points do not beat each
- * other.  Points with a nan are never on the front. */
+/* Marks the Pareto-optimal points (lower is better in both coordinates); equal points do not
+ * dominate each other.  Points with a nan are never marked. */
 ew_err ew_pareto(const double *x, const double *y, int n, bool *front);
 
 #endif

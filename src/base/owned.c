@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders with a marker. */
+/* Owned folders. */
 #include "base/owned.h"
 
 #include <errno.h>
@@ -91,8 +91,7 @@ static ew_err write_mark(const char *folder)
     return ew_file_write(path, text, (size_t)n);
 }
 
-/* Whether the folder has our marker, and which process that still runs has put it there (0: none).
- */
+/* True if the folder has the marker; *holder is the running process that owns it (0: none). */
 static bool read_mark(const char *folder, int *holder)
 {
     char path[PATH_MAX], *text = NULL;
@@ -117,9 +116,10 @@ static bool read_mark(const char *folder, int *holder)
     return ours;
 }
 
-/* ---- Folders of ours ------------------------------------------------------------------------- */
+/* ---- Owned folders
+ * ------------------------------------------------------------------------------- */
 
-/* The folder itself and its marker go last: a removal that is interrupted is gone on with. */
+/* The folder and its marker are removed last, so that an interrupted removal can be resumed. */
 static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
 {
     (void)st;
@@ -158,7 +158,7 @@ ew_err ew_owned_make(const char *path)
     EW_CHECK(errno == EEXIST, EW_ERR_IO, "%s: %s", path, strerror(errno));
     const bool ours = read_mark(path, &holder);
     EW_CHECK(!holder, EW_ERR_IO, "%s: process %d is at work there", path, holder);
-    /* Killed between mkdir and the marker we left an empty folder, which rmdir takes. */
+    /* an empty folder without a marker: killed between mkdir and marker */
     EW_CHECK(ours ? ew_owned_remove(path) : rmdir(path) == 0, EW_ERR_IO,
              "%s: exists, and is not a folder of Edgewise's own; it is left alone: move it away",
              path);
@@ -170,7 +170,7 @@ ew_err ew_owned_publish(const char *from, const char *to)
 {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
         return EW_OK;
-    if (errno == EINVAL || errno == ENOSYS) { /* a file system that cannot: look, then rename */
+    if (errno == EINVAL || errno == ENOSYS) { /* no RENAME_NOREPLACE: check, then rename */
         struct stat st;
         errno = lstat(to, &st) == 0 ? EEXIST : 0;
         if (errno == 0 && rename(from, to) == 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders in the making that may be removed again, because a marker inside says who made them.
+/* Temporary folders that may be removed, since a marker inside records their owner.
  *
- * Nothing else is ever removed as a whole: what a file, an option or a name pattern points to may
- * be somebody's.  The marker names the process, so that one at work is not disturbed, and what a
- * killed one left is cleared away by the next. */
+ * No other folder is ever removed recursively: a path from a file, an option or a pattern may be a
+ * user's.  The marker names the process, so that a running one is not disturbed, and the leftovers
+ * of a killed one are removed by the next. */
 #ifndef EW_BASE_OWNED_H
 #define EW_BASE_OWNED_H
 
@@ -13,28 +13,28 @@
 
 #define EW_OWNED_MARK ".edgewise-owned"
 
-/* Makes the folders that `path` lies in, as mkdir -p of its parent. */
+/* mkdir -p of the parent of `path`. */
 ew_err ew_folder_make_parents(const char *path);
-/* The same with `path` itself. */
+/* mkdir -p of `path`. */
 ew_err ew_folder_make(const char *path);
 
-/* Fails where one of these files of a folder is a link, a pipe or a folder: what is written to it
- * would go elsewhere.  The names end with NULL. */
+/* Fails if one of these files of a folder is a symbolic link, a pipe or a folder, which would
+ * redirect writes.  The names are NULL-terminated. */
 ew_err ew_folder_has_plain(const char *folder, const char *const *names);
 
-/* Holds a folder until *fd is closed; fails where another process does.  Where the file system has
- * no locks nothing is held. */
+/* Locks a folder until *fd is closed; fails if another process holds the lock.  Does nothing if the
+ * file system has no locks. */
 ew_err ew_folder_lock(const char *path, int *fd);
 
-/* Makes `path` an empty folder of ours.  One that a dead process has left is emptied first; one of
- * a process at work, or one that has no marker and is not empty, is refused. */
+/* Makes `path` an empty owned folder.  One left by a dead process is emptied; one in use, or
+ * non-empty without a marker, is an error. */
 ew_err ew_owned_make(const char *path);
 
-/* Removes a folder that ew_owned_make has made, with all that is in it; links are not followed.
- * Leaves everything else as it is: false. */
+/* Recursively removes a folder made by ew_owned_make, without following links.  False: not owned,
+ * and left unchanged. */
 bool ew_owned_remove(const char *path);
 
-/* Gives what is complete its name; refuses where there is something of that name. */
+/* Renames a completed folder; fails if the target exists. */
 ew_err ew_owned_publish(const char *from, const char *to);
 
 #endif

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread pool.
+/* The thread pool, with work stealing.
  *
- * Each thread owns a range of the loop and claims a part of what is left of it at a time; who has
- * finished claims from the others.  So a thread that the system has not yet put on a CPU holds
- * nobody up: the caller does its part too.
+ * Each thread owns a range of the loop and claims a part of its remainder at a time; a thread that
+ * has finished claims from others.  So a thread that is not scheduled delays nobody: the caller
+ * works too.
  *
  * `epoch` is odd while a loop is open.  The caller writes the loop, opens it, works until nothing
- * is left to claim, closes it and waits for the threads that are still within (`active`).  A thread
- * adds itself to `active` and then reads `epoch`; the caller closes and then reads `active`.  All
- * of this is sequentially consistent, so at least one of them sees the other: a thread that comes
- * late goes away without having looked at the loop, which the caller may be writing anew.
+ * is left to claim, closes it and waits for the threads still inside (`active`).  A thread
+ * increments `active` and then reads `epoch`; the caller closes and then reads `active`.  With
+ * sequential consistency at least one of them sees the other: a late thread leaves without touching
+ * the loop, which the caller may be rewriting.
  *
- * Both sides spin for a while, since the next loop of a plan mostly follows within microseconds,
- * and then block.  A thread that finds itself on the caller's CPU, since something else has taken
- * the others, yields instead: it would spin in the way of what it waits for.  The flags `asleep`
- * and `waiting` spare the lock and the system call while nobody blocks, by the same rule: the
- * sleeper writes its flag and then reads the counter, the waker the other way round. */
+ * Both sides spin for a while, since the next loop of a plan usually follows within microseconds,
+ * and then block.  A thread that finds itself on the caller's CPU yields instead, since it would
+ * delay what it waits for.  The flags `asleep` and `waiting` save the lock and the system call
+ * while nobody blocks, by the same protocol: the sleeper writes its flag and then reads the
+ * counter, the waker the other way round. */
 #include "base/pool.h"
 
 #include <errno.h>
@@ -33,32 +33,34 @@
 #include "base/process.h"
 
 #define MAX_THREADS 1024
-#define SPIN_NS     300000 /* longer than a small layer, shorter than anybody notices */
+#define SPIN_NS     300000 /* longer than a small layer */
 
 struct worker {
     struct ew_pool *pool;
     pthread_t thread;
     int index;
-    /* The range that it owns: `end` is written by the caller while no loop is open. */
+    /* its range; `end` is written by the caller while no loop is open */
     _Alignas(EW_ALIGN) atomic_int_least64_t next;
     int64_t end;
 };
 
 struct ew_pool {
     int threads;
-    unsigned forks; /* of the process that has the threads; in a copy of it the caller is alone */
-    bool spin; /* not where threads outnumber CPUs: a spinner would hold up the one it waits for */
+    unsigned forks; /* fork count of the process that has the threads; a forked child has only the
+                     * caller */
+    bool spin; /* false if threads outnumber CPUs, where spinning delays the thread that is waited
+                * for */
 
-    /* The loop: written by the caller before it opens, read by threads within it. */
+    /* the loop: written by the caller before it opens, read by threads inside */
     ew_pool_fn *fn;
     void *ctx;
     bool quit;
 
     atomic_flag busy;
     _Alignas(EW_ALIGN) atomic_uint epoch;
-    atomic_int cpu; /* the caller's when it last woke a thread; -1: it has not yet */
+    atomic_int cpu; /* the caller's CPU at its last wake-up; -1: none yet */
     _Alignas(EW_ALIGN)
-        atomic_int active; /* threads within the loop, or looking whether it is open */
+        atomic_int active; /* threads inside the loop or checking whether it is open */
     atomic_bool waiting;   /* the caller blocks or is about to */
     _Alignas(EW_ALIGN) atomic_bool asleep; /* some thread blocks or is about to */
 
@@ -88,13 +90,13 @@ static void relax(void)
 #endif
 }
 
-/* Where range r of T begins, without overflow. */
+/* Start of range r of T, without overflow. */
 static int64_t range_start(int64_t n, int r, int threads)
 {
     return n / threads * r + ew_min_i64(n % threads, r);
 }
 
-/* Claims a quarter of what is left of a range, so that little is left to wait for at the end. */
+/* Claims a quarter of the rest of a range: guided scheduling, with small chunks at the end. */
 static bool claim(struct worker *w, int64_t *begin, int64_t *end)
 {
     int64_t at = atomic_load_explicit(&w->next, memory_order_relaxed);
@@ -108,7 +110,7 @@ static bool claim(struct worker *w, int64_t *begin, int64_t *end)
     return true;
 }
 
-/* Thread `index` does what it can claim, its own range first. */
+/* Runs all chunks that thread `index` can claim, its own range first. */
 static void work(struct ew_pool *p, int index)
 {
     for (int i = 0; i < p->threads; i++) {
@@ -121,7 +123,7 @@ static void work(struct ew_pool *p, int index)
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
-/* True where a loop is open that the thread has not been in; `seen` is the last that it was in. */
+/* True if a loop is open that is newer than `seen`, the thread's last one. */
 static bool is_new(struct ew_pool *p, unsigned seen)
 {
     const unsigned epoch = atomic_load(&p->epoch);
@@ -143,7 +145,7 @@ static bool spin_for_loop(struct ew_pool *p, unsigned seen)
     return is_new(p, seen);
 }
 
-/* Who is woken spins again: it may have missed the loop, but the next one follows soon. */
+/* a woken thread spins again: it may have missed the loop, but the next follows soon */
 static void wait_for_loop(struct ew_pool *p, unsigned seen)
 {
     while (!spin_for_loop(p, seen)) {
@@ -169,7 +171,7 @@ static void *thread_main(void *arg)
     (void)ew_locale_enter();
     const struct worker *w = arg;
     struct ew_pool *p = w->pool;
-    ew_flush_begin(); /* for good: the thread does nothing else */
+    ew_flush_begin(); /* permanently: the thread belongs to the pool */
     for (unsigned seen = 0;;) {
         wait_for_loop(p, seen);
         atomic_fetch_add(&p->active, 1);
@@ -241,7 +243,7 @@ void ew_pool_run(struct ew_pool *p, int64_t n, ew_pool_fn *fn, void *ctx)
 {
     if (n <= 0)
         return;
-    const uint64_t mode = ew_flush_begin(); /* as the threads */
+    const uint64_t mode = ew_flush_begin(); /* like the threads */
     run(p, n, fn, ctx);
     ew_flush_end(mode);
 }
@@ -290,7 +292,8 @@ void ew_pool_free(struct ew_pool *p)
 {
     if (!p)
         return;
-    if (p->forks != ew_process_forks()) { /* nobody to end, and a lock may be held for ever */
+    if (p->forks != ew_process_forks()) { /* a forked child has no threads to join, and the lock may
+                                           * be held forever */
         free(p);
         return;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bounded first-in, first-out queue of pointers between threads.  It blocks, allocates nothing
- * after init and owns nothing of what passes through. */
+/* A bounded blocking FIFO queue of pointers between threads.  Allocates nothing after init; does
+ * not own its items. */
 #ifndef EW_BASE_QUEUE_H
 #define EW_BASE_QUEUE_H
 
@@ -20,16 +20,16 @@ struct ew_queue {
 ew_err ew_queue_init(struct ew_queue *q, int capacity);
 void ew_queue_fini(struct ew_queue *q); /* nobody may be waiting */
 
-/* Waits while the queue is full.  False: it has been closed and `item` was not taken. */
+/* Blocks while the queue is full.  False: closed, and `item` was not queued. */
 bool ew_queue_push(struct ew_queue *q, void *item);
 
-/* Waits while the queue is empty.  False: it has been closed and all is drained. */
+/* Blocks while the queue is empty.  False: closed and drained. */
 bool ew_queue_pop(struct ew_queue *q, void **item);
 
-/* As pop, but false at once where nothing is there. */
+/* Like pop, but false at once if empty. */
 bool ew_queue_try_pop(struct ew_queue *q, void **item);
 
-/* No more pushes; wakes everyone.  What is inside can still be popped. */
+/* Ends pushes and wakes all waiters.  Queued items can still be popped. */
 void ew_queue_close(struct ew_queue *q);
 
 #endif

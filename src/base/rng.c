@@ -47,8 +47,7 @@ double ew_rng_uniform(uint64_t seed, uint64_t stream, uint64_t index)
     return unit(ew_rng_u64(seed, stream, index));
 }
 
-/* Box and Muller; one of the two values is thrown away so that index i always means the same one.
- */
+/* Box-Muller; the second value is discarded, so that index i always gives the same number. */
 double ew_rng_normal(uint64_t seed, uint64_t stream, uint64_t index)
 {
     const struct ew_rng_block b = ew_rng_block(seed, stream, index);
@@ -73,7 +72,7 @@ double ew_rng_next_normal(struct ew_rng *r)
 
 uint64_t ew_rng_next_below(struct ew_rng *r, uint64_t n)
 {
-    /* The top of the range that does not divide by n would favour small values: draw again. */
+    /* rejection sampling removes the modulo bias */
     const uint64_t limit = UINT64_MAX - UINT64_MAX % n;
     uint64_t v;
     do

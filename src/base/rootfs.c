@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rooted file reads.  Links are resolved here rather than by openat2(RESOLVE_IN_ROOT), which
- * the 4.9 kernels of older boards do not have. */
+/* Reading below a root.  Links are resolved here rather than by openat2(RESOLVE_IN_ROOT), which
+ * the 4.9 kernels of older boards lack. */
 #include "base/rootfs.h"
 
 #include <ctype.h>
@@ -15,7 +15,7 @@
 
 #include "base/num.h"
 
-#define MAX_LINKS 40 /* as the kernel has it */
+#define MAX_LINKS 40 /* the kernel's limit */
 
 static ew_err failed(const struct ew_root *r, const char *path)
 {
@@ -43,7 +43,7 @@ void ew_root_close(struct ew_root *r)
 
 /* ---- Resolving ------------------------------------------------------------------------------- */
 
-/* `done` has no link and no dot left in it; `rest` is still to be looked at. */
+/* Path resolution: `done` is resolved, `rest` is not yet. */
 struct walk {
     char done[PATH_MAX];
     char rest[PATH_MAX];
@@ -56,7 +56,7 @@ static bool fail_with(int code)
     return false;
 }
 
-/* "a/b" -> "a"; at the top there is no parent: that would leave the root. */
+/* "a/b" -> "a"; false at the top, which would leave the root. */
 static bool go_up(struct walk *w)
 {
     if (!w->done[0])
@@ -66,7 +66,7 @@ static bool go_up(struct walk *w)
     return true;
 }
 
-/* Puts a link's target before what is still to be looked at. */
+/* Prepends a link's target to the unresolved rest. */
 static bool follow(struct walk *w, const char *target)
 {
     char rest[PATH_MAX];
@@ -96,13 +96,13 @@ static bool go_down(const struct ew_root *r, struct walk *w, const char *name)
     char target[PATH_MAX];
     const ssize_t len = readlinkat(r->fd, w->done, target, sizeof(target) - 1);
     if (len < 0)
-        return errno == EINVAL; /* there, and no link */
+        return errno == EINVAL; /* exists, and is no link */
     target[len] = '\0';
     w->done[before] = '\0';
     return follow(w, target);
 }
 
-/* Takes the first name off the rest; false where there is none. */
+/* Removes the first name from the rest; false: empty. */
 static bool next_name(struct walk *w, char name[NAME_MAX + 1], bool *too_long)
 {
     const char *p = w->rest + strspn(w->rest, "/");

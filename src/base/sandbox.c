@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The filters of base/sandbox.h, made by hand: two dozen system calls need no library. */
+/* The seccomp filters and Landlock rules, written by hand, without a library. */
 #include "base/sandbox.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 #if defined(__x86_64__)
 #define NATIVE_ARCH   AUDIT_ARCH_X86_64
-#define FOREIGN_CALLS 0x40000000u /* x32 has the same architecture and other numbers */
+#define FOREIGN_CALLS 0x40000000u /* x32 has the same architecture value but other numbers */
 #elif defined(__aarch64__)
 #define NATIVE_ARCH   AUDIT_ARCH_AARCH64
 #define FOREIGN_CALLS UINT32_MAX
@@ -34,7 +34,7 @@ static const uint32_t refused_calls[] = {
     SYS_socket,
     SYS_connect,
     SYS_process_vm_readv,
-#ifndef __SANITIZE_ADDRESS__ /* whose search for leaks traces the process */
+#ifndef __SANITIZE_ADDRESS__ /* whose leak detection traces the process */
     SYS_ptrace,
 #endif
     SYS_process_vm_writev,
@@ -54,7 +54,7 @@ static const uint32_t refused_calls[] = {
     SYS_add_key,
     SYS_keyctl,
 #ifdef SYS_io_uring_setup
-    SYS_io_uring_setup, /* makes sockets without the calls above */
+    SYS_io_uring_setup, /* could open sockets without the calls above */
 #endif
 };
 #define N_REFUSED (sizeof(refused_calls) / sizeof(refused_calls[0]))
@@ -69,7 +69,7 @@ static struct sock_filter answer(uint32_t what)
     return (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, what);
 }
 
-/* Skips so many instructions where the loaded word compares so with k. */
+/* Skips `skip` instructions if the loaded word compares true with k. */
 static struct sock_filter skip_if(unsigned short compare, uint32_t k, size_t skip)
 {
     return (struct sock_filter)BPF_JUMP((unsigned short)(BPF_JMP | compare | BPF_K), k,
@@ -83,8 +83,8 @@ static bool hold(struct sock_filter *code, size_t n)
            syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
 }
 
-/* Calls of other architectures go to `refuse`; then the call's number is loaded.  Returns the
- * number of instructions. */
+/* Rejects calls of other architectures, then loads the call's number.  Returns the number of
+ * instructions. */
 static size_t begin_filter(struct sock_filter *code, size_t refuse)
 {
     size_t n = 0;
@@ -99,7 +99,7 @@ static size_t begin_filter(struct sock_filter *code, size_t refuse)
 
 bool ew_sandbox_no_programs(void)
 {
-    /* Head, one comparison per refused call, then "allow" and "refuse". */
+    /* header, one comparison per refused call, "allow", "refuse" */
     struct sock_filter code[N_REFUSED + 6];
     const size_t refuse = N_REFUSED + 5;
     size_t n = begin_filter(code, refuse);
@@ -110,19 +110,19 @@ bool ew_sandbox_no_programs(void)
     return hold(code, n);
 }
 
-/* Calls of a process that computes on what it has: descriptors that are open, memory, its end. */
+/* Calls of a compute-only process: open descriptors, memory, exit. */
 static const uint32_t computing_calls[] = {
     SYS_read,        SYS_write,          SYS_futex,         SYS_munmap,          SYS_mremap,
     SYS_brk,         SYS_madvise,        SYS_clock_gettime, SYS_sched_yield,     SYS_getpid,
     SYS_gettid,      SYS_rt_sigprocmask, SYS_rt_sigreturn,  SYS_restart_syscall, SYS_exit,
     SYS_exit_group,
-#ifdef __SANITIZE_ADDRESS__ /* which asks before every function that does not return */
+#ifdef __SANITIZE_ADDRESS__ /* which calls it before every noreturn function */
     SYS_sigaltstack,
 #endif
 };
 #define N_COMPUTING (sizeof(computing_calls) / sizeof(computing_calls[0]))
 
-/* Of an argument the lower half, which is all that is looked at: where a call takes an int. */
+/* Loads the lower half of an argument, which suffices for int arguments. */
 static struct sock_filter load_argument(int i)
 {
     const size_t lower = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0;
@@ -131,7 +131,7 @@ static struct sock_filter load_argument(int i)
 
 bool ew_sandbox_compute_only(void)
 {
-    /* Head, one comparison per call, then those whose arguments count, "refuse" and "allow". */
+    /* header, one comparison per call, calls with checked arguments, "refuse", "allow" */
     struct sock_filter code[N_COMPUTING + 14];
     const size_t refuse = N_COMPUTING + 12, allow = refuse + 1;
     size_t n = begin_filter(code, refuse);
@@ -142,7 +142,7 @@ bool ew_sandbox_compute_only(void)
     code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 5);
     code[n++] = load_argument(0); /* abort() signals the process itself */
     code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)getpid(), 4, 3);
-    code[n++] = load_argument(2); /* memory, but none that can be run */
+    code[n++] = load_argument(2); /* no executable memory */
     code[n++] = skip_if(BPF_JSET, PROT_EXEC, 1);
     code[n++] = (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 1);
     code[n++] = answer(SECCOMP_RET_ERRNO | EPERM);
@@ -163,10 +163,11 @@ bool ew_sandbox_compute_only(void)
 
 #if defined(LANDLOCK_CREATE_RULESET_VERSION) && defined(SYS_landlock_create_ruleset)
 #define READ_FILE_RIGHTS (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE)
-#define TRUNCATE_RIGHT   (UINT64_C(1) << 14) /* from the third version on */
+#define TRUNCATE_RIGHT   (UINT64_C(1) << 14) /* since Landlock ABI 3 */
 #define FIRST_RIGHTS     ((UINT64_C(1) << 13) - 1)
 
-/* Rights that only folders have are left out for files: the kernel refuses the rule otherwise. */
+/* Adds a rule.  Rights that only apply to folders are masked for files, for which the kernel would
+ * reject them. */
 static void grant(int rules, const char *path, uint64_t rights)
 {
     struct stat st;

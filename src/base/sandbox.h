@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rights that a process gives up for good, so that a fault in what reads strangers' bytes reaches
- * no further: by seccomp (programs, sockets) and Landlock (files), where the kernel has them. */
+/* Sandboxing of processes that parse untrusted data, irrevocably: by seccomp (programs, sockets)
+ * and Landlock (files), if the kernel supports them. */
 #ifndef EW_BASE_SANDBOX_H
 #define EW_BASE_SANDBOX_H
 
 #include <stdbool.h>
 
-/* From here on no thread of this process starts a program, opens or connects a socket, traces a
- * process, mounts, or loads anything into the kernel: EPERM.  False: the kernel has no seccomp. */
+/* Makes these fail with EPERM on all threads: starting programs, opening or connecting sockets,
+ * tracing, mounting, loading kernel code.  False: no seccomp. */
 bool ew_sandbox_no_programs(void);
 
-/* From here on no thread of this process does anything but compute: it reads and writes what is
- * open already, takes and gives back memory that cannot be run, and ends; all else is EPERM. False:
- * as above. */
+/* Allows all threads only to read and write open descriptors, to allocate and free non-executable
+ * memory, and to exit; all else fails with EPERM.  False: no seccomp. */
 bool ew_sandbox_compute_only(void);
 
-/* From here on this thread, and those that it starts, reach no file but those below the paths of
- * `read` and, to read, write, create and remove, below those of `write`; both end with NULL.  A
- * path that does not exist grants nothing.  What is open already stays so.  False: the kernel has
- * no Landlock. */
+/* Restricts this thread and those it creates to files below the paths of `read` and, for reading,
+ * writing, creating and removing, of `write` (both NULL-terminated).  A path that does not exist
+ * grants nothing; open files stay open.  False: no Landlock. */
 bool ew_sandbox_files(const char *const *read, const char *const *write);
 
 #endif

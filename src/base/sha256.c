@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256, as FIPS 180-4 has it. */
+/* SHA-256 (FIPS 180-4). */
 #include "base/sha256.h"
 
 #include <errno.h>

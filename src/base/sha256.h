@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256 (FIPS 180-4): whether a file is the published one.  Against accidents base/hash.h is
- * enough and many times faster. */
+/* SHA-256 (FIPS 180-4), to verify downloads.  Against accidental corruption base/hash.h is enough
+ * and much faster. */
 #ifndef EW_BASE_SHA256_H
 #define EW_BASE_SHA256_H
 
@@ -21,7 +21,7 @@ void ew_sha256_init(struct ew_sha256 *s);
 void ew_sha256_add(struct ew_sha256 *s, const void *bytes, size_t n);
 void ew_sha256_text(struct ew_sha256 *s, char text[EW_SHA256_TEXT]); /* ends it */
 
-/* Of a whole file. */
+/* The digest of a file. */
 ew_err ew_sha256_file(const char *path, char text[EW_SHA256_TEXT]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process that starts servers (base/starter.h): it gets their sockets and memory, forks them,
- * and tells what became of them. */
+/* The helper process that forks servers (base/starter.h): receives their sockets and memory, forks
+ * them, and reports their end. */
 #include "base/starter.h"
 
 #include <errno.h>
@@ -11,9 +11,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ANSWER_MS 60000 /* a machine may be busy, but no longer than that */
+#define ANSWER_MS 60000 /* timeout, generous for busy machines */
 
-/* Asks for a new server (pid 0), whose two descriptors follow, or for the end of one. */
+/* A request: a new server (pid 0), whose two descriptors follow, or the end of one. */
 struct order {
     int32_t pid, patience_ms;
     uint64_t memory;
@@ -21,7 +21,7 @@ struct order {
 
 /* ---- Inside the process ---- */
 
-/* In the new one. */
+/* In the new server. */
 static void run_server(const struct ew_starter *s, int starter, int socket, int memory, size_t size)
 {
     void *const at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
@@ -50,7 +50,7 @@ static void start_servers(int socket, void *arg)
 {
     const struct ew_starter *s = arg;
     struct order o;
-    signal(SIGINT, SIG_IGN); /* the terminal's is for the program */
+    signal(SIGINT, SIG_IGN); /* Ctrl-C is handled by the parent */
     while (ew_server_read(socket, &o, sizeof(o), -1) == EW_OK) {
         const int32_t answer =
             o.pid == 0 ? begin(s, socket, &o) : ew_server_await(o.pid, o.patience_ms);
@@ -61,7 +61,7 @@ static void start_servers(int socket, void *arg)
 
 /* ---- Asking it ---- */
 
-/* With the lock held.  fd: the new server's, NULL to end one. */
+/* Lock held.  fd: the new server's descriptors; NULL to end one. */
 static ew_err ask(struct ew_starter *s, const struct order *o, const int *fd, int32_t *answer)
 {
     EW_TRY(ew_server_write(s->process.fd, o, sizeof(*o)));
@@ -70,7 +70,7 @@ static ew_err ask(struct ew_starter *s, const struct order *o, const int *fd, in
     return ew_server_read(s->process.fd, answer, sizeof(*answer), ANSWER_MS);
 }
 
-/* The same, by another process where somebody has ended the first. */
+/* The same, with a new helper if the first was killed. */
 static ew_err ask_any(struct ew_starter *s, const struct order *o, const int *fd, int32_t *answer)
 {
     if (s->owner == getpid() && s->process.pid && ask(s, o, fd, answer) == EW_OK)
@@ -79,7 +79,7 @@ static ew_err ask_any(struct ew_starter *s, const struct order *o, const int *fd
         ew_server_stop(&s->process, 0);
     s->owner = getpid();
     s->process.pid = 0;
-    if (!fd) /* whose servers have gone to somebody else */
+    if (!fd) /* a new helper does not know the old one's servers */
         return ew_fail(EW_ERR_IO, "the process that started it has gone");
     EW_TRY(ew_server_start(start_servers, s, &s->process));
     return ask(s, o, fd, answer);
@@ -94,7 +94,7 @@ static ew_err ask_locked(struct ew_starter *s, const struct order *o, const int 
     return e;
 }
 
-/* Memory that the other side cannot make smaller under our hands. */
+/* Shared memory that the other side cannot shrink. */
 static ew_err new_memory(size_t size, int *fd, void **at)
 {
     *fd = memfd_create("edgewise", MFD_CLOEXEC | MFD_ALLOW_SEALING);

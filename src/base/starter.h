@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes that serve us, started by a small one that was forked early.  A fork of the program
- * itself, once that is large, would keep every page that the program writes from then on in its old
- * state (a training network's weights, say), and takes longer the more memory there is. */
+/* Server processes, forked by a small helper process that is itself forked early.  Forking the
+ * program once it is large takes long, and copy-on-write would duplicate every page that it writes
+ * from then on (a training network's weights). */
 #ifndef EW_BASE_STARTER_H
 #define EW_BASE_STARTER_H
 
@@ -9,7 +9,7 @@
 
 #include "base/spawn.h"
 
-/* What a server does with its end of the socket and the shared memory, until it returns. */
+/* The main function of a server. */
 typedef void (*ew_served)(int socket, void *memory, size_t size);
 
 struct ew_starter {
@@ -23,8 +23,7 @@ struct ew_starter {
         .f = (run), .lock = PTHREAD_MUTEX_INITIALIZER                                              \
     }
 
-/* Starts a server that has `size` bytes of memory together with us; the first call forks the
- * process that starts all others. */
+/* Starts a server with `size` bytes of shared memory; the first call forks the helper. */
 ew_err ew_starter_start(struct ew_starter *s, size_t size, struct ew_server *out);
 /* Ends it, as ew_server_stop. */
 int ew_starter_stop(struct ew_starter *s, struct ew_server *server, int patience_ms);

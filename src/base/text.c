@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts in pieces. */
+/* String helpers. */
 #include "base/text.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions about strings, and strings in pieces. */
+/* String helpers. */
 #ifndef EW_BASE_TEXT_H
 #define EW_BASE_TEXT_H
 
@@ -13,8 +13,7 @@ static inline bool ew_ends_in(const char *text, const char *end)
     return n >= k && memcmp(text + n - k, end, k) == 0;
 }
 
-/* Appends to the string in `text`, which has room for `size` characters; what does not fit is cut.
- */
+/* Appends to the string in `text`, a buffer of `size` bytes; truncates. */
 void ew_text_add(char *text, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

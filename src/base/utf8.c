@@ -62,8 +62,8 @@ static bool in_ranges(const struct range *r, size_t n, uint32_t c)
     return false;
 }
 
-/* The blocks that matter of UAX #11 (East Asian Width) and of combining marks (general category
- * Mn): whole blocks, since a column more or less in a rare script breaks nothing. */
+/* The main blocks of UAX #11 (East Asian Width) and of combining marks (general category Mn): whole
+ * blocks, since a wrong column in a rare script is harmless. */
 static int point_width(uint32_t c)
 {
     static const struct range none[] = {{0x0300, 0x036f}, {0x0483, 0x0489}, {0x0591, 0x05bd},
@@ -80,7 +80,7 @@ static int point_width(uint32_t c)
     return in_ranges(wide, sizeof(wide) / sizeof(wide[0]), c) ? 2 : 1;
 }
 
-/* The width of the beginning that fits; *bytes is its length. */
+/* Width of the longest prefix that fits; *bytes is its length. */
 static int measure(const char *text, int columns, size_t *bytes)
 {
     const unsigned char *s = (const unsigned char *)text;

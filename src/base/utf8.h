@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text from files: whether bytes are UTF-8, and whether a terminal may see them. */
+/* Validation of UTF-8 text from files, and terminal width. */
 #ifndef EW_BASE_UTF8_H
 #define EW_BASE_UTF8_H
 
@@ -10,20 +10,19 @@
  * where it is not one, -1 where it may become one with more bytes. */
 int ew_utf8_length(const unsigned char *s, size_t n);
 
-/* A sequence of this length that does something to a terminal instead of standing there: controls
- * (C0 but for new line and tab, DEL, C1), line separators, and marks that turn the direction of
- * text. */
+/* True for a sequence that could control a terminal: control characters (C0 except newline and tab,
+ * DEL, C1), line separators, and bidirectional marks. */
 bool ew_utf8_is_control(const unsigned char *s, int length);
 
-/* Columns of a terminal that the text takes: 2 for East Asian wide characters and emoji, 0 for
- * combining marks, 4 for each byte that is printed as \xNN (cli/printable.h). */
+/* Terminal columns of the text: 2 for East Asian wide characters and emoji, 0 for combining marks,
+ * 4 for each byte that is printed as \xNN (cli/printable.h). */
 int ew_utf8_width(const char *text);
 
-/* Bytes of the longest beginning of the text that takes at most `columns`. */
+/* Bytes of the longest prefix of at most `columns` columns. */
 size_t ew_utf8_fit(const char *text, int columns);
 
-/* Puts '?' in the place of controls, new lines included, and of what is not UTF-8: for names of
- * things that a board's files tell. */
+/* Replaces control characters (including newlines) and invalid UTF-8 by '?', for names from a
+ * board's files. */
 void ew_utf8_tame(char *text);
 
 #endif
