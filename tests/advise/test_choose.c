@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recommendations: limits, the best within them, what is said where nothing is. */
+/* Recommendations: limits, the best mode within them, messages if there is none. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,8 +50,8 @@ static void limits_are_read(void)
     EW_EXPECT_ERR(ew_limit_parse("power=0W", &l), EW_ERR_USAGE, "not a positive number");
 }
 
-/* The fastest within 10 W is measured; an untried one that may break the limit is not taken, but
- * named as what to measure. */
+/* The fastest measured mode within 10 W is recommended; an untried one that may break the limit is
+ * not, but is named as the next to measure. */
 static void chooses_and_says_why(void)
 {
     const struct ew_option all[] = {option(10, 5, true), option(8, 9.8, true), option(5, 12, true),
@@ -115,12 +115,12 @@ static void battery_and_duty(void)
 
 struct board {
     struct ew_mode *modes;
-    double *time, *power; /* as measured; of a few known modes, as they truly are */
+    double *time, *power; /* as measured; for modes known to the predictor their true values */
     struct ew_option *options;
     int n;
 };
 
-/* Predicts all modes of the board but the known ones, which count as measured. */
+/* Predicts all modes of the board except the known ones, which count as measured. */
 static bool predict_rest(struct ew_arena *a, const struct made_workload *w, const int *known_at,
                          int n_known, struct board *b)
 {
@@ -151,7 +151,7 @@ static bool predict_rest(struct ew_arena *a, const struct made_workload *w, cons
     return true;
 }
 
-/* Measures all modes of a workload; `known` designed ones are given to the predictor (all: -1). */
+/* Measures all modes of a workload; gives `known` designed ones to the predictor (-1: all). */
 static bool make_board(struct ew_arena *a, const struct made_workload *w, int n_known,
                        struct board *b)
 {
@@ -173,7 +173,7 @@ static bool make_board(struct ew_arena *a, const struct made_workload *w, int n_
         return false;
     for (int i = 0; i < got; i++)
         at[i] = steps[i].candidate;
-    for (int i = 0; i < b->n; i++) /* the luckiest of hundreds of noisy runs is no yardstick */
+    for (int i = 0; i < b->n; i++) /* the minimum of hundreds of noisy runs would be biased */
         made_truth(w, &b->modes[i], &b->time[i], &b->power[i]);
     return predict_rest(a, w, at, got, b);
 }
@@ -185,8 +185,8 @@ static double value(const struct board *b, enum ew_criterion q, int i)
                                      : b->time[i] * b->power[i];
 }
 
-/* One or two limits, each exactly what some mode takes: the hardest, since that mode is often the
- * best within them. */
+/* One or two limits, each equal to the value of some mode, which is the hardest case, since that
+ * mode is often the optimum. */
 static int draw_limits(const struct board *b, int set, enum ew_criterion goal, struct ew_limit *l)
 {
     int n = 0;
@@ -217,7 +217,7 @@ struct tally {
     int judged, near, broken, seen_broken, untried, followed;
 };
 
-/* Answers one set; up to `follow` times measures what the answer says to measure next. */
+/* Answers one set of limits; up to `follow` times measures the mode that the answer proposes. */
 static void answer(const struct made_workload *w, const struct board *b, int set, int follow,
                    struct tally *t)
 {
@@ -252,8 +252,9 @@ static void answer(const struct made_workload *w, const struct board *b, int set
     }
 }
 
-/* Of 200 random sets of limits, or a quarter of them: how many answers truly are within 3 % of the
- * best, and how many break a limit by more than 1 %, or one that was seen to be broken. */
+/* Over 200 random sets of limits, or a quarter of them: how many answers are truly within 3 % of
+ * the best, how many break a limit by more than 1 %, and how many one that was known to be
+ * broken. */
 static struct tally random_limits(int n_known, int follow, unsigned seed)
 {
     const int each = ew_test_quick() ? 4 : 1;
@@ -301,11 +302,11 @@ static void random_limits_fifty_measured(void)
     EW_EXPECT(t.broken + u.broken <= 0.08 * (t.judged + u.judged));
 }
 
-/* Of the fifty, the last five where the recommendation asks for them. */
+/* Of fifty measurements, the last five are those that the recommendation proposes. */
 static void random_limits_follow_up(void)
 {
     const struct tally t = random_limits(45, 5, 50);
-    if (ew_test_quick()) /* shares of a quarter of the sets are too coarse to judge */
+    if (ew_test_quick()) /* a quarter of the sets is too few for these shares */
         return;
     EW_EXPECT(t.near >= 0.9 * t.judged);
     EW_EXPECT(t.broken <= 0.08 * t.judged);

@@ -84,7 +84,7 @@ static void laws_have_right_derivatives(void)
     derivatives(ew_power_law, &ctx, &ew_power_prior);
 }
 
-/* Where the parameters of time are uncertain, power's derivatives by what they are off. */
+/* If the parameters of the time law are uncertain, power's derivatives include their deviation. */
 static void power_knows_how_uncertain_time_is(void)
 {
     enum { K = EW_TIME_PARAMS };
@@ -125,17 +125,17 @@ static void time_falls_with_clocks(void)
         }
 }
 
-/* ---- Made-up boards -------------------------------------------------------------------------- */
+/* ---- Synthetic boards ------------------------------------------------------------------------ */
 
 struct outcome {
     struct ew_score score;
     bool ok;
 };
 
-/* Measures a mode of workload number k of a collection. */
+/* Measures a mode of workload k of a collection. */
 typedef void measure_fn(int k, const struct ew_mode *m, int i, double *time, double *power);
 
-/* One workload measured in full, predicted from some designed modes. */
+/* Measures one workload completely, and predicts it from some designed modes. */
 static struct outcome try_workload(measure_fn *measure, int k, const struct ew_mode *modes,
                                    int n_modes, const int *rows, int n_rows)
 {
@@ -164,15 +164,15 @@ static struct outcome try_workload(measure_fn *measure, int k, const struct ew_m
     return out;
 }
 
-#define WORKLOADS 18 /* of a collection */
+#define WORKLOADS 18 /* per collection */
 
 struct goal {
     int n;
     double time, power; /* percent, medians over workloads */
-    double wider;       /* than 85 to 95 % of modes may be in their 90 % intervals, in shares */
+    double wider;       /* how far the share within 90 % intervals may leave 85 to 95 % */
 };
 
-/* Errors and intervals as promised. */
+/* Errors and coverage are within their goals. */
 static void predicts(enum made_board board, measure_fn *measure, const struct goal *g)
 {
     EW_CLEANUP(ew_free_ptr) struct ew_mode *modes = calloc(MADE_MODES, sizeof(*modes));
@@ -207,7 +207,7 @@ static void predicts(enum made_board board, measure_fn *measure, const struct go
     EW_EXPECT(half > 0.4 && half < 0.65);
 }
 
-/* Six laws, two of them near the predictor's own. */
+/* Six laws, two of them close to the predictor's own. */
 static void made_on(enum made_board board, int k, const struct ew_mode *m, int i, double *time,
                     double *power)
 {
@@ -226,8 +226,8 @@ static void made_orin_nano(int k, const struct ew_mode *m, int i, double *time, 
     made_on(MADE_ORIN_NANO, k, m, i, time, power);
 }
 
-/* Networks of layers on boards with voltage tables and coarse sensors; one each, since a table
- * alone moves how much power lies in its interval by ten points. */
+/* Networks of layers on boards with voltage tables and quantised sensors; one board each, since the
+ * table alone changes the coverage of power by ten points. */
 static void layered_orin_nano(int k, const struct ew_mode *m, int i, double *time, double *power)
 {
     const struct layered_workload w = {.kind = (enum layered_kind)(k % LAYERED_KINDS),
@@ -313,8 +313,8 @@ static void blind_boards(void)
         predicts(MADE_ORIN_NANO, blind_orin_nano, &(struct goal){50, 3.5, 2.5, 0});
 }
 
-/* Nothing was changed after these were drawn: 86 % of times and 96 % of powers are in their 90 %
- * intervals from ten modes, 91 and 92 % from 50. */
+/* Held out, nothing was tuned after these were drawn: from ten modes 86 % of times and 96 % of
+ * powers are in their 90 % intervals, from 50 modes 91 and 92 %. */
 static void field_boards(void)
 {
     predicts(MADE_ORIN_NANO, field_orin_nano, &(struct goal){10, 5, 4, 0.02});
@@ -322,8 +322,8 @@ static void field_boards(void)
         predicts(MADE_ORIN_NANO, field_orin_nano, &(struct goal){50, 3.5, 2.5, 0});
 }
 
-/* Networks of TRAIN on the simulated AGX Xavier, from ten of its modes.  Of a small one the host
- * decides the time nearly everywhere: 13 % off before the laws had a prior for it. */
+/* TRAIN's networks on the simulated AGX Xavier, from ten of its modes.  A small network is bound by
+ * the host nearly everywhere: regression, 13 % error before the laws had a prior for that. */
 static void small_networks(void)
 {
     enum { N = 10, EVERY = 41 };
@@ -367,9 +367,9 @@ static void small_networks(void)
     ew_arena_fini(&a);
 }
 
-/* Ten modes of a simulated AGX Xavier that several beliefs about the time law fit alike.  The
- * likeliest alone was sure of 1.5 times the time with a single core: 59 % of all modes were in
- * their 90 % interval. */
+/* Regression: ten modes of a simulated AGX Xavier that several priors of the time law fit equally
+ * well.  The most probable one alone predicted 1.5 times the time with a single core: 59 % of all
+ * modes were within their 90 % intervals. */
 static void beliefs_that_fit_alike_all_count(void)
 {
     static const struct ew_mode m[] = {{8, 2.2656, 1.03275, 2.133},  {1, 0.8064, 0.42075, 0.408},
@@ -397,8 +397,8 @@ static void beliefs_that_fit_alike_all_count(void)
     ew_arena_fini(&a);
 }
 
-/* An AGX Orin whose power is not what its prior says (another sum of rails, a simulation): the
- * general prior takes over.  With the board's own one this was 44 % off. */
+/* An AGX Orin whose power differs from its prior (other rails, or a simulation): the general prior
+ * takes over.  Regression: with the board's own prior the error was 44 %. */
 static void wrong_prior_gives_way(void)
 {
     enum { N = 10 };
@@ -436,7 +436,7 @@ static void wrong_prior_gives_way(void)
     ew_arena_fini(&a);
 }
 
-/* A run that was throttled is named, and does not spoil the rest. */
+/* A throttled run is reported, and does not distort the other predictions. */
 static void throttled_run_stands_out(void)
 {
     struct ew_arena a;
@@ -492,7 +492,7 @@ static void designs_differ_and_teach(void)
         for (int j = 0; j < i; j++)
             EW_EXPECT(s[i].candidate != s[j].candidate);
     }
-    /* Going on from what is known is the same list. */
+    /* Continuing from known modes gives the same list. */
     for (int i = 0; i < 4; i++)
         known[i] = s[i].candidate;
     const struct ew_design rest = {.candidates = modes, .n = n, .measured = known, .n_measured = 4};
@@ -501,8 +501,7 @@ static void designs_differ_and_teach(void)
         EW_EXPECT_INT(more[i].candidate, s[4 + i].candidate);
 }
 
-/* Where laws alone would measure at one and six cores, what they leave over is looked for between
- * them too. */
+/* The laws alone would measure at one and six cores; the residual process adds modes in between. */
 static void designs_reach_between(void)
 {
     EW_CLEANUP(ew_free_ptr) struct ew_mode *modes = calloc(MADE_MODES, sizeof(*modes));
@@ -512,10 +511,10 @@ static void designs_reach_between(void)
     EW_EXPECT_OK(ew_design_modes(&(struct ew_design){.candidates = modes, .n = n}, 50, s, &got));
     for (int i = 0; i < got; i++)
         by_cores[(int)modes[s[i].candidate].cores]++;
-    EW_EXPECT(by_cores[3] + by_cores[4] + by_cores[5] >= 15); /* 18; by the laws alone 7 */
+    EW_EXPECT(by_cores[3] + by_cores[4] + by_cores[5] >= 15); /* 18; 7 by the laws alone */
 }
 
-/* Energy's interval is narrower than the product of time's and power's. */
+/* Energy's interval is narrower than the product of time's and power's, which are correlated. */
 static void energy_is_joint(void)
 {
     struct ew_arena a;
@@ -538,12 +537,12 @@ static void energy_is_joint(void)
         EW_EXPECT(v.time.low90 < v.time.low50 && v.time.low50 < v.time.mid);
         EW_EXPECT_NEAR(ew_guess_below(&v.time, v.time.mid), 0.5, 1e-9);
         EW_EXPECT_NEAR(ew_guess_below(&v.time, v.time.mid * exp(1.645 * v.time.sd)), 0.95, 1e-3);
-        EW_EXPECT(v.time.sd < v.time_sd); /* an average is surer than one run */
+        EW_EXPECT(v.time.sd < v.time_sd); /* an average has less noise than one run */
     }
     ew_arena_fini(&a);
 }
 
-/* Of the same data in another unit, the same percentages. */
+/* The same data in other units gives the same percentages. */
 static void units_do_not_matter(void)
 {
     struct ew_arena a;
@@ -579,8 +578,8 @@ static bool is_profiled(const char *mode)
     return strstr("efij", mode) != NULL;
 }
 
-/* TRAIN's epochs on an AGX Xavier: from its modes e, f, i, j its others.  Its own linear regression
- * has 7.4 % (ResNet) and 4.7 % (MobileNet) in time and 25 % in energy. */
+/* TRAIN's epochs on an AGX Xavier: modes e, f, i, j predict the others.  TRAIN's own linear
+ * regression has errors of 7.4 % (ResNet) and 4.7 % (MobileNet) in time and 25 % in energy. */
 static void published_epochs(void)
 {
     static const struct {
@@ -670,7 +669,7 @@ static void bad_files_are_named(void)
         "columns time_s and time_ms say the same");
 }
 
-/* As other programs write them: their units, their order, a byte order mark, CR LF, nan. */
+/* Files of other programs: other units and orders, a byte order mark, CR LF, nan. */
 static void other_units_and_orders(void)
 {
     struct ew_arena a;
@@ -710,8 +709,8 @@ static void one_row(const char *csv, const struct ew_mode *mode, double time, do
     ew_arena_fini(&a);
 }
 
-/* Titles in other words, clocks and power whose size alone tells their unit, other separators;
- * temperatures and the power of single rails are no settings. */
+/* Other column titles, clocks and power whose unit follows only from their magnitude, other
+ * separators; temperatures and single rails are not settings. */
 static void files_of_strangers(void)
 {
     const struct ew_mode mode = {4, 1.728, 0.62475, 2.133};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Simulated boards against what was published: values, changes from one setting to another, and
- * which modes are best.  Prints published, simulated and error of all. */
+/* Simulated boards against published measurements: values, changes between settings, and the best
+ * modes.  Prints published and simulated values with the error. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void load(void)
     EW_EXPECT_OK(ew_profiles_load(&arena, &boards, &n_boards));
 }
 
-/* ---- Figure 9: 34 points, of which modes a, c, e, g, i, k, m made the constants -------------- */
+/* ---- Figure 9: 34 points; the constants were fitted to modes a, c, e, g, i, k, m ------------- */
 
 struct row {
     char network[32], mode;
@@ -105,8 +105,8 @@ static void modes_of_an_agx_xavier(void)
     ew_arena_fini(&arena);
 }
 
-/* Of any two modes the faster, the thriftier in power, the thriftier in energy: as published,
- * where the two are further apart than the reading of a figure (2 %). */
+/* For any two modes: which one is faster, needs less power, needs less energy; as published, if the
+ * two differ by more than the reading error of the figure (2 %). */
 static void order_of_modes(void)
 {
     static struct row rows[64];
@@ -151,7 +151,7 @@ static void published_values(void)
         enum ew_sim_medium medium;
         enum what what;
         double value;
-        bool fitted; /* it made a constant */
+        bool fitted; /* used in the fit */
     } all[] = {
         {"agx-xavier", "lenet5", &agx, 0, EW_SIM_CACHED, STALL, 22, true},
         {"agx-xavier", "lenet5", &agx, 1, EW_SIM_CACHED, STALL, 12.1, false},
@@ -214,8 +214,7 @@ static void orin_is_as_much_faster(void)
     ew_arena_fini(&arena);
 }
 
-/* ---- From plans: arithmetic, bytes and kernels of a network that nothing was fitted to --------
- */
+/* ---- From plans: arithmetic, bytes and kernels of networks that are not in the fit ----------- */
 
 static bool load_of(const char *network, int64_t batch, bool train, struct ew_sim_load *out)
 {
@@ -229,7 +228,7 @@ static bool load_of(const char *network, int64_t batch, bool train, struct ew_si
     return ok;
 }
 
-/* TRAIN's figure 9 again, its compute times, by five constants instead of fifteen. */
+/* The compute times of TRAIN's figure 9 again, from five constants instead of fifteen. */
 static void plans_train_as_published(void)
 {
     static const struct {
@@ -277,7 +276,7 @@ static void plans_train_as_published(void)
     ew_arena_fini(&arena);
 }
 
-/* ENGINE's Table 1 on a Nano: every second row made constants. */
+/* ENGINE's Table 1 on a Nano: the constants were fitted to every second row. */
 struct engine_row {
     const char *network;
     double before, after;
@@ -334,7 +333,7 @@ static void engines_as_published(void)
     ew_arena_fini(&arena);
 }
 
-/* A board's own budget holds, and whoever has more of everything is faster. */
+/* A board's power budget holds, and more resources of every kind are never slower. */
 static void boards_stay_within_their_power(void)
 {
     struct ew_sim_load l;
@@ -380,8 +379,8 @@ static void noise_depends_on_the_seed_alone(void)
     ew_arena_fini(&arena);
 }
 
-/* Epochs of a Pi without a heat sink: each is warmer and none faster than the one before; at the
- * limit they take longer at less power, and a board without constants of heat knows none. */
+/* Epochs of a Pi without a heat sink: each is warmer than the one before and not faster; at the
+ * limit they slow down and need less power.  A board without thermal constants does not heat up. */
 static void heat_slows_a_board(void)
 {
     load();
@@ -391,7 +390,7 @@ static void heat_slows_a_board(void)
     struct ew_sim_epoch e, cold;
     double before_c = 0, before_s = 0;
     EW_EXPECT_OK(ew_simulate(p, ew_sim_work_find("lenet5"), &s, &cold));
-    cold.power_w = 10; /* as with a busier network */
+    cold.power_w = 10; /* as after a network with a higher load */
     ew_sim_heat_begin(p, &h);
     EW_EXPECT(h.temp_c > 25 && h.temp_c < 60);
     for (int i = 0; i < 40; i++) {
@@ -403,7 +402,7 @@ static void heat_slows_a_board(void)
         before_s = e.epoch_s;
     }
     EW_EXPECT(e.hot && e.epoch_s > 1.2 * cold.epoch_s && e.power_w < cold.power_w);
-    EW_EXPECT_NEAR(e.power_w, (80 - 25) / 9.0, 1e-9); /* what holds 80 C */
+    EW_EXPECT_NEAR(e.power_w, (80 - 25) / 9.0, 1e-9); /* the power that keeps 80 C */
     p = ew_profile_find(boards, n_boards, "agx-xavier");
     e = cold;
     ew_sim_heat_begin(p, &h);

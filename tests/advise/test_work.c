@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks, batches, threads and machines that were never run, from some that were: plans of the
- * zoo on made-up CPUs that price each step by rules which the predictor does not know. */
+/* Networks, batches, threads and machines that were never run, predicted from some that were: plans
+ * of the zoo on synthetic CPUs, which time each step by rules that the predictor does not
+ * contain. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +18,7 @@ static const char *const networks[] = {"lenet5",        "mobilenet_v2_cifar",
 
 enum { NETWORKS = 6, BATCHES = 5, PLANS = NETWORKS * BATCHES, MOST = 3 * PLANS };
 
-/* A CPU: its clock, what it makes of a cache of the second level and of memory, what a kernel's
- * start costs. */
+/* A CPU: clock, effects of second-level cache and memory, cost of a kernel's start. */
 struct cpu {
     const char *name;
     double hz, cache_bytes, near, far, start, sync;
@@ -27,8 +27,8 @@ struct cpu {
 static const struct cpu fast = {"fast", 3.1e9, 1e6, 60e9, 12e9, 1e-7, 1.5e-6};
 static const struct cpu slow = {"slow", 0.9e9, 5e5, 12e9, 2.5e9, 9e-7, 6e-6};
 
-/* Small steps fill vectors badly; what does not fit the cache waits for memory; only steps of more
- * than 20 microseconds are divided. */
+/* Small steps use vectors poorly; data beyond the cache waits for memory; only steps over 20
+ * microseconds run on several threads. */
 static double step_s(const struct cpu *c, const struct ew_work_step *s, double threads)
 {
     const double cycles = s->cycles > 0 ? s->cycles : s->flops / 12;
@@ -43,10 +43,11 @@ struct sweep {
     struct ew_arena arena;
     struct ew_work_load loads[PLANS];
     bool ok;
-    uint64_t draw; /* of what networks are slower by */
+    uint64_t draw; /* seed of the networks' slowdowns */
 };
 
-/* What a network is slower by than its steps say, on any CPU and on this one. */
+/* Slowdown of a network relative to the sum of its steps: a part common to all CPUs, and one of
+ * this CPU. */
 static double network_factor(const struct sweep *s, const struct cpu *c, int network)
 {
     const uint64_t own = c == &fast ? 1 : 2;
@@ -69,7 +70,7 @@ static void make_loads(struct sweep *s)
     }
 }
 
-/* One run of plan i, "measured" with 2 % of noise. */
+/* Runs plan i once, "measured" with 2 % of noise. */
 static double measure(const struct sweep *s, const struct cpu *c, int i, double threads,
                       struct ew_work_run *out)
 {
@@ -114,7 +115,7 @@ static void a_third_predicts_the_rest(void)
     ew_arena_fini(&s.arena);
 }
 
-/* Errors and mean widths of what a machine takes for networks from `from` on. */
+/* Errors and mean widths of predictions for networks from `from` on. */
 static double predict_slow(const struct sweep *s, const struct ew_work_predictor *p, int from,
                            double *width)
 {
@@ -135,10 +136,10 @@ static double predict_slow(const struct sweep *s, const struct ew_work_predictor
 
 struct shared {
     double alone, both;             /* mean errors */
-    double alone_width, both_width; /* ln of 90 % intervals' ratios */
+    double alone_width, both_width; /* ln of the ratios of the 90 % intervals' ends */
 };
 
-/* A slow board has eight runs of two networks; a fast machine has run them all. */
+/* A slow board has eight runs of two networks; a fast machine has run all networks. */
 static bool share_once(struct sweep *s, struct shared *out)
 {
     struct ew_work_run runs[MOST + 8], known, unknown;
@@ -165,9 +166,9 @@ static bool share_once(struct sweep *s, struct shared *out)
     return true;
 }
 
-/* What the board takes for the other four networks is better known with both stores than with its
- * own, and a network that was run elsewhere is better known than one that never was.  Four draws of
- * what networks are slower by: one says as much about luck. */
+/* The other four networks are better predicted for the board from both stores than from its own,
+ * and networks that ran on the fast machine better than those that never ran.  Averaged over four
+ * draws of the networks' slowdowns. */
 static void two_machines_share(void)
 {
     const int draws = ew_test_quick() ? 1 : 4;
@@ -190,9 +191,9 @@ static void two_machines_share(void)
     ew_arena_fini(&s.arena);
 }
 
-/* Nearer to what was measured is surer: the run itself, its network at another batch, a network
- * that was never run, a machine that was never seen; and a kind of run (a precision) is learnt from
- * other networks. */
+/* Intervals widen with the distance to measured runs: the run itself, its network at another batch,
+ * another network, another machine; and a kind of run (a precision) is learnt from other
+ * networks. */
 static void intervals_widen_with_distance(void)
 {
     struct sweep s;
@@ -230,7 +231,7 @@ static void intervals_widen_with_distance(void)
     ew_arena_fini(&s.arena);
 }
 
-/* Workers help until the step itself decides, or the cores are all taken. */
+/* Workers help until the step itself is the bottleneck, or all cores are busy. */
 static void workers_bring_so_much(void)
 {
     struct ew_loader_case c = {.compute_s = 1, .load_s = 4, .workers = 0, .threads = 2, .cores = 8};
@@ -241,7 +242,7 @@ static void workers_bring_so_much(void)
     EW_EXPECT_NEAR(ew_loader_step(&c), 2, 0.02);
     c.workers = 8;
     EW_EXPECT_NEAR(ew_loader_step(&c), 1, 0.02);
-    c.cores = 2; /* 2 core-seconds of steps and 4 of loading on two cores */
+    c.cores = 2; /* 2 core-seconds of steps and 4 of loading, on two cores */
     EW_EXPECT_NEAR(ew_loader_step(&c), 3, 1e-9);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checkpoints: what is read is what was written, and nothing else is read. */
+/* Checkpoints: round trips, and rejection of everything else. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static struct ew_checkpoint sample(struct ew_graph *g)
                                   .n_states = 1};
 }
 
-/* How weights are rounded comes back; what is known of images has a place of its own. */
+/* Rounding settings are restored; image preprocessing is stored separately. */
 static void keeps_how_weights_are_rounded(void)
 {
     struct ew_graph *g = network("lenet5", 0.34);
@@ -92,7 +92,7 @@ static void keeps_every_network(void)
         const char *name = ew_model_name(i);
         if (strstr(name, "vgg") || strstr(name, "alexnet") || strstr(name, "101") ||
             strstr(name, "152"))
-            continue; /* nothing in them that the others lack, and much of it */
+            continue; /* redundant with the others, and large */
         struct ew_graph *g = network(name, 0.25);
         g->values[ew_graph_find(g, g->values[g->inputs[0]].name)].dynamic = 1;
         for (int k = 0; k < g->n_values; k++)
@@ -225,7 +225,7 @@ static void says_what_is_wrong(void)
     free(bytes);
 }
 
-/* ---- The sum ---- */
+/* ---- Checksum ---- */
 
 static void sums_do_not_depend_on_pieces(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images: decoded, refused, and laid out for a network. */
+/* Images: decoding, rejection, and preprocessing for a network. */
 #include <math.h>
 #include <png.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 static uint8_t pixels[H * W * 4];
 
-/* A smooth picture, so that JPEG keeps it; `channels` 1 to 4. */
+/* A smooth picture, which JPEG preserves; `channels` 1 to 4. */
 static void draw(int channels)
 {
     for (int y = 0; y < H; y++)
@@ -48,7 +48,7 @@ static const void *make_jpeg(int format, int subsampling, size_t *size)
     return out;
 }
 
-/* The picture drawn with `channels` is what was decoded, within `most` levels. */
+/* The decoded image is the picture drawn with `channels`, within `most` levels. */
 static void same(const struct ew_tensor *t, int channels, int most)
 {
     draw(channels);
@@ -108,7 +108,7 @@ static void refuses(void)
     size_t n;
     draw(3);
     const void *png = make_png(PNG_FORMAT_RGB, &n);
-    for (size_t cut = 0; cut < n - 12; cut++) /* the last 12 bytes say only that it ends */
+    for (size_t cut = 0; cut < n - 12; cut++) /* the last 12 bytes are only the end marker */
         EW_EXPECT(ew_image_decode(png, cut, "p.png", 3, &a, &t) != EW_OK);
     const void *jpeg = make_jpeg(TJPF_RGB, TJSAMP_420, &n);
     for (size_t cut = 0; cut < n - 2; cut++)
@@ -120,8 +120,8 @@ static void refuses(void)
     ew_arena_fini(&a);
 }
 
-/* A JPEG that ends in its header left the library in the middle of it, and the next image, which
- * was whole, was refused. */
+/* Regression: a JPEG truncated in its header left the library in that state, and the next, complete
+ * image was refused. */
 static void whole_after_cut(void)
 {
     size_t n;
@@ -139,7 +139,7 @@ static void whole_after_cut(void)
     free(out.at);
 }
 
-/* 100,000 x 100,000 pixels in a header and nothing behind it. */
+/* A header that claims 100,000 x 100,000 pixels, without data. */
 static void absurd_size(void)
 {
     static const uint8_t big[] = {0x89, 'P',  'N', 'G', 13,  10, 26, 10,   0,    0,    0,
@@ -155,7 +155,7 @@ static void absurd_size(void)
     uint8_t *jpeg = malloc(1 << 16);
     memcpy(jpeg, make_jpeg(TJPF_RGB, TJSAMP_444, &n), 1 << 16);
     for (size_t i = 0; i + 8 < n; i++)
-        if (jpeg[i] == 0xff && jpeg[i + 1] == 0xc0) /* frame header: height and width follow */
+        if (jpeg[i] == 0xff && jpeg[i + 1] == 0xc0) /* frame header; height and width follow */
             memcpy(jpeg + i + 5, "\xfd\xe8\xfd\xe8", 4);
     EW_EXPECT_ERR(ew_image_decode(jpeg, n, "big.jpg", 3, &a, &t), EW_ERR_LIMIT,
                   "big.jpg: an image of 65000 x 65000");
@@ -163,7 +163,7 @@ static void absurd_size(void)
     ew_arena_fini(&a);
 }
 
-/* The network's input, filled by the rule; `at` is its memory. */
+/* Fills the network's input in memory `at` by the preprocessing rule. */
 static ew_err fill(const struct ew_tensor *image, const struct ew_preprocess *p,
                    const struct ew_shape *shape, void *at)
 {
@@ -203,19 +203,19 @@ static void resizes(void)
     static float big[40 * 40], small[3 * 3];
     struct ew_preprocess p = {.resize = EW_RESIZE_COVER, .normalised = true, .std = {1 / 255.0}};
     EW_EXPECT_OK(fill(&image, &p, &(struct ew_shape){4, {1, 1, 40, 40}}, big));
-    for (int i = 1; i < 40; i++) /* too small: grows to cover */
+    for (int i = 1; i < 40; i++) /* too small: enlarged to cover the input */
         EW_EXPECT(big[20 * 40 + i] >= big[20 * 40 + i - 1]);
     p.resize = 3;
     EW_EXPECT_OK(fill(&image, &p, &(struct ew_shape){4, {1, 1, 3, 3}}, small));
-    EW_EXPECT_NEAR(small[4], pixels[4 * W + 4], 3.5); /* the mean of what it covers */
+    EW_EXPECT_NEAR(small[4], pixels[4 * W + 4], 3.5); /* the mean of the pixels that it covers */
     EW_EXPECT_ERR(fill(&image, &p, &(struct ew_shape){4, {1, 5, 3, 5}}, small), EW_ERR_SHAPE,
                   "5 channels");
     EW_EXPECT_ERR(fill(&image, &p, &(struct ew_shape){2, {3, 3}}, small), EW_ERR_SHAPE,
                   "3x3 takes neither images nor clips");
 }
 
-/* The story: --resize took the middle of all frames as if they were one tall image, so that the
- * first and last frames were lost and others cut in two; the text named "448x28" for 16x28x28. */
+/* Regression: --resize cropped all frames as one tall image, so that the first and last frames were
+ * lost and others cut in two; the message named "448x28" for 16x28x28. */
 static void crops_each_frame_of_a_clip(void)
 {
     enum { FRAMES = 3, SIDE = 8, IN = 4 };
@@ -264,7 +264,8 @@ static void says_what_becomes_of_frames(void)
     }
 }
 
-/* The story: a photograph of 3000x3000 lost all but its middle 224x224, unresized, silently. */
+/* Regression: a photograph of 3000x3000 was silently cropped to its centre 224x224, without
+ * resizing. */
 static void resizes_large_photographs(void)
 {
     enum { SIDE = 96, IN = 28 };
@@ -276,10 +277,11 @@ static void resizes_large_photographs(void)
     struct ew_preprocess p = {.normalised = true, .std = {1 / 255.0}};
     const struct ew_shape shape = {4, {1, 1, IN, IN}};
     EW_EXPECT_OK(fill(&image, &p, &shape, in));
-    /* 28 / 0.875 = 32 pixels of 3: the crop begins at 2 of them, in the middle of the third. */
+    /* 28 / 0.875 = 32 pixels of width 3: the crop begins after 2 of them, sampled at the centre of
+     * the third. */
     EW_EXPECT_NEAR(in[0], 2 * 3 + 1, 0.6);
     EW_EXPECT_NEAR(in[IN - 1], 29 * 3 + 1, 0.6);
-    image.shape = (struct ew_shape){3, {IN, IN, 1}}; /* the input's own size stays as it is */
+    image.shape = (struct ew_shape){3, {IN, IN, 1}}; /* the input's own size is kept */
     EW_EXPECT_OK(fill(&image, &p, &shape, in));
     for (int i = 0; i < IN * IN; i++)
         EW_EXPECT_NEAR(in[i], photo[i], 1e-4);
@@ -287,7 +289,7 @@ static void resizes_large_photographs(void)
     EW_EXPECT_ERR(fill(&image, &p, &shape, in), EW_ERR_USAGE, "net does not say how its images");
 }
 
-/* Pixels as they are, where the network takes bytes and says nothing of them. */
+/* Unchanged pixels, if the network takes bytes and has no image card. */
 static void gives_bytes_to_networks_of_bytes(void)
 {
     draw(3);
@@ -318,7 +320,7 @@ static void options_go_over_what_is_known(void)
     EW_EXPECT_STR(ew_preprocess_text(&p, (const int64_t[]){224, 224, 3}, text),
                   "shorter side to 256, centre 224x224, mean 0.485,0.456,0.406, std "
                   "0.229,0.224,0.225");
-    EW_EXPECT_OK(ew_preprocess_parse("0.5", NULL, &p)); /* std stays */
+    EW_EXPECT_OK(ew_preprocess_parse("0.5", NULL, &p)); /* std is kept */
     EW_EXPECT_NEAR(p.mean[2], 0.5, 0);
     EW_EXPECT_NEAR(p.std[0], 0.229, 0);
     p = (struct ew_preprocess){.resize = EW_RESIZE_COVER};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images decoded in a process apart: one that brings the decoder down is named and costs nothing
- * but itself, and from inside nothing can be reached.  libpng's first function is stood in for, so
- * that a file can say what goes wrong. */
+/* Images decoded in a sandboxed process: one that crashes the decoder is reported and affects
+ * nothing else, and code in the process cannot reach anything.  libpng's first function is
+ * replaced, so that a file can trigger faults. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,12 +20,12 @@
 #include "data_files.h"
 #include "ew_test.h"
 
-/* ---- A decoder with a fault ------------------------------------------------------------------ */
+/* ---- A faulty decoder ------------------------------------------------------------------------ */
 
 #define CRASH "EW-CRASH"
 #define REACH "EW-REACH"
 
-/* What a program of somebody else's would try. */
+/* Attempts that malicious code would make. */
 static const char *reach_out(void)
 {
     char *const argv[] = {(char[]){"true"}, NULL};
@@ -83,7 +83,7 @@ static struct ew_dataset *set_with(const char *name, const char *text)
     return d;
 }
 
-/* Samples of an epoch. */
+/* Reads the samples of an epoch. */
 static int64_t read_all(struct ew_loader *l, int64_t epoch, ew_err *err)
 {
     const struct ew_batch *b = NULL;
@@ -140,7 +140,7 @@ static void reaches_nothing(void)
 
 /* ---- Single images --------------------------------------------------------------------------- */
 
-/* A picture of one grey, as a PNG. */
+/* A uniform grey picture, as a PNG. */
 static struct ew_image_job picture(int side, uint8_t grey)
 {
     png_image image = {.version = PNG_IMAGE_VERSION,
@@ -163,7 +163,7 @@ static void free_picture(struct ew_image_job *j)
     free(bytes);
 }
 
-/* Killed while it waits: the next request starts another one. */
+/* Killed while idle: the next request starts a new one. */
 static void killed_while_idle(void)
 {
     struct ew_image_decoder *d = NULL;
@@ -171,7 +171,7 @@ static void killed_while_idle(void)
     EW_EXPECT_OK(ew_image_decoder_run(&d, 1, &j, 1));
     const int pid = ew_image_decoder_process(d);
     EW_EXPECT(pid > 0 && kill(pid, SIGKILL) == 0);
-    if (ew_image_decoder_run(&d, 1, &j, 1) != EW_OK) /* asked while it died */
+    if (ew_image_decoder_run(&d, 1, &j, 1) != EW_OK) /* the request arrived while it died */
         EW_EXPECT_HAS(ew_error_message(), "died of signal 9");
     EW_EXPECT_OK(ew_image_decoder_run(&d, 1, &j, 1));
     EW_EXPECT(ew_image_decoder_process(d) != pid);
@@ -180,7 +180,7 @@ static void killed_while_idle(void)
     free_picture(&j);
 }
 
-/* An image larger than the memory that all get at first, alone and among others. */
+/* An image larger than the initial shared memory, alone and among others. */
 static void large_images(void)
 {
     struct ew_image_decoder *d = NULL;
@@ -193,7 +193,7 @@ static void large_images(void)
         EW_EXPECT(side == j[i].shape[1] && j[i].shape[2] == 3);
         EW_EXPECT_INT(j[i].pixels[3 * side * side - 1], 7 + i);
     }
-    EW_EXPECT_OK(ew_image_decoder_run(&d, 0, j, 3)); /* the memory is large now */
+    EW_EXPECT_OK(ew_image_decoder_run(&d, 0, j, 3)); /* the memory has grown */
     EW_EXPECT(j[0].shape[2] == 1 && j[2].pixels[35] == 9);
     ew_image_decoder_free(d);
     for (int i = 0; i < 3; i++)

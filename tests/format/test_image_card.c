@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How images are made and what classes are called: from a checkpoint through ONNX and back. */
+/* Preprocessing and class names: from a checkpoint through ONNX and back. */
 #include "format/checkpoint.h"
 #include "format/image_card.h"
 
@@ -22,7 +22,7 @@ static void expect_card(const struct ew_graph *g, double mean, double std, int64
     ew_arena_init(&a);
     EW_EXPECT_OK(ew_image_card_get(g, &a, &c));
     EW_EXPECT(c.prep.normalised);
-    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) { /* one channel: its figures are for all */
+    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) { /* one channel: its values are used for all */
         EW_EXPECT(c.prep.mean[i] >= mean && c.prep.mean[i] <= mean);
         EW_EXPECT(c.prep.std[i] >= std && c.prep.std[i] <= std);
     }
@@ -35,8 +35,8 @@ static void expect_card(const struct ew_graph *g, double mean, double std, int64
     ew_arena_fini(&a);
 }
 
-/* The story: a network was trained, exported or quantised, and its ONNX file had to be told again
- * how its images are normalised, at every command. */
+/* Regression: after export or quantisation every command had to be told again how images are
+ * normalised. */
 static void goes_from_a_checkpoint_to_onnx_and_back(void)
 {
     struct ew_graph *g = network("lenet5"), *from = NULL;
@@ -88,7 +88,7 @@ static void says_nothing_where_nothing_is_known(void)
     ew_graph_free(g);
 }
 
-/* The story: networks for video got a fourth number, of a channel that they do not have. */
+/* Regression: networks for video got a fourth value, for a channel that they do not have. */
 static void has_a_number_for_each_channel(void)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX's own backend tests, as Debian's libonnx-testdata holds them: each is a model with inputs
- * and the outputs they must give.  Counts what passes, what is refused by a clear error and what is
- * wrong; words on the command line pick tests by name and show each. */
+/* ONNX's own backend tests, as packaged in Debian's libonnx-testdata: each is a model with inputs
+ * and expected outputs.  Counts passed, refused (by a clear error) and wrong ones; arguments select
+ * tests by name and print each. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define ROOT      "/usr/share/libonnx-testdata/data"
 #define MAX_PORTS 32
 
-/* As ONNX's runner compares. */
+/* The tolerances of ONNX's runner. */
 #define RTOL 1e-3
 #define ATOL 1e-5
 
@@ -28,7 +28,7 @@ static struct {
     int passed, unsupported, wrong;
     struct reason reasons[400];
     int n_reasons;
-    char **words; /* of the command line */
+    char **words; /* arguments */
     int n_words;
 } tally;
 
@@ -40,7 +40,7 @@ struct ports {
 
 /* ---- One data set ---- */
 
-/* NumPy had no bfloat16 when the data was made: it is uint16; and CastLike's second input, of which
+/* The data's NumPy had no bfloat16: it is stored as uint16; and CastLike's second input, of which
  * only the type matters, has one element where the model says 3x4. */
 static ew_err mend_bfloat16(struct ew_tensor *t, struct ew_arena *a)
 {
@@ -68,8 +68,8 @@ static ew_err read_ports(const char *dir, const char *kind, struct ew_arena *a, 
     return EW_OK;
 }
 
-/* NonMaxSuppression gives as many rows as there can be: those behind the boxes that it has selected
- * must be -1, and do not count. */
+/* NonMaxSuppression returns the largest possible number of rows: those after the selected boxes
+ * must be -1, and are not compared. */
 static ew_err trim_boxes(const struct ew_tensor *want, struct ew_tensor *t)
 {
     const struct ew_shape *s = &want->shape;
@@ -86,7 +86,8 @@ static ew_err compare(struct ew_graph *g, const struct ew_plan *p, const struct 
 {
     EW_CHECK(want->n == g->n_outputs, EW_ERR_ARG, "%d outputs, expected %d", g->n_outputs, want->n);
     for (int i = 0; i < want->n; i++) {
-        const bool coarse = want->t[i].dtype == EW_BF16; /* the data is truncated, we round */
+        const bool coarse = want->t[i].dtype == EW_BF16; /* the expected values are truncated, ours
+                                                          * are rounded */
         struct ew_tensor out = *ew_plan_output(p, i);
         const int maker = g->values[g->outputs[i]].producer;
         if (maker >= 0 && strcmp(g->nodes[maker].op->name, "non_max_suppression") == 0)
@@ -98,7 +99,7 @@ static ew_err compare(struct ew_graph *g, const struct ew_plan *p, const struct 
     return EW_OK;
 }
 
-/* The graph's inputs in its order; those that became constants are no longer there. */
+/* Binds the graph's inputs in order; those that became constants no longer exist. */
 static ew_err run(struct ew_graph *g, const struct ports *in, const struct ports *want)
 {
     const struct ew_tensor *list[MAX_PORTS];
@@ -124,7 +125,7 @@ static ew_err run_set(const char *model, const char *dir, struct ew_arena *a)
     ew_err e = read_ports(dir, "input", a, &in);
     if (e == EW_OK)
         e = read_ports(dir, "output", a, &want);
-    if (e != EW_OK) { /* sequences cannot be read; the model must be refused then */
+    if (e != EW_OK) { /* sequences cannot be read; then the model must be refused */
         EW_TRY(ew_onnx_load(model, NULL, &g));
         ew_graph_free(g);
         return ew_fail(e, "%s: its data cannot be read", dir);
@@ -162,7 +163,7 @@ static ew_err run_test(const char *dir)
     return EW_OK;
 }
 
-/* "operator Foo" where the message names one, else the message without the file. */
+/* Counts by "operator Foo" if the message names one, else by the message without the file name. */
 static void count_reason(const char *message)
 {
     char text[160];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bad ONNX files: each gives one line that names the file and the tensor or node, and no harm. */
+/* Invalid ONNX files: each gives one line that names the file and the tensor or node, and no
+ * harm. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,8 @@
 #include "format/onnx_import.h"
 #include "onnx_build.h"
 
-/* The model as a file must be refused with this code; the line has the file's name and `text`. */
+/* The model as a file must be refused with this code; the message has the file's name and
+ * `text`. */
 static void refused(struct ew_build *b, ew_err code, const char *text)
 {
     const char *path = ew_build_file(b, "bad.onnx");
@@ -24,7 +26,7 @@ static void refused(struct ew_build *b, ew_err code, const char *text)
     EW_EXPECT(!strchr(ew_error_message(), '\n'));
 }
 
-/* The small model, edited, must be refused. */
+/* The edited small model must be refused. */
 #define REFUSED(code, text, ...)                                                                   \
     do {                                                                                           \
         struct ew_build b;                                                                         \
@@ -107,7 +109,7 @@ static void wiring(void)
             relu->input[0] = ew_build_text(&b, "y"));
 }
 
-/* Names are anybody's: they cannot break the line or move the cursor. */
+/* Names are untrusted: they cannot break the line or move the cursor. */
 static void hostile_names(void)
 {
     REFUSED(EW_ERR_FORMAT, "node a?b?[31m: nothing defines its input q?",
@@ -160,7 +162,7 @@ static void nodes(void)
     REFUSED(EW_ERR_ARG, "node conv1 (Conv)", conv->n_input = 1);
 }
 
-/* Attributes at the ends of their range: refused or taken, but sizes never wrap. */
+/* Attributes at the ends of their range: refused or accepted, but sizes never overflow. */
 static void extreme_attributes(void)
 {
     static const char *const names[] = {"pads", "strides", "dilations", "kernel_shape"};
@@ -176,7 +178,7 @@ static void extreme_attributes(void)
         struct ew_build b;
         ew_build_small(&b);
         Ew__OnnxNode *n = b.graph.node[0];
-        if (i % 2) { /* a pool instead */
+        if (i % 2) { /* alternately a pool */
             n->op_type = ew_build_text(&b, "MaxPool");
             n->n_input = 1;
         }
@@ -257,9 +259,9 @@ static void external_data(void)
     });
 }
 
-/* ---- Files that want memory ---- */
+/* ---- Files that cause large allocations ---- */
 
-/* A graph in many pieces makes protobuf-c merge and copy lists again and again. */
+/* A graph in many pieces, which protobuf-c merges by copying lists repeatedly. */
 static void graph_in_pieces(void)
 {
     struct ew_build b;
@@ -280,7 +282,7 @@ static void graph_in_pieces(void)
     ew_build_fini(&b);
 }
 
-/* Two bytes each, but a large struct in memory. */
+/* Two bytes each in the file, but a large struct in memory. */
 static void empty_attributes(void)
 {
     const size_t n = 1000000;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions, branches and loops of ONNX files: what is known is decided when the file is read, what
- * is not, or has no end, is refused. */
+/* Functions, branches and loops of ONNX files: conditions that are known at import are resolved;
+ * others, and endless loops, are refused. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static struct ew_graph *load(struct ew_build *b)
     return g;
 }
 
-/* Element i of output o, the input being 1, 2, 3, ...; frees the graph. */
+/* Element i of output o for the input 1, 2, 3, ...; frees the graph. */
 static double run_at(struct ew_graph *g, int o, int64_t i)
 {
     struct ew_plan *p = NULL;
@@ -37,7 +37,7 @@ static double run_at(struct ew_graph *g, int o, int64_t i)
     return v;
 }
 
-/* A graph, as the attribute of a node. */
+/* Sets a graph as an attribute of a node. */
 static void set_body(struct ew_build *b, Ew__OnnxNode *n, const char *name, struct ew_build *body)
 {
     Ew__OnnxAttr *a = ew_build_attr(b, n, name, EW_PB_ATTR_GRAPH);
@@ -63,7 +63,7 @@ struct functions {
     Ew__OnnxNode *node[2];
 };
 
-/* The build's first two nodes become the bodies of my:Scale(a, b) and my:Twice(a). */
+/* Moves the builder's first two nodes into the bodies of my:Scale(a, b) and my:Twice(a). */
 static void take_functions(struct ew_build *b, struct functions *m, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -108,7 +108,8 @@ static void functions(void)
     EW_EXPECT_NEAR(run_at(load(&b), 0, 2), 27, 0); /* (3 * 3) * 3 */
 }
 
-/* An attribute of the call reaches the node that refers to it; without one its default holds. */
+/* An attribute of the call is passed to the node that refers to it; without one the default
+ * holds. */
 static void function_attributes(void)
 {
     struct ew_build b;
@@ -151,7 +152,7 @@ static void function_that_calls_itself(void)
 
 /* ---- Branches ---- */
 
-/* y = x + x where the condition holds, x * x where not. */
+/* y = x + x if the condition holds, else x * x. */
 static void build_if(struct ew_build *b, const char *cond)
 {
     struct ew_build body;
@@ -176,7 +177,7 @@ static void branches(void)
     }
 }
 
-/* A condition of the input's shape decides for this shape alone: the batch is fixed then. */
+/* A condition on the input's shape is resolved for this shape only: the batch is then fixed. */
 static void branch_by_shape(void)
 {
     struct ew_build b;
@@ -211,7 +212,7 @@ static void branch_by_data(void)
 
 /* ---- Loops ---- */
 
-/* Carries v = v + x and gives v of every round; x is taken from outside. */
+/* Carries v = v + x and outputs v of every iteration; x comes from the enclosing graph. */
 static void build_loop(struct ew_build *b, const char *in)
 {
     struct ew_build body;
@@ -238,7 +239,8 @@ static void loop(void)
         ew_build_input(&b, "x", EW_PB_FLOAT, "3");
         ew_build_init_tensor(&b, "trips", EW_PB_INT64, "")->raw_data.data[0] = 4;
         build_loop(&b, "trips,,x");
-        /* v after 4 rounds is 5 x; of all rounds, element 1 * 3 + 2 is that of the second */
+        /* v after 4 iterations is 5 x; of all iterations, element 1 * 3 + 2 is that of the
+         * second */
         EW_EXPECT_NEAR(run_at(load(&b), o, o ? 5 : 2), o ? 9 : 15, 0);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators of the domain com.microsoft, which tools write into files: each beside the plain nodes
- * that it stands for, in one model; both outputs must agree. */
+/* Operators of the domain com.microsoft, which tools write into files: each next to the equivalent
+ * standard nodes in one model; both outputs must agree. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "onnx_build.h"
 #include "run_graph.h"
 
-/* No line says the domain's version: tools leave it out. */
+/* Without the domain's opset, which tools omit. */
 static Ew__OnnxNode *contrib(struct ew_build *b, const char *type, const char *in, const char *out)
 {
     Ew__OnnxNode *n = ew_build_node(b, type, in, out);
@@ -39,7 +39,7 @@ static void set_text(struct ew_build *b, Ew__OnnxNode *n, const char *name, cons
     a->s.len = strlen(v);
 }
 
-/* A constant with elements round 0, not too large. */
+/* A constant with small elements around 0. */
 static void constant(struct ew_build *b, const char *name, const char *dims)
 {
     Ew__OnnxTensor *t = ew_build_init_tensor(b, name, EW_PB_FLOAT, dims);
@@ -54,8 +54,8 @@ static void scalar(struct ew_build *b, const char *name, float value)
     memcpy(t->raw_data.data, &value, sizeof(value));
 }
 
-/* Runs the model on one input and compares its outputs, the first against the second, the third
- * against the fourth.  Takes the build over. */
+/* Runs the model on one input and compares the first output with the second, the third with the
+ * fourth.  Takes ownership of the build. */
 static void pairs_agree(struct ew_build *b)
 {
     struct ew_graph *g = NULL;
@@ -122,7 +122,7 @@ static void gelus(void)
     pairs_agree(&b);
 }
 
-/* At an opset before ONNX had LayerNormalization. */
+/* At an opset before LayerNormalization. */
 static void skip_layer_norm(void)
 {
     struct ew_build b;
@@ -148,7 +148,7 @@ static void ints(struct ew_build *b, const char *name, const int64_t *v, int n)
     memcpy(t->raw_data.data, v, (size_t)n * sizeof(*v));
 }
 
-/* Two heads of 4 over 3 tokens by Einsum, y1; x is projected to q, k and v. */
+/* Two heads of 4 over 3 tokens by Einsum, output y1; x is projected to q, k and v. */
 static void plain_attention(struct ew_build *b)
 {
     constant(b, "w", "8,24");
@@ -170,7 +170,7 @@ static void plain_attention(struct ew_build *b)
     ew_build_node(b, "Reshape", "o,flat", "y1");
 }
 
-/* As optimisers write it into vision transformers; keys that a mask hides. */
+/* As optimisers write it into vision transformers, with a mask of keys. */
 static void attention(void)
 {
     enum { INT32 = 6 };
@@ -187,7 +187,7 @@ static void attention(void)
     pairs_agree(&b);
 }
 
-/* Projected before; a token sees none behind itself. */
+/* With inputs that are projected already, and causal: a token attends to none after itself. */
 static void multi_head_attention(void)
 {
     const float never = -1e30f, added[] = {0, never, never, 0, 0, never, 0, 0, 0};

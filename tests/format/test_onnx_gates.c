@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activations that files write as "x times a gate of x" come back as the one operator that they
- * are, and a gate that something else uses too is not lost. */
+/* Activations written as "x times a gate of x" are imported as one operator, and a gate with
+ * another use is kept. */
 #include <math.h>
 #include <string.h>
 
@@ -61,7 +61,7 @@ static void keep_a_shared_gate(void)
     ew_graph_free(g);
 }
 
-/* Another slope, or a gate of another value, is an ordinary product. */
+/* Another slope, or a gate of another value, remains a product. */
 static void leave_other_products(void)
 {
     const double other[2] = {0.2, 0.5}; /* alpha, beta */
@@ -79,7 +79,7 @@ static void leave_other_products(void)
     ew_graph_free(g);
 }
 
-/* The node that makes a b. */
+/* Adds the node op(a, b); returns its output. */
 static int product(struct ew_graph *g, const char *op, int a, int b)
 {
     int y = -1;
@@ -96,7 +96,7 @@ static int number(struct ew_graph *g, double v)
 
 enum order { HALF_X, HALF_LAST, HALF_GATE };
 
-/* x / 2 (1 + erf(x root)), in one of the orders in which exporters write it. */
+/* x / 2 (1 + erf(x root)), in one of the orders that exporters write. */
 static struct ew_graph *written_gelu(enum order order, double root, bool divided)
 {
     int x, gate, y = -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What good ONNX files may say in more than one way: order, constants, open dimensions, external
- * data, older opsets. */
+/* Alternative forms of valid ONNX files: order, constants, open dimensions, external data, older
+ * opsets. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static void nodes_out_of_order(void)
     ew_graph_free(g);
 }
 
-/* Up to IR 3 every initializer was an input too. */
+/* Up to IR 3 every initialiser was also an input. */
 static void initializer_is_an_input(void)
 {
     struct ew_build b;
@@ -103,7 +103,7 @@ static void open_dimensions(void)
     ew_graph_free(g);
 }
 
-/* A shape that comes as an input: its value is needed before the network can stand. */
+/* A shape as an input: its value is needed at import. */
 static void shape_as_input(void)
 {
     struct ew_build b;
@@ -133,8 +133,8 @@ static void cast_node(struct ew_build *b, const char *in, const char *out, int t
     a->i = to;
 }
 
-/* A size that goes through floats on its way, as exporters write the size of a Resize: size x 1.
- * The constant was taken for a weight to train, and with it the size was known no more. */
+/* Regression: a size that is converted to float on its way, as exporters write the size of a
+ * Resize: size x 1. The constant was taken for a trainable weight, so the size was unknown. */
 static void size_through_floats(void)
 {
     struct ew_build b;
@@ -146,7 +146,7 @@ static void size_through_floats(void)
     cast_node(&b, "shape", "floats", EW_PB_FLOAT);
     ew_build_node(&b, "Mul", "floats,one", "scaled");
     cast_node(&b, "scaled", "sizes", EW_PB_INT64);
-    ew_build_node(&b, "Mul", "x,one", "data"); /* the same constant on data */
+    ew_build_node(&b, "Mul", "x,one", "data"); /* the same constant applied to data */
     ew_build_node(&b, "Resize", "data,,,sizes", "y");
     ew_build_output(&b, "y");
     struct ew_graph *g = load(&b, NULL);
@@ -182,7 +182,7 @@ static void outputs_keep_their_names(void)
 
 /* ---- Large constants ---- */
 
-/* x is multiplied by two tensors of 0, 1, 2, ... that lie in one file. */
+/* x is multiplied by two tensors of 0, 1, 2, ... in one external file. */
 static void external_data(void)
 {
     struct ew_build b;
@@ -196,7 +196,8 @@ static void external_data(void)
     for (int i = 0; i < 3; i++) {
         char name[8], offset[8];
         snprintf(name, sizeof(name), "w%d", i);
-        snprintf(offset, sizeof(offset), "%d", i == 2 ? 16 : 16 * i); /* the last two share */
+        snprintf(offset, sizeof(offset), "%d", i == 2 ? 16 : 16 * i); /* the last two share their
+                                                                       * data */
         ew_build_external(&b, ew_build_init_tensor(&b, name, EW_PB_FLOAT, "4"), "sub/w.bin", offset,
                           i ? "16" : NULL);
     }
@@ -211,7 +212,7 @@ static void external_data(void)
     ew_graph_free(g);
 }
 
-/* A filter of 1.1 MB is laid out anew: one copy of it must be left. */
+/* A filter of 1.1 MB is converted to our layout: only one copy may remain. */
 static void one_copy_of_weights(void)
 {
     struct ew_build b;
@@ -234,7 +235,7 @@ static void one_copy_of_weights(void)
     ew_graph_free(g);
 }
 
-/* A file over its limit gets its weights beside it, and they come back. */
+/* A file over the size limit is saved with external weights, which are read back. */
 static void saved_beside(void)
 {
     struct ew_build b;
@@ -260,7 +261,7 @@ static void saved_beside(void)
     ew_graph_free(g);
 }
 
-/* Many short nodes that each know a large value: memory stays in bounds. */
+/* Many short nodes with large constant results: memory stays bounded. */
 static void many_known_values(void)
 {
     struct ew_build b;
@@ -281,8 +282,9 @@ static void many_known_values(void)
     ew_graph_free(g);
 }
 
-/* A transpose that only moves axes of one element leaves the bytes in order, and a reshape may take
- * its input; but 0 in the shape is then another dimension.  The output was 1x2x2. */
+/* Regression: a transpose that only moves axes of size one keeps the bytes in order, so a reshape
+ * may read its input; but 0 in the shape then refers to another dimension.  The output was
+ * 1x2x2. */
 static void zero_behind_transpose(void)
 {
     struct ew_build b;
@@ -335,8 +337,8 @@ static void old_broadcasting(void)
     ew_build_fini(&b);
 }
 
-/* Networks of halves, as they are written for GPUs: convolutions are computed in float32, and their
- * results are halves again. */
+/* float16 networks, as written for GPUs: convolutions are computed in float32, and their results
+ * are rounded to float16. */
 static void convolution_of_halves(void)
 {
     enum { FLOAT16 = 10 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files with weights of several MiB: their bytes are taken out before the file is unpacked, and are
- * all there afterwards; a damaged file is refused as ever. */
+/* Files with weights of several MiB: their bytes are extracted before the file is parsed; nothing
+ * is lost, and damaged files are still refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "graph/ops.h"
 #include "op/math_attr.h"
 
-#define WIDE  1100 /* a layer of WIDE x WIDE floats has 4.6 MiB, and is lifted */
+#define WIDE  1100 /* a layer of WIDE x WIDE floats has 4.6 MiB, and is extracted */
 #define SMALL 8
 
 static ew_err add_layer(struct ew_graph *g, int *x, int64_t in, int64_t out, uint32_t seed)
@@ -30,7 +30,7 @@ static ew_err add_layer(struct ew_graph *g, int *x, int64_t in, int64_t out, uin
     return ew_graph_add(g, &ew_op_gemm, NULL, &attr, ew_inputs(parts, 2), x);
 }
 
-/* Large, small, large: what lies between and behind them has to stay. */
+/* Large, small, large: the parts between and after large weights must be kept. */
 static ew_err network(struct ew_graph **out)
 {
     const struct ew_shape shape = {2, {1, WIDE}};
@@ -44,7 +44,7 @@ static ew_err network(struct ew_graph **out)
     return ew_graph_output(*out, x);
 }
 
-/* Weights of the graph, one after the other. */
+/* Lists the weights of the graph. */
 static int weights_of(const struct ew_graph *g, const struct ew_tensor *out[8])
 {
     int n = 0;
@@ -73,7 +73,7 @@ static void all_bytes_are_there(void)
     ew_graph_free(made);
 }
 
-/* Cut off anywhere, in a large weight or before one, the file is damaged. */
+/* Truncated anywhere, in a large weight or before one, the file is refused. */
 static void damaged_files_are_refused(void)
 {
     struct ew_graph *g = NULL;

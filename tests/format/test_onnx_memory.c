@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A network from a file is in memory about once, from reading it to having it packed: filters that
- * are laid out anew, or that batch norms are folded into, leave no second copy of all of them. */
+/* From reading to packing, a network from a file is in memory about once: filters that change
+ * layout, or into which batch norms are folded, leave no second copy of all of them. */
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -27,7 +27,7 @@ static ew_err write_file(const char *path)
     return EW_OK;
 }
 
-/* Bytes by which the peak of the process grows. */
+/* Growth of the process's peak memory in bytes. */
 static ew_err read_and_pack(const char *path, int64_t *peak)
 {
     const struct ew_plan_opts o = {
@@ -43,7 +43,7 @@ static ew_err read_and_pack(const char *path, int64_t *peak)
     return EW_OK;
 }
 
-/* In a process of its own: what others have freed would hide some of it. */
+/* In a child process: memory freed earlier would hide a part. */
 static bool in_child(ew_err (*what)(const char *path, int64_t *out), const char *path, int64_t *out)
 {
     int fds[2];
@@ -76,7 +76,7 @@ static void about_once(void)
     const char *path = ew_test_path("mc3_18.onnx");
     const int64_t weights = INT64_C(11695440) * 4;
     int64_t written = 0, peak = 0;
-    /* Some of what is packed is transformed, and takes more: a quarter of all. */
+    /* Some packed weights are transformed and larger: a quarter in total. */
     if (in_child(write_in_child, path, &written) && EW_EXPECT(written) &&
         in_child(read_and_pack, path, &peak)) {
         EW_EXPECT(peak > weights && peak < weights * 7 / 4);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX's own test models, each operator with its attributes, changed in structure: other operators,
- * wires, types, sizes, constants and versions, in messages that are whole.  Bytes that are flipped
- * (fuzz_onnx) rarely get past the parser; these get to shape inference, the passes and the kernels.
- * What is accepted is run in every way, as in fuzz_onnx.
+/* ONNX's own test models, each operator with its attributes, mutated in structure: other operators,
+ * connections, types, sizes, constants and versions, in well-formed messages.  Flipped bytes
+ * (fuzz_onnx) rarely get past the parser; these reach shape inference, the passes and the kernels.
+ * Accepted models are run in all configurations, as in fuzz_onnx.
  *
  *   EW_SEED=100000 EW_RUNS=50000 test_onnx_mutants     others, and more of them
- *   EW_SEED=123 EW_RUNS=1 EW_SAVE=x.onnx ...           one of them, written to a file too */
+ *   EW_SEED=123 EW_RUNS=1 EW_SAVE=x.onnx ...           a single one, also written to a file */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@
 #define MAX_FILE  ((size_t)1 << 18)
 #define MAX_SEEDS 2000
 #define RUNS      400 /* a few seconds */
-#define LIMIT_S   10  /* of the processor's time, for one */
+#define LIMIT_S   10  /* of CPU time, per mutant */
 
 int fuzz_onnx(const uint8_t *data, size_t size); /* the fuzz target */
 
@@ -55,7 +55,7 @@ static void find_seeds(const char *dir, const char *file)
         closedir(d);
 }
 
-/* ---- The model in memory: an arena, since parts are replaced by others ----------------------- */
+/* ---- The model in memory: in an arena, since parts are replaced ------------------------------ */
 
 static void *take(void *arena, size_t size)
 {
@@ -131,7 +131,7 @@ static char *some_name(struct mutant *x)
     return name ? name : none;
 }
 
-/* One more at the end of a repeated field of pointers. */
+/* Appends to a repeated field of pointers. */
 static void *grow(struct mutant *x, const void *list, size_t n, size_t item)
 {
     char *more = ew_arena_alloc(&x->arena, (n + 1) * item);
@@ -156,7 +156,7 @@ static void change_type(struct mutant *x, Ew__OnnxNode *n)
 static void change_wires(struct mutant *x, Ew__OnnxNode *n)
 {
     switch (pick(x, 6)) {
-    case 0: /* one input less, one more */
+    case 0: /* one input fewer, or one more */
         n->n_input -= n->n_input > 0;
         break;
     case 1:
@@ -179,7 +179,7 @@ static void change_wires(struct mutant *x, Ew__OnnxNode *n)
 static void change_attr(struct mutant *x, Ew__OnnxNode *n)
 {
     const Ew__OnnxNode *other = some_node(x);
-    if (pick(x, 6) == 0 && other->n_attribute) { /* another one's */
+    if (pick(x, 6) == 0 && other->n_attribute) { /* another node's */
         n->attribute = grow(x, n->attribute, n->n_attribute, sizeof(*n->attribute));
         n->attribute[n->n_attribute++] = other->attribute[pick(x, other->n_attribute)];
     }
@@ -210,7 +210,7 @@ static void change_attr(struct mutant *x, Ew__OnnxNode *n)
     }
 }
 
-/* Constants that shapes follow from: a value, the type, the size, the bytes. */
+/* Changes a constant that determines shapes: a value, the type, the size, the bytes. */
 static void change_constant(struct mutant *x)
 {
     if (!x->g->n_initializer)
@@ -271,7 +271,7 @@ static void change_value(struct mutant *x)
     }
 }
 
-/* An input becomes a constant of its size, with small or odd values. */
+/* Replaces an input by a constant of its size, with small or unusual values. */
 static void make_constant(struct mutant *x)
 {
     Ew__OnnxGraph *g = x->g;
@@ -316,7 +316,7 @@ static void change_nodes(struct mutant *x)
         g->node[pick(x, g->n_node)] = g->node[g->n_node - 1];
         g->n_node--;
         break;
-    case 1: /* the same once more, behind itself: y = f(f(x)) */
+    case 1: /* applies the node twice: y = f(f(x)) */
         copy = ew_arena_alloc(&x->arena, sizeof(*copy));
         *copy = *n;
         copy->input = grow(x, n->input, n->n_input, sizeof(*n->input));
@@ -364,7 +364,7 @@ static void save(const uint8_t *bytes, size_t size)
         EW_EXPECT_OK(ew_file_write(to, (const char *)bytes, size));
 }
 
-/* Mutant number k. */
+/* Runs mutant k. */
 static void run_one(int64_t k)
 {
     struct mutant x = {.r = {.seed = (uint64_t)k, .stream = 77}};
@@ -396,7 +396,7 @@ static int64_t number(const char *name, int64_t otherwise)
     return text ? atoll(text) : otherwise;
 }
 
-/* In children, so that one that ends early is known by its number. */
+/* In child processes, so that a crash is attributed to its mutant. */
 static void structure(void)
 {
     const int64_t first = number("EW_SEED", 1),

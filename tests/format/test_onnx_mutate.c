@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Well-formed files with ill fields: models of the fuzz corpus, unpacked, a few fields set to what
- * they should not be, packed again and imported.  The fuzz target's own mutations hit framing most;
- * these pass it.  Words on the command line: COUNT, or "at N" to run one mutation alone. */
+/* Well-formed files with invalid fields: models of the fuzz corpus, parsed, with a few fields
+ * changed, serialised and imported.  The fuzz target's own mutations mostly break framing; these do
+ * not.  Arguments: COUNT, or "at N" to run a single mutation. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static void leave(void *arena, void *p)
     (void)p;
 }
 
-/* Lists the messages of the tree; the list is its own queue. */
+/* Lists all messages of the tree, breadth first. */
 static void collect(struct mutation *m, ProtobufCMessage *root)
 {
     m->part[0] = root;
@@ -88,7 +88,7 @@ static void collect(struct mutation *m, ProtobufCMessage *root)
 
 /* ---- Edits ---- */
 
-/* Some name of the model, some number or nothing. */
+/* A random name of the model, a number, or nothing. */
 static char *some_text(struct mutation *m)
 {
     const ProtobufCMessage *p = m->part[pick(m, (size_t)m->n_parts)];
@@ -129,7 +129,7 @@ static size_t item_size(ProtobufCType type)
     return type == PROTOBUF_C_TYPE_BYTES ? sizeof(ProtobufCBinaryData) : 8;
 }
 
-/* A list gets shorter, an entry twice, or an entry of another kind. */
+/* Shortens a list, or duplicates or replaces an entry. */
 static void edit_list(struct mutation *m, char *base, const ProtobufCFieldDescriptor *f)
 {
     size_t *n = (size_t *)(void *)(base + f->quantifier_offset);
@@ -189,7 +189,7 @@ static void edit(struct mutation *m)
 
 static int taken, refused;
 
-/* Any refusal is fine that does not speak of a fault of ours or of memory. */
+/* Any error is accepted except internal ones and out of memory. */
 static bool import(const uint8_t *bytes, size_t size)
 {
     struct ew_graph *g;

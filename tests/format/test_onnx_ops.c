@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every case of every operator that ONNX knows: written to a file, read back, the same outputs. */
+/* All test cases of all operators with an ONNX form: written to a file, read back, the same
+ * outputs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +11,13 @@
 #include "op_case.h"
 #include "run_graph.h"
 
-/* What a round trip may cost: attributes are float32 in files. */
+/* Tolerances of a round trip: attributes are float32 in files. */
 #define RTOL 1e-5
 #define ATOL 1e-6
 
 #define MAX_PORTS 16
 
-/* Inputs of the graph filled as the case asks; their order and number are the graph's. */
+/* Fills the graph's inputs as the case specifies, in the graph's order. */
 static ew_err fill_inputs(const struct ew_graph *g, const struct ew_op_case *k, struct ew_arena *a,
                           struct ew_tensor *t, const struct ew_tensor **list)
 {
@@ -59,10 +60,10 @@ static ew_err round_trip(const struct ew_op *op, const struct ew_op_case *k)
     struct ew_graph *g, *back;
     EW_TRY(ew_case_graph(op, k, false, &g));
     for (int i = 0; i < g->n_inputs; i++)
-        g->values[g->inputs[i]].dynamic = 0; /* dimension 0 of a case is no batch */
+        g->values[g->inputs[i]].dynamic = 0; /* dimension 0 of a case is not a batch */
     ew_err e = ew_onnx_save(g, path, NULL);
     if (e == EW_ERR_UNSUPPORTED) {
-        ew_test_skip("%s", ew_error_message()); /* refused by name: ONNX cannot say it */
+        ew_test_skip("%s", ew_error_message()); /* refused by name: ONNX has no such form */
         ew_graph_free(g);
         return EW_OK;
     }
@@ -76,7 +77,7 @@ static ew_err round_trip(const struct ew_op *op, const struct ew_op_case *k)
     return e;
 }
 
-/* Names, kinds and the open batch come back too. */
+/* Names, kinds and the open batch are kept too. */
 static void keeps_names(void)
 {
     struct ew_graph *g, *back;
@@ -108,13 +109,13 @@ static void keeps_names(void)
     ew_graph_free(g);
 }
 
-/* A convolution's filter changes its layout on the way in and out, its name does not; nor does that
- * of an output which is transposed there. */
+/* A convolution's filter changes its layout at import and export, but keeps its name; so does an
+ * output that is transposed there. */
 static void keeps_weight_names(void)
 {
     struct ew_build b;
     ew_build_small(&b);
-    b.graph.node[1]->name = ew_build_text(&b, "y"); /* node and value of one name */
+    b.graph.node[1]->name = ew_build_text(&b, "y"); /* node and value with the same name */
     const char *path = ew_build_file(&b, "weights.onnx");
     for (int trip = 0; trip < 3; trip++) {
         struct ew_graph *g;
@@ -134,8 +135,8 @@ static void keeps_weight_names(void)
     ew_build_fini(&b);
 }
 
-/* A MobileNetV2 that PyTorch had written came back from us with Pad's two absent inputs at its end,
- * of which opset 13 knows one only: ONNX Runtime refused the file. */
+/* Regression: an exported MobileNetV2 from PyTorch had Pad's two absent inputs at its end, only one
+ * of which exists in opset 13: ONNX Runtime refused the file. */
 static void leaves_out_absent_inputs(void)
 {
     struct ew_graph *g;
@@ -175,7 +176,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < ew_op_count(); i++) {
         const struct ew_op *op = ew_op_at(i);
         if (!op->onnx.type && !op->onnx.export && !op->onnx.expand)
-            continue; /* ours alone */
+            continue; /* an operator of our own */
         if (argc > 1 && strcmp(argv[1], op->name) != 0)
             continue;
         for (int c = 0; c < op->n_cases; c++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks in QDQ form: written, read back, and lowered to the same integers. */
+/* QDQ networks: written, read back, and lowered to the same integers. */
 #include <math.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static void same_outputs(struct ew_graph *g, struct ew_graph *back)
     ew_plan_free(file);
 }
 
-/* Filters are written in the file's order as integers: no transpose stands behind them. */
+/* Integer filters are written in the file's layout: no transpose follows them. */
 static void round_trip(const char *name, int size, bool is_signed)
 {
     const char *path = ew_test_path("quant.onnx");
@@ -63,7 +63,7 @@ static void round_trip(const char *name, int size, bool is_signed)
     ew_test_end();
 }
 
-/* ---- ONNX Runtime's own operators ---- */
+/* ---- ONNX Runtime's contrib operators ---- */
 
 static Ew__OnnxNode *own_node(struct ew_build *b, const char *type, const char *in, const char *out)
 {
@@ -90,7 +90,7 @@ static void build_functions(struct ew_build *b)
     ew_build_input(b, "x", PB_UINT8, "1,2,3,3");
     add_scalar(b, "s", EW_PB_FLOAT, 0.05f);
     add_scalar(b, "z", PB_UINT8, 9);
-    add_scalar(b, "t", EW_PB_FLOAT, 0.03f); /* no number comes to lie between two integers */
+    add_scalar(b, "t", EW_PB_FLOAT, 0.03f); /* avoids ties between two integers */
     own_node(b, "QLinearSigmoid", "x,s,z,s,z", "a");
     Ew__OnnxNode *leaky = own_node(b, "QLinearLeakyRelu", "x,s,z,t,z", "b");
     Ew__OnnxAttr *alpha = ew_build_attr(b, leaky, "alpha", EW_PB_ATTR_FLOAT);
@@ -103,7 +103,7 @@ static void build_functions(struct ew_build *b)
     ew_build_output(b, "y");
 }
 
-/* (q - 9) * s through f, to (q - 9) * t. */
+/* The result of (q - 9) * s through f, requantised to (q - 9) * t. */
 static double requantized(double real, double scale)
 {
     return fmin(fmax(rint(real / scale) + 9, 0), 255);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a file says of itself, and all that is not supported, not only the first. */
+/* Summary of a file, with all unsupported operators, not only the first. */
 #include "format/onnx_summary.h"
 
 #include "ew_test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every network of the zoo, at a quarter of its width: written, read back, the same outputs at two
- * batches, and no transposes left but at its edge. */
+ * batch sizes, and transposes only at the graph's ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +12,13 @@
 #include "model/model.h"
 #include "run_graph.h"
 
-/* The two graphs differ in the order of sums only where a dense layer follows a flattened image. */
+/* The two graphs differ in the order of sums only after flattening. */
 #define RTOL 1e-4
 #define ATOL 1e-5
 
 #define BATCH 3
 
-/* Random images as our networks take them, [N, H, W, C], or clips, [N, T, H, W, C], and as files
- * do. */
+/* Random images in our layout, [N, H, W, C], or clips, [N, T, H, W, C], and in the file's. */
 static ew_err make_images(const struct ew_graph *g, struct ew_arena *a, struct ew_tensor *ours,
                           struct ew_tensor *file)
 {
@@ -50,7 +49,7 @@ static ew_err same_outputs(struct ew_graph *g, struct ew_graph *back, int64_t ba
     if (e == EW_OK)
         e = ew_run_graph(back, &in, &q);
     struct ew_tensor want = e == EW_OK ? *ew_plan_output(p, 0) : (struct ew_tensor){0};
-    if (e == EW_OK && ew_net_reconstructs(g)) { /* in the file's order */
+    if (e == EW_OK && ew_net_reconstructs(g)) { /* in the file's layout */
         const struct ew_tensor given = want;
         want = file;
         ew_tensor_permute(&given, (const int[]){0, given.shape.rank - 1, 1, 2, 3}, &want);
@@ -74,7 +73,7 @@ static void check(struct ew_graph *g, struct ew_graph *back)
     int transposes = 0;
     for (int k = 0; k < back->n_nodes; k++)
         transposes += strcmp(back->nodes[k].op->name, "transpose") == 0;
-    /* The input, and an image before it is flattened; twice where the input is given back. */
+    /* At the input, and before flattening; twice as many if the network reconstructs its input. */
     EW_EXPECT(transposes <= (ew_net_reconstructs(g) ? 4 : 2));
     EW_EXPECT_INT(parameters(back), parameters(g));
     for (int i = 0; i < g->n_values; i++)
@@ -84,7 +83,7 @@ static void check(struct ew_graph *g, struct ew_graph *back)
     EW_EXPECT_OK(same_outputs(g, back, BATCH));
 }
 
-/* At 64 x 64 for speed, or 0: at the network's own size. */
+/* At 64 x 64 for speed; 0: at the network's default size. */
 static ew_err round_trip(const char *name, int64_t size)
 {
     const struct ew_model_opts o = {
@@ -115,7 +114,8 @@ int main(int argc, char **argv)
             continue;
         ew_test_begin("%s", ew_model_name(i));
         ew_err e = round_trip(ew_model_name(i), v->frames ? 28 : 64);
-        if (e == EW_ERR_UNSUPPORTED) /* an adaptive pool that ONNX can only say at the full size */
+        if (e == EW_ERR_UNSUPPORTED) /* an adaptive pool that ONNX can only express at the full
+                                      * size */
             e = round_trip(ew_model_name(i), 0);
         EW_EXPECT_OK(e);
         ew_test_end();

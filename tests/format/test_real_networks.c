@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks and images that others made, in the folder that EW_DATA names: the counts of right
- * answers are those of ONNX Runtime on the same files.  Nothing of it is part of the project. */
+/* Networks and images from elsewhere, in the folder EW_DATA: the counts of correct answers are
+ * those of ONNX Runtime on the same files.  These files are not part of the project. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static bool there(const char *name)
     return getenv("EW_DATA") && access(data_path(name), R_OK) == 0;
 }
 
-/* How many scores are above that of `class`. */
+/* Number of scores above that of `class`. */
 static int rank_of(const struct ew_tensor *scores, int64_t class)
 {
     const float *v = scores->data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors in files: .npy and .pb there and back, and what is wrong with bad ones. */
+/* Tensor files: round trips of .npy and .pb, and errors of invalid ones. */
 #include <stdio.h>
 #include <string.h>
 
@@ -125,7 +125,7 @@ static void bad_npy(void)
     ew_arena_fini(&a);
 }
 
-/* Lists in place of bytes, as older tools write them. */
+/* Typed lists instead of raw bytes, as written by older tools. */
 static void typed_lists(void)
 {
     static const struct {

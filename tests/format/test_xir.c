@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks as XIR: written, read back, the same bits on the emulated DPU; and what is refused. */
+/* XIR files: written, read back, the same bits on the emulated DPU; and networks that are
+ * refused. */
 #include <string.h>
 
 #include "base/file.h"
@@ -20,7 +21,7 @@ static struct ew_plan *compile(struct ew_graph *g)
     return p;
 }
 
-/* Both networks give the same bits; `first`: the input of a is [N, C, H, W]. */
+/* Both networks must give the same bits; `first`: the input of a is [N, C, H, W]. */
 static void same_bits(struct ew_graph *a, struct ew_graph *b, bool first)
 {
     static const int to_last[] = {0, 2, 3, 1};
@@ -55,7 +56,8 @@ static void networks(void)
         ew_test_begin("%s", nets[i].name);
         if (g && EW_EXPECT_OK(ew_xir_save(g, path, 1)) && EW_EXPECT_OK(ew_xir_load(path, &back))) {
             same_bits(g, back, false);
-            EW_EXPECT_OK(ew_graph_set_batch(back, 3)); /* the file's batch is where it starts */
+            EW_EXPECT_OK(ew_graph_set_batch(back, 3)); /* the file's batch is only the initial
+                                                        * one */
             EW_EXPECT_INT(back->values[back->outputs[0]].t.shape.dim[0], 3);
         }
         ew_graph_free(back);
@@ -64,7 +66,7 @@ static void networks(void)
     }
 }
 
-/* An ONNX file has its images channels-first: the transpose that follows is not in the XIR file,
+/* An ONNX file has channels-first images: the transpose after the input is not in the XIR file,
  * whose input is channels-last. */
 static void from_onnx(void)
 {
@@ -83,7 +85,7 @@ static void from_onnx(void)
     ew_graph_free(g);
 }
 
-/* A clip between quantiser and dequantiser comes back as if it were not there. */
+/* A clip between quantiser and dequantiser is dropped by the round trip. */
 static void qcdq(void)
 {
     const char *path = ew_test_path("net.onnx");
@@ -124,7 +126,7 @@ static void other_scales_are_refused(void)
     ew_graph_free(f);
 }
 
-/* ---- Files that are wrong ---- */
+/* ---- Invalid files ---- */
 
 struct file {
     Ew__XirGraph graph;

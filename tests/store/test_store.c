@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store: rows come back as they went in, old files are widened, newer and foreign ones refused,
- * conditions can only read, copies are made once. */
+/* The store: round trips of rows, schema upgrades of old files, rejection of newer and foreign
+ * ones, read-only conditions, copies without duplicates. */
 #include <math.h>
 #include <sqlite3.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void rows_come_back(void)
     const int64_t run = kit_begin(s, 2);
     EW_EXPECT(run > 0);
     EW_EXPECT_OK(kit_epoch(s, run, 0, 1.5));
-    EW_EXPECT_OK(kit_epoch(s, run, 0, 2.5)); /* the same key: replaced */
+    EW_EXPECT_OK(kit_epoch(s, run, 0, 2.5)); /* the same key replaces the row */
     EW_EXPECT_OK(kit_epoch(s, run, 1, 0));
 
     struct ew_rows *rows;
@@ -52,8 +52,8 @@ static void rows_come_back(void)
                   1);
 }
 
-/* Looking whether a file is a store leaves the locks alone that this process has on it: another
- * connection still finds it busy. */
+/* Checking whether a file is a store must not drop this process's locks on it (POSIX locks are
+ * dropped when any descriptor of the file is closed): another connection still finds it busy. */
 static void looking_keeps_locks(void)
 {
     STORE *s = NULL;
@@ -92,7 +92,7 @@ static void groups_come_whole_or_not(void)
     EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM epoch"), 0);
 }
 
-/* Runs SQL on a file as another program would. */
+/* Executes SQL on a file, as another program would. */
 static void alter(const char *path, const char *sql)
 {
     sqlite3 *db;
@@ -104,7 +104,7 @@ static void alter(const char *path, const char *sql)
     sqlite3_close(db);
 }
 
-/* A file from before a field and a table were there: both are added, what it holds stays. */
+/* A file that lacks a field and a table: both are added, its contents are kept. */
 static void old_files_are_widened(void)
 {
     const char *path = ew_test_path("old.db");
@@ -152,8 +152,8 @@ static void newer_and_foreign_files_are_refused(void)
                   "folder.db");
 }
 
-/* A file may be made to harm its reader: a view in the place of a table that never ends, a trigger,
- * a value that is none of its names. */
+/* Malicious files: an endless view in the place of a table, a trigger, a value that is not in its
+ * enumeration. */
 static void hostile_files_are_refused(void)
 {
     const char *path = ew_test_path("hostile.db");
@@ -169,7 +169,8 @@ static void hostile_files_are_refused(void)
     alter(path,
           "DROP VIEW endless; CREATE TRIGGER t AFTER INSERT ON job BEGIN DELETE FROM run; END");
     EW_EXPECT_ERR(ew_store_open(path, NULL, &s), EW_ERR_FORMAT, "has a trigger 't'");
-    /* What is computed when a row is read: gigabytes, in one step of the query each. */
+    /* Expressions computed when a row is read: each allocates gigabytes in one step of the
+     * query. */
     alter(path, "DROP TRIGGER t; CREATE INDEX big ON run(length(printf('%.*c', 1000, 'x')) + id)");
     EW_EXPECT_ERR(ew_store_open(path, NULL, &s), EW_ERR_FORMAT, "has a computed index 'big'");
     alter(path, "DROP INDEX big; ALTER TABLE sample ADD COLUMN huge TEXT GENERATED ALWAYS AS "
@@ -193,7 +194,7 @@ static void hostile_files_are_refused(void)
     ew_arena_fini(&a);
 }
 
-/* A condition may be as slow as it likes, up to a bound. */
+/* Conditions may be slow, up to a limit. */
 static void queries_have_a_bound(void)
 {
     struct ew_store *s = NULL;
@@ -212,7 +213,7 @@ static void queries_have_a_bound(void)
     EW_EXPECT(!ew_rows_next(rows));
     EW_EXPECT_ERR(ew_rows_free(rows), EW_ERR_LIMIT, "stopped after 3 million steps");
     EW_EXPECT_OK(ew_store_results(s, "(SELECT count(*) FROM epoch) = 300", NULL, &rows));
-    EW_EXPECT(ew_rows_next(rows)); /* each statement has its own */
+    EW_EXPECT(ew_rows_next(rows)); /* the limit is per statement */
     EW_EXPECT_OK(ew_rows_free(rows));
     ew_store_close(s);
 }
@@ -283,7 +284,7 @@ static void conditions_see_everything(void)
     EW_EXPECT_INT(count_where(s, "id in (select run from epoch where wall_s >= 1)"), 2);
 }
 
-/* A confusion matrix is a thousand metrics, and no columns. */
+/* The thousand metrics of a confusion matrix are not columns. */
 static void matrices_are_no_columns(void)
 {
     STORE *s = three_runs("matrix.db");
@@ -387,7 +388,7 @@ static void a_full_disk_leaves_the_file_whole(void)
                   1);
     ew_store_close(s);
     s = NULL;
-    EW_EXPECT_OK(ew_store_open(path, NULL, &s)); /* with room again it goes on */
+    EW_EXPECT_OK(ew_store_open(path, NULL, &s)); /* with space again it continues */
     EW_EXPECT_OK(kit_epoch(s, run, 1, 1));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several processes on one store: writing at once, and killed at any moment. */
+/* Several processes with one store: concurrent writers, and writers killed at any moment. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #define RUNS   8
 #define EPOCHS 5
 
-/* Writes runs until it is done; any failure is its exit status. */
+/* Writes runs; a failure is the exit status. */
 static void write_runs(const char *path, int runs)
 {
     struct ew_store *s = NULL;
@@ -33,7 +33,7 @@ static void write_runs(const char *path, int runs)
     _exit(0);
 }
 
-/* Both make the file, too. */
+/* Both also try to create the file. */
 static void two_write_at_once(void)
 {
     const char *path = ew_test_path("two.db");
@@ -57,7 +57,8 @@ static void two_write_at_once(void)
     ew_store_close(s);
 }
 
-/* One that looked at the file before and after another had made it took it for somebody else's. */
+/* Regression: a process that checked the file before and after another one had created it took it
+ * for a foreign one. */
 static void several_make_the_file(void)
 {
     enum { FILES = 24, MAKERS = 4 };
@@ -79,13 +80,13 @@ static void several_make_the_file(void)
     }
 }
 
-/* Killed again and again at moments that differ: the file is always whole, finished runs have all
- * their epochs, and the one in progress is marked. */
+/* Killed repeatedly at varying moments: the file is always valid, finished runs have all their
+ * epochs, and the interrupted one is marked. */
 static void a_kill_loses_the_run_in_progress(void)
 {
     const char *path = ew_test_path("kill.db");
     int64_t done = 0, broken = 0;
-    /* On a busy machine none may be done by then: more and longer turns follow. */
+    /* On a busy machine no run may be finished by then: more and longer rounds follow. */
     for (int i = 0; i < 20 || (i < 200 && (done == 0 || broken == 0)); i++) {
         const pid_t pid = fork();
         if (pid == 0)
@@ -115,7 +116,7 @@ static void a_kill_loses_the_run_in_progress(void)
     EW_EXPECT(broken > 0);
 }
 
-/* A run of a process that lives is left alone. */
+/* Runs of a living process are not marked. */
 static void the_living_are_left_alone(void)
 {
     const char *path = ew_test_path("living.db");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transfer: files made ready for training, heads replaced, networks cut behind what is frozen. */
+/* Transfer learning: preparing files for training, replacing heads, separating frozen parts. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static int count_ops(const struct ew_graph *g, const char *op)
     return n;
 }
 
-/* Scores of the network for made-up images [N, H, W, C]; release with free(). */
+/* Scores of the network for synthetic images [N, H, W, C]; release with free(). */
 static float *scores(struct ew_graph *g, int64_t batch)
 {
     struct ew_plan *p;
@@ -64,7 +64,7 @@ static void takes_images_as_the_loader_gives_them(void)
         const struct ew_value *in = &read->values[read->inputs[0]];
         EW_EXPECT(in->channels_last && in->t.shape.dim[3] == 3);
         EW_EXPECT_INT(count_ops(read, "transpose"), count_ops(g, "transpose"));
-        float *a = scores(g, 2), *b = scores(read, 2); /* the file's batch of 1 is no law */
+        float *a = scores(g, 2), *b = scores(read, 2); /* a file's batch of 1 does not limit us */
         if (a && b)
             EW_EXPECT_CLOSE(a, b, 14, 1e-4, 1e-5);
         free(a);
@@ -74,8 +74,8 @@ static void takes_images_as_the_loader_gives_them(void)
     }
 }
 
-/* Older files write [1, features] before a dense layer (the model zoo's MNIST network); nothing
- * else in them holds on to the batch, but they could not be evaluated. */
+/* Regression: older files reshape to [1, features] before a dense layer (the model zoo's MNIST
+ * network); nothing else in them depends on the batch, but they could not be evaluated. */
 static void opens_a_batch_that_a_shape_fixes(void)
 {
     struct ew_graph *g = NULL;
@@ -108,7 +108,7 @@ static void replaces_the_head(void)
     static const char *const names[] = {"lenet5", "resnet18", "squeezenet1_1", "densenet121"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct ew_graph *g = network(names[i], i ? 64 : 28, 0.5);
-        EW_EXPECT_OK(ew_adapt_head(g, 7, 1, false)); /* has as many */
+        EW_EXPECT_OK(ew_adapt_head(g, 7, 1, false)); /* it has 7 classes already */
         EW_EXPECT_OK(ew_adapt_head(g, 3, 1, false));
         const struct ew_shape *s = &g->values[g->outputs[0]].t.shape;
         EW_EXPECT(s->rank == 2 && s->dim[1] == 3);
@@ -149,7 +149,7 @@ static void copies_weights_by_name(void)
     EW_EXPECT_OK(ew_model_init("lenet5", 9, b));
     int n;
     EW_EXPECT_OK(ew_adapt_copy(b, a, &n));
-    EW_EXPECT_INT(n, 8); /* all but the head, which has another shape */
+    EW_EXPECT_INT(n, 8); /* all but the head, whose shape differs */
     const struct ew_tensor *x = &a->values[ew_graph_find(a, "fc1.weight")].t,
                            *y = &b->values[ew_graph_find(b, "fc1.weight")].t;
     EW_EXPECT(memcmp(x->data, y->data, ew_tensor_bytes(x)) == 0);
@@ -166,7 +166,7 @@ static const struct ew_learner_opts learner_opts = {
     .batch = BATCH,
     .threads = 1};
 
-/* Losses of a few steps by a plain plan, in which frozen weights merely have no gradient. */
+/* Losses of a few steps by a plain plan, in which frozen weights only lack gradients. */
 static void plain_losses(struct ew_graph *g, const float *x, const int64_t *labels, double *out)
 {
     struct ew_plan *p;
@@ -231,7 +231,7 @@ static void cut_learns_what_the_whole_learns(void)
     ew_graph_free(fresh);
 }
 
-/* Batch norms of the frozen part keep their statistics, and dropout stays with training. */
+/* Batch norms of the frozen part keep their statistics; dropout remains in the trained part. */
 static void frozen_parts_stay_as_they_are(void)
 {
     struct ew_graph *g = network("mobilenet_v2", 32, 0.25);

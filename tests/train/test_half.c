@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* float16 of messages: as the tensors' own conversions have it. */
+/* float16 in messages: the same as the tensors' conversions. */
 #include <math.h>
 
 #include "ew_test.h"
@@ -10,13 +10,13 @@ static void every_half_is_read(void)
 {
     int wrong = 0;
     for (uint32_t h = 0; h < 0x10000; h++)
-        if ((h & 0x7c00) != 0x7c00) /* infinities and nan are not sent */
+        if ((h & 0x7c00) != 0x7c00) /* infinities and nan are never sent */
             wrong +=
                 ew_half_bits(ew_half_to((uint16_t)h)) != ew_half_bits(ew_f16_to_f32((uint16_t)h));
     EW_EXPECT_INT(wrong, 0);
 }
 
-/* Every half, the middle between it and the next, and the floats beside that. */
+/* Every half, the midpoint to the next, and the floats next to that. */
 static void floats_are_rounded(void)
 {
     int wrong = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library in a program whose locale writes 1,5 for 1.5, as those with a user interface in most
- * of Europe: networks with fractions in their attributes were refused, and rows of CSV got commas
- * in their numbers. */
+/* The library in a program whose locale writes 1,5 for 1.5, like GUI programs in most of Europe.
+ * Regression: networks with fractions in attributes were refused, and CSV rows had commas in
+ * numbers. */
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "edgewise_train.h"
 #include "ew_test.h"
 
-/* glibc's own format of a locale's numbers, so that none has to be installed. */
+/* Changes the number format of glibc's locale object, so that no locale must be installed. */
 static bool commas(void)
 {
     static const unsigned char numeric[] = {
@@ -29,7 +29,7 @@ static bool commas(void)
     return set && strcmp(text, "1,5") == 0;
 }
 
-/* As many commas in each line as in the title. */
+/* Each line must have as many commas as the title. */
 static void expect_rows(const char *path)
 {
     char *text = NULL;
@@ -83,7 +83,7 @@ static void trains(void)
         expect_rows(file);
     }
     snprintf(text, sizeof(text), "%.1f", 1.5);
-    EW_EXPECT_STR(text, "1,5"); /* the host has its own again */
+    EW_EXPECT_STR(text, "1,5"); /* the host's locale is restored */
     ew_graph_free(g);
     ew_graph_free(again);
     ew_dataset_close(d);

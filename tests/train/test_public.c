@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Going on with a training, pruning, widths and federated learning by the public headers alone. */
+/* Resuming a training, pruning, widths and federated learning through the public headers only. */
 #include <math.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static struct ew_graph *network(const struct ew_dataset *d)
     return g;
 }
 
-/* ---- Going on ---- */
+/* ---- Resuming ---- */
 
 static const struct ew_training_opts usual = {.size = sizeof(usual),
                                               .epochs = 3,
@@ -34,7 +34,7 @@ static const struct ew_training_opts usual = {.size = sizeof(usual),
                                               .threads = 1,
                                               .options = "workers = 0\nval-split = 0\n"};
 
-/* Steps until batch `stop` was learnt (0: to the end), and saves where there is a folder. */
+/* Trains up to batch `stop` (0: to the end), and saves if there is a folder. */
 static double follow(struct ew_training *t, int stop, bool save)
 {
     struct ew_training_state s = {.size = sizeof(s)};
@@ -49,7 +49,7 @@ static double follow(struct ew_training *t, int stop, bool save)
     return s.validation_loss;
 }
 
-/* Stopped in the middle of the second epoch and gone on with, it ends in the same bits. */
+/* Stopped in the middle of the second epoch and resumed, it ends with the same bits. */
 static void resumes(void)
 {
     struct ew_dataset *d = data();
@@ -123,7 +123,7 @@ static void widths(void)
     EW_EXPECT_INT(m, n);
     for (int i = 0; i < n; i++)
         EW_EXPECT_INT(half[i], base[i] / 2);
-    o.records = "published"; /* as many parameters, elsewhere in the network */
+    o.records = "published"; /* as many parameters, distributed differently */
     EW_EXPECT_OK(ew_scale_filters("vgg11_cifar", &full, &o, law, 256, &m));
     EW_EXPECT(memcmp(law, half, (size_t)n * sizeof(*law)) != 0);
     o = (struct ew_width_opts){.size = sizeof(o), .macs = 1e7};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A network without batch norm, the order of additions fixed: four ranks have the bits of one
- * process that computes the same parts one after the other and adds them up.  Once with ranks in
+/* A network without batch norm, with a fixed order of additions: four ranks have the same bits as
+ * one process that computes the same parts in sequence and adds them.  Once with ranks as plans in
  * this process, which exchange buckets while others still compute, and once by mpirun, whose ranks
- * are this program again. */
+ * are this program. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "train/exchange.h"
 
 #define PARTS  4
-#define EACH   2 /* samples of a part */
+#define EACH   2 /* samples per part */
 #define BUCKET (1 << 14)
 #define STEPS  5
 
@@ -48,7 +48,7 @@ static int differing(const struct ew_graph *a, const struct ew_graph *b)
     return n;
 }
 
-/* Gradients weighted and added in the order of parts, as exchange.c does. */
+/* Adds weighted gradients in the order of parts, as exchange.c does. */
 static void add_in_order(const struct ew_tensor *const *t, float *sum)
 {
     const float weight = 1.0f / PARTS;
@@ -60,7 +60,7 @@ static void add_in_order(const struct ew_tensor *const *t, float *sum)
     }
 }
 
-/* Every rank's gradients of a bucket become their sum. */
+/* Replaces every rank's gradients of a bucket by their sum. */
 static void exchange_bucket(struct ew_plan *q[PARTS], int bucket)
 {
     int n = 0;
@@ -76,7 +76,7 @@ static void exchange_bucket(struct ew_plan *q[PARTS], int bucket)
     }
 }
 
-/* Ranks exchange each bucket as soon as all have it, while backward goes on. */
+/* Ranks exchange each bucket as soon as all have completed it, while backward continues. */
 static void run_ranks(struct ew_plan *q[PARTS])
 {
     for (;;) {
@@ -93,7 +93,7 @@ static void run_ranks(struct ew_plan *q[PARTS])
         EW_EXPECT_OK(ew_plan_run_updates(q[r]));
 }
 
-/* One set of weights: the parts one after the other, then their gradients summed in the first. */
+/* One set of weights: the parts in sequence, then their gradients summed in the first plan. */
 static void run_parts(struct ew_plan *p[PARTS], const struct ew_graph *g)
 {
     for (int r = 0; r < PARTS; r++) {
@@ -109,7 +109,7 @@ static void run_parts(struct ew_plan *p[PARTS], const struct ew_graph *g)
         if (!t[0])
             continue;
         add_in_order(t, t[0]->data);
-        for (int r = 1; r < PARTS; r++) /* their updates change nothing */
+        for (int r = 1; r < PARTS; r++) /* updates of the other plans have no effect */
             memset(t[r]->data, 0, ew_tensor_bytes(t[r]));
     }
     for (int r = 0; r < PARTS; r++)
@@ -170,7 +170,7 @@ static void ranks_of_one_process(void)
 
 /* ---- By mpirun ------------------------------------------------------------------------------- */
 
-/* A step of this rank's part, exchanged with the others'. */
+/* Runs a step of this rank's part, and exchanges gradients with the others. */
 static ew_err rank_step(struct ew_plan *p, struct ew_exchange *x)
 {
     for (;;) {
@@ -186,7 +186,7 @@ static ew_err rank_step(struct ew_plan *p, struct ew_exchange *x)
     return ew_exchange_numbers(x, (double[]){0}, 1);
 }
 
-/* What each of mpirun's processes does: its part with the others, and all parts alone. */
+/* The main function of mpirun's processes: trains its part with the others, and all parts alone. */
 static void be_a_rank(struct ew_ranks *ranks)
 {
     struct ew_graph *one = build(), *mine = build();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The receiver operating characteristic against curves worked out by hand. */
+/* The receiver operating characteristic against curves computed by hand. */
 #include <math.h>
 
 #include "ew_test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scores and learning rate schedules against figures worked out by hand. */
+/* Scores and learning rate schedules against values computed by hand. */
 #include <math.h>
 
 #include "ew_test.h"
@@ -25,7 +25,7 @@ static void counts_as_by_hand(void)
     EW_EXPECT_NEAR(s.recall, (2 / 3.0 + 0.5 + 1) / 3, 1e-12);
     EW_EXPECT_NEAR(s.f1, (0.8 + 0.5 + 2 / 3.0) / 3, 1e-12);
     EW_EXPECT_INT(s.samples, 6);
-    /* A hit costs log(e^2 + 3) - 2, a miss log(e^2 + 3). */
+    /* A correct prediction costs log(e^2 + 3) - 2, a wrong one log(e^2 + 3). */
     EW_EXPECT_NEAR(s.loss, log(exp(2) + 3) - 2 * 4 / 6.0, 1e-6);
     EW_EXPECT_NEAR(ew_confusion_class(&c, 1).f1, 0.5, 1e-12);
     EW_EXPECT_INT(ew_confusion_class(&c, 0).samples, 3);
@@ -35,7 +35,7 @@ static void counts_as_by_hand(void)
     ew_confusion_fini(&c);
 }
 
-/* Scores with a NaN are no answer: not the first class, nor the last. */
+/* Scores with a NaN predict no class: neither the first nor the last. */
 static void scores_that_are_no_numbers(void)
 {
     static const float scores[] = {NAN, NAN, NAN, 0, NAN, 5, -INFINITY, 1, INFINITY};
@@ -60,7 +60,7 @@ static void scores_that_are_no_numbers(void)
     EW_EXPECT_ERR(ew_confusion_init(&c, 0), EW_ERR_LIMIT, "0 classes");
 }
 
-/* Scores 2 0 0 of label 0 and 0 1 0 of label 2, against 1 0 0 and 0 0 1. */
+/* Scores 2 0 0 of label 0 and 0 1 0 of label 2, against targets 1 0 0 and 0 0 1. */
 static void losses_that_are_not_of_labels(void)
 {
     static const float scores[] = {2, 0, 0, 0, 1, 0};
@@ -113,7 +113,8 @@ static void warms_up_in_a_line(void)
     EW_EXPECT_NEAR(ew_schedule_rate(&s, 0), 0.5 / 101, 1e-15);
     EW_EXPECT_NEAR(ew_schedule_rate(&s, 49), 0.5 * 50 / 101, 1e-15);
     EW_EXPECT_NEAR(ew_schedule_rate(&s, 100), 0.5, 1e-15);
-    EW_EXPECT_NEAR(ew_schedule_rate(&s, 300), 0.25, 1e-15); /* in the middle of what is left */
+    EW_EXPECT_NEAR(ew_schedule_rate(&s, 300), 0.25, 1e-15); /* in the middle of the remaining
+                                                             * steps */
 }
 
 EW_TEST_MAIN(EW_TEST(counts_as_by_hand), EW_TEST(scores_that_are_no_numbers),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two plans of unequal parts of a batch, as two ranks have them, run in turns: with gradients added
- * up and batch norms' statistics made one they learn what one plan of the whole batch does. */
+/* Two plans with unequal parts of a batch, as on two ranks, run alternately: with summed gradients
+ * and combined batch norm statistics they learn the same as one plan of the whole batch. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +16,10 @@
 
 #define BATCH 8
 
-/* Without dropout: units that are dropped differ from batch to batch. */
+/* Without dropout, whose random numbers depend on the batch. */
 static struct ew_graph *build(const char *name, int64_t batch)
 {
-    const int64_t side = strcmp(name, "resnet18") == 0 ? 64 : 0; /* 0: the network's own */
+    const int64_t side = strcmp(name, "resnet18") == 0 ? 64 : 0; /* 0: the network's default */
     struct ew_graph *g = ew_training_network(name, batch, side);
     for (int i = 0; g && i < g->n_nodes; i++)
         if (g->nodes[i].op == &ew_op_dropout)
@@ -27,7 +27,7 @@ static struct ew_graph *build(const char *name, int64_t batch)
     return g;
 }
 
-/* A function without a kink in the place of each ReLU. */
+/* Replaces each ReLU by a function without a kink. */
 static struct ew_graph *smooth(struct ew_graph *g)
 {
     for (int i = 0; g && i < g->n_nodes; i++)
@@ -61,7 +61,7 @@ static void expect_same(const struct ew_graph *a, const struct ew_graph *b)
 static const int64_t first_of[RANKS] = {0, 3}, count_of[RANKS] = {3, 5};
 static const double weight_of[RANKS] = {3.0 / BATCH, 5.0 / BATCH};
 
-/* Both ranks' tensors become their weighted sum. */
+/* Replaces both ranks' tensors by their weighted sum. */
 static void add_up(const struct ew_tensor *t[RANKS])
 {
     float *a = t[0]->data, *b = t[1]->data;
@@ -80,7 +80,7 @@ static void add_bucket(struct ew_plan *q[RANKS], int bucket)
 
 static void merge_norms(const struct ew_stop stop[RANKS])
 {
-    float all[RANKS * 2 * 1280]; /* the most channels */
+    float all[RANKS * 2 * 1280]; /* most channels */
     size_t bytes = 0;
     for (int r = 0; r < RANKS; r++) {
         const float *one = ew_norm_message(&stop[r], &bytes);
@@ -119,7 +119,7 @@ static int step_ranks(struct ew_plan *q[RANKS], struct ew_graph *part[RANKS])
     return norms;
 }
 
-/* How far the weights of b are from a's, as a share of how far a's have come from `start`. */
+/* Distance of b's weights from a's, relative to the distance of a's from `start`. */
 static double distance(const struct ew_graph *a, const struct ew_graph *b,
                        const struct ew_graph *start, enum ew_value_kind kind)
 {
@@ -136,7 +136,7 @@ static double distance(const struct ew_graph *a, const struct ew_graph *b,
     return sqrt(apart / moved);
 }
 
-/* How far the weights of b are from a's, as a share of a's. */
+/* Distance of b's weights from a's, relative to a's norm. */
 static double share_apart(const struct ew_graph *a, const struct ew_graph *b)
 {
     double apart = 0, size = 0;
@@ -152,12 +152,12 @@ static double share_apart(const struct ew_graph *a, const struct ew_graph *b)
 }
 
 struct apart {
-    double weights, statistics; /* as shares of how far they have come */
-    double of_weights;          /* as a share of the weights */
+    double weights, statistics; /* relative to the change since the start */
+    double of_weights;          /* relative to the weights */
 };
 
-/* Two unequal parts of a batch, as two ranks have them, learn what the whole batch would: how far
- * apart they are after a step. */
+/* Distance after one step between two plans with unequal parts of a batch and one with the whole
+ * batch. */
 static struct apart step_apart(const char *name, bool sync, bool kinks)
 {
     struct ew_graph *whole = build(name, BATCH), *part[RANKS];
@@ -195,19 +195,20 @@ static void sums_are_the_whole_batch(void)
     EW_EXPECT(step_apart("lenet5", false, true).weights < 1e-4);
 }
 
-/* Networks that differ in what the CPU fuses with their batch norms.  The sums of a part are
- * rounded otherwise: where that takes a value to the other side of a ReLU, a gradient is cut off on
- * one side alone.  One process has the same trouble: against the step in double precision its
- * weights of resnet9 are 6e-5 off, and those of the ranks 2e-5; without the kinks ranks and one
- * process agree to 1e-7. */
+/* Networks that differ in what the CPU fuses with their batch norms.  The sums of parts are rounded
+ * differently: if that moves a value across a ReLU's kink, a gradient is cut on one side only.  A
+ * single process has the same problem: compared with the step in double precision, its weights of
+ * resnet9 are 6e-5 off, those of the ranks 2e-5; without kinks ranks and single process agree to
+ * 1e-7. */
 static void norms_are_of_the_whole_batch(void)
 {
     static const struct {
         const char *net;
-        double update, weights; /* shares of them that are allowed */
+        double update, weights; /* tolerances */
         bool kinks;
     } cases[] = {{"mobilenet_v3_small", 1e-4, 1e-5, true},
-                 {"resnet18", 1e-2, 1e-4, true}, /* 1e-5, 2e-7 by vectors; 4e-3, 7e-5 by plain C */
+                 {"resnet18", 1e-2, 1e-4, true}, /* 1e-5, 2e-7 with vectors; 4e-3, 7e-5 with plain
+                                                  * C */
                  {"resnet9", 1e-2, 1e-3, true},
                  {"resnet9", 5e-5, 1e-6, false},
                  {"mobilenet_v2_cifar", 1e-2, 1e-4, true}};
@@ -220,7 +221,7 @@ static void norms_are_of_the_whole_batch(void)
         EW_EXPECT(d.of_weights < cases[i].weights);
         EW_EXPECT(d.statistics < 2e-5);
     }
-    if (!ew_test_quick()) /* each by its own samples */
+    if (!ew_test_quick()) /* separate statistics per rank */
         EW_EXPECT(step_apart("mobilenet_v3_small", false, true).weights > 0.1);
 }
 

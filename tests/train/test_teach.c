@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Distillation: what a learner makes of a teacher's scores. */
+/* Distillation: training with a teacher's scores. */
 #include <math.h>
 #include <string.h>
 
 #include "train/learner.h"
 #include "train/train_test.h"
 
-/* The loss of the first batch, at a rate of 0. */
+/* Loss of the first batch, at learning rate 0. */
 static double first_loss(struct ew_graph *net, struct ew_teacher teacher)
 {
     struct ew_dataset *data = NULL;
@@ -39,7 +39,7 @@ static void the_loss_is_between_labels_and_teacher(void)
 {
     struct ew_graph *net = small_net(), *same = small_net(), *other = small_net();
     EW_EXPECT_OK(ew_model_init("lenet5", 77, other));
-    for (int v = 0; v < other->n_values; v++) /* fresh weights have no opinions */
+    for (int v = 0; v < other->n_values; v++) /* fresh weights give nearly uniform scores */
         for (int64_t i = 0;
              other->values[v].kind == EW_VALUE_PARAM && i < ew_tensor_count(&other->values[v].t);
              i++)
@@ -47,7 +47,7 @@ static void the_loss_is_between_labels_and_teacher(void)
     const double labels = first_loss(net, (struct ew_teacher){0});
     const double alone = first_loss(net, (struct ew_teacher){other, 1, 2});
     EW_EXPECT(labels > 1 && alone > 0.01);
-    /* A teacher that says the same leaves nothing to learn. */
+    /* A teacher with the same scores leaves a loss of 0. */
     EW_EXPECT_NEAR(first_loss(net, (struct ew_teacher){same, 1, 2}), 0, 1e-5);
     EW_EXPECT_NEAR(first_loss(net, (struct ew_teacher){other, 0, 2}), labels, 1e-5);
     EW_EXPECT_NEAR(first_loss(net, (struct ew_teacher){other, 0.25, 2}),
@@ -57,7 +57,7 @@ static void the_loss_is_between_labels_and_teacher(void)
     ew_graph_free(other);
 }
 
-/* Runs a job to its end and gives the loss of the last epoch. */
+/* Runs a job to its end and returns the loss of the last epoch. */
 static double last_loss(const struct ew_train_job *job)
 {
     struct ew_trainer *t = NULL;

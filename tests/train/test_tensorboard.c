@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Event files: checksums of the standard, records that read back. */
+/* Event files: standard checksums, and records that can be read back. */
 #include "train/tensorboard.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "ew_test.h"
 
-/* RFC 3720, appendix B.4: 32 bytes of zeros, of ones, and rising. */
+/* RFC 3720, appendix B.4: 32 bytes of zeros, of ones, and ascending. */
 static void checksums(void)
 {
     unsigned char b[32];
@@ -33,7 +33,7 @@ static uint32_t unmasked(uint32_t m)
     return r >> 17 | r << 15;
 }
 
-/* Records of a file, each checked; `last` gets the last one's bytes. */
+/* Counts the records of a file, checking each; `last` gets the last one's bytes. */
 static int count_records(const unsigned char *p, size_t n, const unsigned char **last,
                          size_t *bytes)
 {
@@ -75,7 +75,7 @@ static void records_read_back(void)
         EW_EXPECT(last && last[0] == 0x09 && memcmp(last + 9, want, sizeof(want)) == 0);
     }
     free(data);
-    /* A second one in the same second is another file. */
+    /* A second writer in the same second gets another file name. */
     EW_EXPECT_OK(ew_tensorboard_open(folder, &t));
     EW_EXPECT(strcmp(t.path, path) != 0);
     EW_EXPECT_OK(ew_tensorboard_close(&t));

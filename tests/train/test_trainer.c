@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training as a whole: it learns, its times add up, it goes on bit for bit, it survives a full
- * disk. */
+/* The trainer: it learns, its times add up, it resumes bit for bit, it survives a full disk. */
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
@@ -19,7 +18,7 @@
 #include "train/trainer_impl.h"
 #include "train_test.h"
 
-/* A job in a folder of the test's (NULL: none), fresh or resumed from its last checkpoint. */
+/* A job in a folder of the test (NULL: none), new or resumed from its last checkpoint. */
 struct session {
     struct ew_dataset *data;
     struct ew_train_job job;
@@ -58,7 +57,7 @@ static void session_close(struct session *s)
     ew_dataset_close(s->data);
 }
 
-/* A sum over all weights and running statistics. */
+/* A checksum of all weights and running statistics. */
 static uint64_t weights_sum(const struct ew_graph *g)
 {
     struct ew_hash h = {0};
@@ -78,17 +77,17 @@ static uint64_t straight_run(const struct ew_train_opts *o)
     return sum;
 }
 
-/* ---- Nothing left to do ---- */
+/* ---- Resuming a finished run ---- */
 
-/* A run that had all its epochs was resumed as if one more were open: an epoch without a batch,
- * with a loss that is no number and the machine's uptime as its time.  What is left is the test,
- * which a run killed before it has yet to do. */
+/* Regression: a run with all its epochs done was resumed as if one were missing: an epoch without
+ * batches, with a NaN loss and the machine's uptime as its time.  Only the test remains, if a run
+ * was killed before it. */
 static void a_finished_run_stays_finished(void)
 {
     struct ew_train_opts o = small_opts();
     struct session s;
     o.epochs = 1;
-    for (int i = 0; i < 4; i++) { /* on the test split, twice; with a validation split, twice */
+    for (int i = 0; i < 4; i++) { /* with the test split, twice; with a validation split, twice */
         const char *folder = ew_test_path(i < 2 ? "ended" : "ended-split");
         o.val_split = i < 2 ? 0 : 0.2;
         if (!EW_EXPECT_OK(session_open(&s, &o, folder)))
@@ -124,7 +123,7 @@ static void a_schedule_has_its_milestones(void)
     session_close(&s);
 }
 
-/* ---- It learns ---- */
+/* ---- Learning ---- */
 
 static void learns_and_keeps_the_best(void)
 {
@@ -144,7 +143,7 @@ static void learns_and_keeps_the_best(void)
     EW_EXPECT_INT(r.test.samples, 64);
     EW_EXPECT_INT(r.images, 16 * 256);
     EW_EXPECT(r.best_epoch >= 1 && !r.checkpoint_failed);
-    /* An epoch that is the best is one file with two names; a later one leaves it to the best. */
+    /* An epoch that is the best is one file with two names; a later one leaves best.ckpt alone. */
     struct stat best, last;
     EW_EXPECT_INT(stat(ew_test_path("best/best.ckpt"), &best), 0);
     EW_EXPECT_INT(stat(ew_test_path("best/last.ckpt"), &last), 0);
@@ -235,8 +234,8 @@ static double rows_sum(const char *path, int64_t *rows)
     return all;
 }
 
-/* Whether a clock outside saw the epoch that the trainer's own saw; what adds up is expected of
- * every run. */
+/* True if an external clock agrees with the trainer's epoch time; the sums must be right in every
+ * run. */
 static bool times_agree(const char *folder, char said[128])
 {
     struct ew_train_opts o = small_opts();
@@ -260,7 +259,7 @@ static bool times_agree(const char *folder, char said[128])
     const double all = rows_sum(ew_test_path(batches), &rows);
     EW_EXPECT_INT(rows, 10);
     EW_EXPECT(all <= e->wall_s * 1.0001);
-    /* What follows the last row (it, and a checkpoint) is in the epoch alone. */
+    /* The work after the last row (writing it, and a checkpoint) is only in the epoch. */
     snprintf(said, 128, "the trainer's wall time is %g s, the clock's %g s, that of rows %g s",
              e->wall_s, wall, all);
     const bool agree = fabs(e->wall_s - wall) <= 0.01 * wall + 2e-3 && all > 0.7 * e->wall_s;
@@ -268,8 +267,8 @@ static bool times_agree(const char *folder, char said[128])
     return agree;
 }
 
-/* A busy machine may take the processor away between two looks at the clock, but not five times in
- * a row. */
+/* A busy machine may suspend the process between two readings of the clock, but not five times in a
+ * row. */
 static void times_add_up(void)
 {
     char folder[32], said[128];
@@ -281,7 +280,7 @@ static void times_add_up(void)
     EW_FAIL("%s", said);
 }
 
-/* ---- Going on ---- */
+/* ---- Resuming ---- */
 
 static void goes_on_from_every_batch(void)
 {
@@ -308,7 +307,7 @@ static void goes_on_from_every_batch(void)
     }
 }
 
-/* A child that trains, or goes on, to the end; it may be killed at any moment. */
+/* A child process that trains, or resumes, to the end; it may be killed at any moment. */
 static pid_t spawn_training(const struct ew_train_opts *o, const char *folder)
 {
     const pid_t pid = fork();
@@ -325,21 +324,22 @@ static pid_t spawn_training(const struct ew_train_opts *o, const char *folder)
     _exit(0);
 }
 
-/* A new run begins in an empty folder. */
+/* Empties a folder for a new run. */
 static void clear_folder(const char *folder)
 {
     char path[1024];
     DIR *d = opendir(folder);
     for (const struct dirent *e; d && (e = readdir(d));) {
         snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
-        unlink(path); /* "." and ".." cannot be */
+        unlink(path); /* "." and ".." cannot be removed */
     }
     if (d)
         closedir(d);
 }
 
-/* Evaluation lies in the block of the training plan, which is large enough for either, so that the
- * figure of memory has both: evaluation's was missing, and a run that planned 220 MiB took 380. */
+/* Evaluation uses the block of the training plan, which is large enough for either, so the reported
+ * memory covers both.  Regression: evaluation's was missing, and a run that planned 220 MiB took
+ * 380. */
 static void planned_memory_has_evaluation(void)
 {
     const struct ew_train_opts o = small_opts();
@@ -361,16 +361,16 @@ static void planned_memory_has_evaluation(void)
     }
     session_close(&s);
 
-    struct ew_train_opts tight = o; /* and the limit is for all of it */
+    struct ew_train_opts tight = o; /* the limit covers all of it */
     tight.memory_limit = planned * 9 / 10;
     EW_EXPECT_OK(session_open(&s, &tight, NULL));
     EW_EXPECT(ew_trainer_result(s.t).planned_bytes <= tight.memory_limit);
     session_close(&s);
 }
 
-/* A limit that has the batch run in parts: batch norms see one at a time, so that another number of
- * them is another training.  Other threads, workers and machines leave more or less of the limit,
- * and a run that goes on has the number that it began with, or says why not. */
+/* A limit that splits the batch: batch norms see one micro-batch at a time, so another number of
+ * them is another training.  Other threads, workers and machines leave more or less of the limit; a
+ * resumed run keeps its number, or says why it cannot. */
 static void goes_on_in_the_same_parts(void)
 {
     struct ew_train_opts o = small_opts(), other;
@@ -396,7 +396,7 @@ static void goes_on_in_the_same_parts(void)
         other = o;
         other.memory_limit = less ? o.memory_limit / 2 : 2 * o.memory_limit;
         if (less) {
-            char needs[32]; /* how many they are depends on what the machine's kernels need */
+            char needs[32]; /* their number depends on the memory that the machine's kernels need */
             snprintf(needs, sizeof(needs), "in %d parts needs", parts);
             EW_EXPECT_ERR(session_open(&s, &other, folder), EW_ERR_LIMIT, needs);
             s.t = NULL;
@@ -409,8 +409,8 @@ static void goes_on_in_the_same_parts(void)
     }
 }
 
-/* Rows that were taken away from a run, or that its checkpoint counts and that never were, once
- * became zeros, up to a gigabyte of them. */
+/* Regression: rows that were deleted from a run, or that its checkpoint counts but were never
+ * written, became zeros, up to a gigabyte of them. */
 static void goes_on_without_lost_rows(void)
 {
     struct ew_train_opts o = small_opts();
@@ -448,11 +448,12 @@ static void goes_on_without_lost_rows(void)
     int rows = 0;
     for (size_t i = 0; i < size; i++)
         rows += text[i] == '\n';
-    EW_EXPECT_INT(rows, 2); /* the head and the last epoch */
+    EW_EXPECT_INT(rows, 2); /* the title and the last epoch */
     free(text);
 }
 
-/* A folder from somebody else may have links in the place of files that a run writes. */
+/* Security: a run's folder from somebody else may have links in the place of files that the run
+ * writes. */
 static void goes_on_without_links(void)
 {
     static const char *const names[] = {"epochs.csv", "batches.jsonl", "options.ini", "best.ckpt",
@@ -481,7 +482,7 @@ static void goes_on_without_links(void)
     free(text);
 }
 
-/* Nor is one followed that comes while the run is at work. */
+/* Nor is a link followed that appears while the run is active. */
 static void links_of_a_run_are_replaced(void)
 {
     const struct ew_train_opts o = small_opts();
@@ -504,7 +505,8 @@ static void links_of_a_run_are_replaced(void)
     free(text);
 }
 
-/* A new run replaces neither rows nor checkpoints of another, nor files that are not of a run. */
+/* A new run overwrites neither rows nor checkpoints of another, nor files that do not belong to a
+ * run. */
 static void leaves_the_folders_of_others(void)
 {
     static const char *const theirs[] = {"options.ini", "epochs.csv", "best.ckpt", "result.json"};
@@ -527,8 +529,8 @@ static void leaves_the_folders_of_others(void)
     }
 }
 
-/* Kill -9 at twenty random points, wherever they fall: computing, writing rows, in the middle of a
- * checkpoint.  What is left in the folder must always be enough to go on. */
+/* Killed (SIGKILL) at twenty random points: computing, writing rows, in the middle of a checkpoint.
+ * The folder must always be sufficient to resume. */
 static void survives_being_killed(void)
 {
     struct ew_train_opts o = small_opts();
@@ -554,7 +556,7 @@ static void survives_being_killed(void)
         kills += WIFSIGNALED(status);
         if (WIFEXITED(status) && kills >= 20)
             break;
-        if (WIFEXITED(status)) { /* it was over too soon: once more from the beginning */
+        if (WIFEXITED(status)) { /* it had finished already: start again */
             EW_EXPECT_INT(WEXITSTATUS(status), 0);
             clear_folder(folder);
         }
@@ -571,7 +573,7 @@ static void survives_being_killed(void)
     EW_EXPECT_INT(rows, 20);
 }
 
-/* ---- Disks ---- */
+/* ---- Full disk ---- */
 
 static void survives_a_full_disk(void)
 {
@@ -584,7 +586,7 @@ static void survives_a_full_disk(void)
         return;
     getrlimit(RLIMIT_FSIZE, &before);
     small = before;
-    small.rlim_cur = 600; /* the head of epochs.csv, and a row or two */
+    small.rlim_cur = 600; /* the title of epochs.csv, and a row or two */
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &small);
     train_some(s.t, 15);
@@ -592,7 +594,7 @@ static void survives_a_full_disk(void)
     EW_EXPECT(ew_trainer_result(s.t).checkpoint_failed);
     setrlimit(RLIMIT_FSIZE, &before);
     train_some(s.t, 0);
-    EW_EXPECT(!ew_trainer_result(s.t).checkpoint_failed); /* there is room again */
+    EW_EXPECT(!ew_trainer_result(s.t).checkpoint_failed); /* there is space again */
     EW_EXPECT(weights_sum(s.job.net) == want);
     session_close(&s);
     struct ew_checkpoint c;
@@ -619,7 +621,7 @@ static void refuses_a_folder_it_cannot_use(void)
 int main(int argc, char **argv)
 {
     static const struct ew_test tests[] = {
-        /* First: a process that forks has no threads of its own yet. */
+        /* First: a process that forks must not have threads yet. */
         EW_TEST(planned_memory_has_evaluation),
         EW_TEST(goes_on_in_the_same_parts),
         EW_TEST(goes_on_without_links),

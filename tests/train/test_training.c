@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training, evaluation and quantising by the public header alone. */
+/* Training, evaluation and quantisation through the public headers only. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static struct ew_training_state train(struct ew_graph *g, const struct ew_datase
     return s;
 }
 
-/* It learns; the same seed gives the same bits; what was written is what was learnt. */
+/* It learns; the same seed gives the same bits; the written checkpoint has the trained weights. */
 static void learns(void)
 {
     struct ew_dataset *d = data();
@@ -111,12 +111,12 @@ static void refuses(void)
     o.size = 8;
     EW_EXPECT_ERR(ew_training_open(g, d, &o, &t), EW_ERR_ARG, "bytes");
     struct ew_evaluation e = {.size = sizeof(e)};
-    EW_EXPECT(ew_evaluate_graph(g, d, NULL, &e) != EW_OK); /* nothing says how images are made */
+    EW_EXPECT(ew_evaluate_graph(g, d, NULL, &e) != EW_OK); /* the preprocessing is unknown */
     ew_graph_free(g);
     ew_dataset_close(d);
 }
 
-/* int8 of a trained network: smaller, about as good, and the engine agrees with the graph. */
+/* int8 of a trained network: smaller, about as accurate, and the engine agrees with the graph. */
 static void quantises(void)
 {
     struct ew_dataset *d = data();
