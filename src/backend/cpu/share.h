@@ -45,9 +45,9 @@ static inline int64_t ew_share_grains(int64_t elements)
     return (elements + EW_SHARE_GRAIN - 1) / EW_SHARE_GRAIN;
 }
 
-/* For kernels with a fixed cost per range (scratch to clear, filters to transform), threads run
- * ranges of tiles: at most two ranges for a thread, of at least two tiles each where there are more
- * tiles than threads. */
+/* For kernels with a fixed cost per range (scratch to clear, filters to transform): threads run
+ * ranges of tiles, one or at most two for each thread, and two only if each then has two tiles or
+ * more. */
 static inline int64_t ew_share_parts(const struct ew_backend *be, int64_t tiles)
 {
     const int64_t threads = ew_pool_threads(ew_cpu(be)->pool);
