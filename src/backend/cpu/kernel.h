@@ -60,13 +60,13 @@ struct ew_conv_axis {
 struct ew_conv_shape {
     int32_t batch, groups, cin, cout;
     struct ew_conv_axis axis[3];
-    bool input_norm; /* only if depthwise_norms or conv_norms: apply ew_conv.norm to x as it is read
-                      */
-    /* conv, winograd and sparse only: pixel stride of x, and of y or dy, in floats; 0: contiguous.
-     */
+    bool input_norm; /* only if depthwise_norms or conv_norms: apply ew_conv.norm to x as it is
+                      * read */
+    /* conv, winograd and sparse only: pixel stride of x, and of y or dy, in floats; 0:
+     * contiguous. */
     int32_t x_step, y_step;
-    /* winograd only: w is packed untransformed, and each tile transforms the filters that it uses.
-     */
+    /* winograd only: w is packed untransformed, and each tile transforms the filters that it
+     * uses. */
     bool late_transform;
     bool unpacked; /* winograd only, if winograd_unpacked: the same, and w is not packed at all */
 };

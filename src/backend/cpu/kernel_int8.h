@@ -34,8 +34,8 @@ struct ew_qend {
     const uint8_t *table; /* 256 bytes; NULL: none */
 };
 
-/* A convolution or a dense layer.  `packed` is made by the same instruction set's int8_gemm_pack.
- */
+/* A convolution or a dense layer.  `packed` is made by the same instruction set's
+ * int8_gemm_pack. */
 struct ew_qconv {
     const struct ew_conv_shape *shape;
     const uint8_t *x;

@@ -12,8 +12,8 @@
 #include "op/optimizer.h"
 
 #define TRANSPOSE_ALONE (16 << 10) /* floats to transpose below which one thread is faster */
-/* MACs below which one thread is faster: with two, cache lines that both write move between cores.
- */
+/* MACs below which one thread is faster: with two, cache lines that both write move between
+ * cores. */
 #define DENSE_ALONE (128 << 10)
 
 struct state {

@@ -38,8 +38,7 @@ struct tap_pairs {
     struct tap_pair pair[TAP_PAIRS_PAIRS]; /* sorted by tap */
     int first[TAP_PAIRS_TAPS + 1];         /* pairs of tap t: [first[t], first[t + 1]) */
     int used;                              /* taps with any pair */
-    bool folded;                           /* outs and ins are FOLDED positions, made from SQUARE
-                                            * pixels */
+    bool folded;                           /* outs and ins are FOLDED positions of SQUARE pixels */
 };
 
 /* False: a limit above is exceeded. */
