@@ -124,6 +124,8 @@ static const struct ew_epilogue ends[] = { /* pointers only tell whether the ope
     {.act = EW_ACT_LEAKY, .lo = 0.1f},
     {.act = EW_ACT_TANH},
     {.act = EW_ACT_GELU},
+    {.act = EW_ACT_HARD_SWISH, .add_after = true},
+    {.act = EW_ACT_HARD_SWISH},
 };
 /* clang-format on */
 

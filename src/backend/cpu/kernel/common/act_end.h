@@ -6,23 +6,51 @@
 
 #include "backend/cpu/kernel/common/vec.h"
 
-/* x sigmoid(x) = x / (1 + exp(-x)).  exp(-x) needs accuracy only relative to 1, and neither
- * denormal nor infinite values.  exp(-x) = 2^n 2^f, n an integer, |f| <= 1/2; the polynomial
- * interpolates 2^f at six Chebyshev nodes, relative error 2.4e-7.  Adding 1.5 * 2^23 leaves n in
- * the low bits, and a shift makes it the exponent.  A NaN in x propagates through the numerator. */
-INLINE vec vsilu_end(vec x)
+/* t = n + f, n an integer, |f| <= 1/2, and 2^n p for p = 2^f.  AVX-512 has instructions for both,
+ * which overflow to infinity and underflow to 0.  Elsewhere t is clamped, adding 1.5 * 2^23 leaves
+ * n in the low bits, and a shift makes it the exponent. */
+#if defined(EW_ISA_IS_avx512)
+INLINE vec exp2_parts(vec t, vec *f)
+{
+    const vec whole = (vec)_mm512_roundscale_ps((__m512)t, _MM_FROUND_NO_EXC);
+    *f = t - whole;
+    return whole;
+}
+
+INLINE vec exp2_join(vec p, vec whole)
+{
+    return (vec)_mm512_scalef_ps((__m512)p, (__m512)whole);
+}
+#else
+INLINE vec exp2_parts(vec t, vec *f)
 {
     const vec magic = splat(12582912.0f);
-    const vec t = vmin(vmax(x * -1.44269504f, splat(-126.0f)), splat(126.0f));
-    const vec whole = t + magic, f = t - (whole - magic);
+    t = vmin(vmax(t, splat(-126.0f)), splat(126.0f));
+    const vec whole = t + magic;
+    *f = t - (whole - magic);
+    return whole;
+}
+
+INLINE vec exp2_join(vec p, vec whole)
+{
+    return (vec)((vint)p + ((vint)whole << 23));
+}
+#endif
+
+/* x sigmoid(x) = x / (1 + exp(-x)).  exp(-x) needs accuracy only relative to 1.
+ * exp(-x) = 2^n 2^f; the polynomial interpolates 2^f at six Chebyshev nodes, relative error 2.4e-7.
+ * A NaN in x propagates through the numerator. */
+INLINE vec vsilu_end(vec x)
+{
+    vec f;
+    const vec whole = exp2_parts(x * -1.44269504f, &f);
     vec p = splat(0.00133908633f);
     p = p * f + 0.00967603177f;
     p = p * f + 0.0555035695f;
     p = p * f + 0.240221068f;
     p = p * f + 0.693147182f;
     p = p * f + 1.0f;
-    const vec e = (vec)((vint)p + ((vint)whole << 23));
-    return x / (1.0f + e);
+    return x / (1.0f + exp2_join(p, whole));
 }
 
 /* max(x, 0) - |x| Q(|x|), where Q(z) is the upper tail probability of the standard normal

@@ -66,7 +66,7 @@ size_t EW_K(depthwise_scratch)(const struct ew_conv_shape *s)
 }
 
 /* The epilogue. */
-enum end { END_ANY, END_CLAMP, END_HARD_SWISH, END_STATS };
+enum end { END_ANY, END_CLAMP, END_HARD_SWISH, END_SILU, END_STATS };
 
 /* Consecutive outputs of one row. */
 struct span {
@@ -111,6 +111,8 @@ INLINE void put_end(const struct span *s, const vec *sum, const enum end end, in
             store_n(y, vmin(vmax(sum[p], splat(s->lo)), splat(s->hi)), n);
         else if (end == END_HARD_SWISH)
             store_n(y, vact(EW_ACT_HARD_SWISH, sum[p], 0, 0), n);
+        else if (end == END_SILU)
+            store_n(y, vact_end(EW_ACT_SILU, sum[p], 0, 0), n);
         else
             put(&s->conv->end, s->conv->y, s->y + p * s->channels + c, sum[p], n);
     }
@@ -128,6 +130,9 @@ static __attribute__((noinline)) void put_any(const struct span *s, const vec *s
         break;
     case END_HARD_SWISH:
         put_end(s, sum, END_HARD_SWISH, pixels, c, n);
+        break;
+    case END_SILU:
+        put_end(s, sum, END_SILU, pixels, c, n);
         break;
     case END_STATS:
         put_end(s, sum, END_STATS, pixels, c, n);
@@ -381,7 +386,9 @@ static enum end end_of(const struct ew_conv *c)
         return e->act == EW_ACT_NONE ? END_STATS : END_ANY;
     if (e->act == EW_ACT_NONE || e->act == EW_ACT_RELU || e->act == EW_ACT_CLIP)
         return END_CLAMP;
-    return e->act == EW_ACT_HARD_SWISH ? END_HARD_SWISH : END_ANY;
+    if (e->act == EW_ACT_HARD_SWISH)
+        return END_HARD_SWISH;
+    return e->act == EW_ACT_SILU ? END_SILU : END_ANY;
 }
 
 /* True if the span that begins with output o touches no edge. */

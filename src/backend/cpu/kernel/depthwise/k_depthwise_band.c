@@ -32,14 +32,27 @@ struct form {
     bool clamp;
 };
 
+INLINE void put_as(enum ew_act act, const struct span *s, const vec *sum, const struct form f,
+                   int64_t c, int64_t n)
+{
+    for (int q = 0; q < f.rows; q++) {
+        float *y = s->conv->y + s->y + q * s->down + c;
+        for (int p = 0; p < f.pixels; p++, y += s->conv->shape.cout)
+            store_n(y, vact_end(act, *sum++, s->conv->end.lo, s->conv->end.hi), n);
+    }
+}
+
 /* Any other epilogue, as a call: inlined it would be most of this file's code. */
 static __attribute__((noinline)) void put_any(const struct span *s, const vec *sum,
                                               const struct form f, int64_t c, int64_t n)
 {
-    for (int q = 0; q < f.rows; q++)
-        for (int p = 0; p < f.pixels; p++)
-            put(&s->conv->end, s->conv->y, s->y + q * s->down + p * s->conv->shape.cout + c,
-                sum[q * f.pixels + p], n);
+    const enum ew_act act = s->conv->end.act;
+    if (act == EW_ACT_HARD_SWISH)
+        put_as(EW_ACT_HARD_SWISH, s, sum, f, c, n);
+    else if (act == EW_ACT_SILU)
+        put_as(EW_ACT_SILU, s, sum, f, c, n);
+    else
+        put_as(act, s, sum, f, c, n);
 }
 
 INLINE void put_sums(const struct span *s, vec sum[ROWS][PIXELS], const struct form f, int64_t c,

@@ -23,7 +23,10 @@ INLINE void finish_as(enum ew_act act, const struct ew_epilogue *e, const struct
 {
     for (int r = 0; r < o->rows; r++) {
         float *p = o->y + o->row[r];
-        for (int64_t i = 0; i < o->width; i += LANES) {
+        int64_t i = 0;
+        for (; !o->add && i + LANES <= o->width; i += LANES)
+            store(p + i, vact_end(act, load(p + i), e->lo, e->hi));
+        for (; i < o->width; i += LANES) {
             const int64_t n = o->width - i;
             const vec sum = load_n(p + i, n);
             const vec v = vact_end(act, sum, e->lo, e->hi);
@@ -82,12 +85,13 @@ struct tile {
     float *y;
     int64_t block, blocks; /* blocks of NR outputs: [block, blocks) */
     int64_t k0, k1;
-    float lo, hi; /* the clamp, applied with the last chunk of k */
-    bool plain;   /* the epilogue is the clamp alone */
-    float *stats; /* statistics of the split and group; NULL: not wanted */
-    bool begins;  /* the tile is the first of its split */
-    bool first;   /* and the panel the first of that tile */
-    float *panel; /* the gathered panel, or the line buffer */
+    float lo, hi;    /* the clamp, applied with the last chunk of k */
+    bool plain;      /* the epilogue is the clamp alone */
+    enum ew_act act; /* or this activation alone; EW_ACT_NONE: neither */
+    float *stats;    /* statistics of the split and group; NULL: not wanted */
+    bool begins;     /* the tile is the first of its split */
+    bool first;      /* and the panel the first of that tile */
+    float *panel;    /* the gathered panel, or the line buffer */
     const float *a;
     int64_t row_step, lines, line_step; /* strides of a, if it is not a panel; row_step 0: it is */
     int64_t row[MR];                    /* offsets of the current panel's outputs */
@@ -301,10 +305,11 @@ static void run_blocks_of_strip(const struct tile *t, const struct strip_feed *f
                                       .width = width,
                                       .lo = end ? t->lo : -INFINITY,
                                       .hi = end ? t->hi : INFINITY,
+                                      .act = end ? t->act : EW_ACT_NONE,
                                       .soon = strip_soon(t, b, first)};
-        EW_K(micro_strip)(&m);
+        const int64_t done = EW_K(micro_strip)(&m);
         if (end && !t->plain)
-            strip_finish(t, o, width, first, last);
+            strip_finish(t, o, width, first + done, last);
     }
 }
 
@@ -478,6 +483,7 @@ static void run_tile(const struct implicit_gemm_run *run, int64_t tile, int64_t 
         .block = o * c->o_block,
         .blocks = c->line_buffer ? c->blocks : min_i64((o + n) * c->o_block, c->blocks),
         .plain = (clamp || e->act == EW_ACT_NONE) && !(e->add && e->add_after) && !e->mask,
+        .act = e->add && e->add_after ? EW_ACT_NONE : e->act,
         .lo = -INFINITY,
         .hi = INFINITY,
         .panel = run->scratch};

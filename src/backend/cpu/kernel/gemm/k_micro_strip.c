@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strips: the micro-kernel with an inner loop over groups of rows. */
+#include "backend/cpu/kernel/common/act.h"
 #include "backend/cpu/kernel/gemm/micro_form.h"
 #include "backend/cpu/kernel/gemm/micro_strip.h"
 
@@ -12,17 +13,22 @@ INLINE void load_weights(const float *w, struct weights *out, const struct form 
         out->half = half_load(w + f.full * LANES, HALF);
 }
 
-/* `general`: the last vector may be partial, and weights are prefetched.  Most rows need
- * neither. */
-INLINE int64_t width_of(const struct micro_strip *m, const struct form f, const bool general)
+/* What a form does beside its FMAs, as constants; most rows need neither of the first two. */
+struct extra {
+    bool part;       /* the last vector may be partial */
+    bool fetch;      /* weights are prefetched */
+    enum ew_act act; /* instead of the clamp, on whole vectors; EW_ACT_NONE: none */
+};
+
+INLINE int64_t width_of(const struct micro_strip *m, const struct form f, const struct extra e)
 {
-    return general ? m->width : wide_of(f);
+    return e.part ? m->width : wide_of(f);
 }
 
 INLINE void begin(const struct micro_strip *m, int64_t row, struct sums *s, const struct form f,
-                  const bool general)
+                  const struct extra e)
 {
-    const int64_t width = width_of(m, f, general);
+    const int64_t width = width_of(m, f, e);
     begin_bias(m->bias, width, s, f);
     if (!m->from)
         return;
@@ -33,49 +39,76 @@ INLINE void begin(const struct micro_strip *m, int64_t row, struct sums *s, cons
 }
 
 INLINE void finish(const struct micro_strip *m, int64_t row, const struct sums *s,
-                   const struct form f, const bool general)
+                   const struct form f, const struct extra e)
 {
     const struct clamp to = {m->lo, m->hi};
     float *c = m->c + row * m->c_step;
     UNROLL
-    for (int r = 0; r < f.rows; r++, c += m->c_step)
-        finish_row(c, width_of(m, f, general), s, r, f, to);
+    for (int r = 0; r < f.rows; r++, c += m->c_step) {
+        if (e.act == EW_ACT_NONE) {
+            finish_row(c, width_of(m, f, e), s, r, f, to);
+            continue;
+        }
+        UNROLL
+        for (int v = 0; v < f.full; v++)
+            store(c + v * LANES, vact_end(e.act, s->full[r][v], 0, 0));
+    }
+}
+
+/* Weights to prefetch, `step` floats in each step of k. */
+struct soon {
+    const float *at;
+    int64_t step;
+};
+
+/* Computes rows [row, row + f.rows). */
+INLINE void add_group(const struct micro_strip *m, int64_t row, struct soon *soon,
+                      const struct form f, const struct extra e)
+{
+    const int64_t step = m->row_step;
+    const float *fetched = soon->at;
+    struct sums s;
+    begin(m, row, &s, f, e);
+    const float *w = m->w;
+    for (int64_t l = 0; l < m->lines; l++) {
+        const float *const line = m->a + row * step + l * m->line_step;
+        const float *a[5] = {line, line + 3 * step, line + 6 * step, line + 9 * step,
+                             line + 12 * step};
+        TWO_STEPS
+        for (int64_t k = m->kc; k > 0; k--) {
+            struct weights wv;
+            load_weights(w, &wv, f);
+            if (e.fetch) {
+                __builtin_prefetch(fetched, 0, 2);
+                fetched += soon->step;
+            }
+            step_direct(a, step, &wv, &s, f);
+            UNROLL
+            for (int i = 0; i < 5; i++)
+                a[i]++;
+            w += wide_of(f);
+        }
+    }
+    soon->at = fetched;
+    finish(m, row, &s, f, e);
 }
 
 #define FETCHING 4 /* groups over which prefetches are spread: a burst would stall the FMAs */
 
+INLINE struct soon soon_of(const struct micro_strip *m, int64_t groups, const struct form f)
+{
+    if (!m->soon)
+        return (struct soon){m->w, 0};
+    return (struct soon){m->soon, div_up(wide_of(f), min_i64(groups, FETCHING))};
+}
+
 /* Computes `groups` groups of f.rows rows, from `row` on. */
 FORMED void add_groups(const struct micro_strip *m, int64_t row, int64_t groups,
-                       const struct form f, const bool general)
+                       const struct form f, const struct extra e)
 {
-    const int64_t step = m->row_step;
-    const int64_t fetch = general && m->soon ? div_up(wide_of(f), min_i64(groups, FETCHING)) : 0;
-    const float *soon = m->soon ? m->soon : m->w;
-    for (int64_t g = 0; g < groups; g++, row += f.rows) {
-        struct sums s;
-        begin(m, row, &s, f, general);
-        const float *w = m->w;
-        for (int64_t l = 0; l < m->lines; l++) {
-            const float *const line = m->a + row * step + l * m->line_step;
-            const float *a[5] = {line, line + 3 * step, line + 6 * step, line + 9 * step,
-                                 line + 12 * step};
-            TWO_STEPS
-            for (int64_t k = m->kc; k > 0; k--) {
-                struct weights wv;
-                load_weights(w, &wv, f);
-                if (general) {
-                    __builtin_prefetch(soon, 0, 2);
-                    soon += fetch;
-                }
-                step_direct(a, step, &wv, &s, f);
-                UNROLL
-                for (int i = 0; i < 5; i++)
-                    a[i]++;
-                w += wide_of(f);
-            }
-        }
-        finish(m, row, &s, f, general);
-    }
+    struct soon soon = soon_of(m, max_i64(groups, 1), f);
+    for (int64_t g = 0; g < groups; g++, row += f.rows)
+        add_group(m, row, &soon, f, e);
 }
 
 INLINE void add_rows(const struct micro_strip *m, int64_t row, int64_t groups, const struct form f)
@@ -83,8 +116,8 @@ INLINE void add_rows(const struct micro_strip *m, int64_t row, int64_t groups, c
     const int64_t general = m->width < wide_of(f) ? groups
                             : m->soon             ? min_i64(groups, FETCHING)
                                                   : 0;
-    add_groups(m, row, general, f, true);
-    add_groups(m, row + general * f.rows, groups - general, f, false);
+    add_groups(m, row, general, f, (struct extra){true, true});
+    add_groups(m, row + general * f.rows, groups - general, f, (struct extra){false});
 }
 
 #define STRIP_INSTANCE(kind, r, full, half)                                                        \
@@ -98,9 +131,64 @@ ROWS(STRIP_INSTANCES, strip)
 
 typedef void strip_instance(const struct micro_strip *m, int64_t row, int64_t groups);
 
+/* Activations of common networks, applied to the accumulators: in the forms that most rows take,
+ * since all forms would be a megabyte of code. */
+#if defined(EW_ISA_IS_avx2)
+#define ACT_FORMS(X, kind) X(kind, 6, 2) X(kind, 5, 2) X(kind, 4, 3) X(kind, 12, 1)
+#elif MR == 14
+#define ACT_FORMS(X, kind) X(kind, 14, 2) X(kind, 13, 2) X(kind, 12, 2) X(kind, 14, 1)
+#elif MR == 8
+#define ACT_FORMS(X, kind) X(kind, 8, 2) X(kind, 7, 2) X(kind, 8, 1)
+#else
+#define ACT_FORMS(X, kind) X(kind, 6, 2) X(kind, 5, 2) X(kind, 6, 1)
+#endif
+
+typedef void act_group(const struct micro_strip *m, int64_t row, struct soon *soon);
+
+static void act_groups(act_group *run, const struct micro_strip *m, int64_t row, int64_t groups,
+                       const struct form f)
+{
+    const int64_t end = row + groups * f.rows;
+    struct soon soon = soon_of(m, groups, f);
+    for (int64_t g = 0; row < end; g++, row += f.rows) {
+        if (g == FETCHING)
+            soon.step = 0;
+        run(m, row, &soon);
+    }
+}
+
+/* A group is a call: in a loop compilers keep the constants of the activation in registers and
+ * spill weights. */
+#define ACT_INSTANCE(kind, r, full)                                                                \
+    static __attribute__((noinline)) void group_##kind##_##r##x##full(                             \
+        const struct micro_strip *m, int64_t row, struct soon *soon)                               \
+    {                                                                                              \
+        add_group(m, row, soon, (struct form){r, full, false},                                     \
+                  (struct extra){false, true, EW_ACT_##kind});                                     \
+    }                                                                                              \
+    static void strip_##kind##_##r##x##full(const struct micro_strip *m, int64_t row,              \
+                                            int64_t groups)                                        \
+    {                                                                                              \
+        act_groups(group_##kind##_##r##x##full, m, row, groups, (struct form){r, full, false});    \
+    }
+#define ACT_CHOICE(kind, r, full)                                                                  \
+    if (m->act == EW_ACT_##kind && rows == (r) && m->width == (full)*LANES)                        \
+        return strip_##kind##_##r##x##full;
+
+ACT_FORMS(ACT_INSTANCE, HARD_SWISH)
+ACT_FORMS(ACT_INSTANCE, SILU)
+
+/* NULL: the caller applies it. */
+static strip_instance *act_instance(const struct micro_strip *m, int64_t rows)
+{
+    ACT_FORMS(ACT_CHOICE, HARD_SWISH)
+    ACT_FORMS(ACT_CHOICE, SILU)
+    return NULL;
+}
+
 /* Groups of about equal numbers of rows: a small one would have too few accumulators to hide the
  * latency of FMAs. */
-void EW_K(micro_strip)(const struct micro_strip *m)
+int64_t EW_K(micro_strip)(const struct micro_strip *m)
 {
     static strip_instance *const table[MR][NR_LAST / PIECE] = {ROWS(INSTANCE_ROW, strip)};
     const int64_t width = packed_width(m->width) / PIECE - 1;
@@ -113,10 +201,14 @@ void EW_K(micro_strip)(const struct micro_strip *m)
         most = min_i64(most, m->most);
     const int64_t groups = div_up(m->rows, most), few = m->rows / groups;
     const int64_t more = m->rows - few * groups; /* groups with one more row */
-    table[few - 1][width](m, 0, groups - more);
+    const int64_t first = m->rows - more * (few + 1);
+    strip_instance *const act = act_instance(m, few);
+    (act ? act : table[few - 1][width])(m, 0, groups - more);
     if (more == 0)
-        return;
+        return act ? m->rows : 0;
     struct micro_strip rest = *m;
     rest.soon = NULL;
-    table[few][width](&rest, (groups - more) * few, more);
+    strip_instance *const act_more = act ? act_instance(m, few + 1) : NULL;
+    (act_more ? act_more : table[few][width])(&rest, first, more);
+    return act_more ? m->rows : act ? first : 0;
 }

@@ -16,10 +16,12 @@ struct micro_strip {
     float *c;                 /* row r at r * c_step */
     int64_t c_step, rows, width;
     float lo, hi;
+    enum ew_act act;   /* instead of the clamp, see below; EW_ACT_NONE: none */
     const float *soon; /* weights to prefetch into L2, as many as in w; NULL: none */
 };
 
-/* Any number of rows.  Each sum is accumulated in the order of k, as in micro. */
-void EW_K(micro_strip)(const struct micro_strip *m);
+/* Any number of rows.  Each sum is accumulated in the order of k, as in micro.  Returns the number
+ * of rows, counted from the first, to which `act` has been applied; the others have their sums. */
+int64_t EW_K(micro_strip)(const struct micro_strip *m);
 
 #endif
