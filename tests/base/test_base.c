@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The small things of base: errors, arena, log, clock, progress; and the test kit's own guards. */
+/* Small parts of base: errors, arena, log, clock, progress; and the test framework's own guards. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static void arena_gives_zeroed_aligned_objects(void)
             EW_EXPECT_INT((uintptr_t)p % (sizes[i] >= 1024 ? 64 : 16), 0);
             if (sizes[i]) {
                 EW_EXPECT(p[0] == 0 && p[sizes[i] - 1] == 0);
-                memset(p, 0xff, sizes[i]); /* the next object must not see it */
+                memset(p, 0xff, sizes[i]); /* later objects must still be cleared */
             }
         }
     EW_EXPECT_SAME(ew_arena_array(&a, SIZE_MAX / 2, 3), NULL);
@@ -117,7 +117,7 @@ static void progress_tells_time_left(void)
     char text[80];
     FILE *file = tmpfile();
     ew_progress_begin(&p, file, "conformance", 1000);
-    EW_EXPECT_SAME(p.out, NULL); /* no terminal, no line */
+    EW_EXPECT_SAME(p.out, NULL); /* no terminal: no progress line */
     ew_progress_update(&p, 10);
     ew_progress_end(&p);
     EW_EXPECT_INT(file ? ftell(file) : -1, 0);
@@ -131,19 +131,19 @@ static void progress_tells_time_left(void)
     EW_EXPECT_STR(text, "conformance   0% 1/1000, 2:46:30 left");
     ew_progress_text(&p, 1000, EW_NS_PER_S, text, sizeof(text));
     EW_EXPECT_STR(text, "conformance 100% 1000/1000, 0:00 left");
-    ew_progress_text(&p, 250, EW_NS_PER_S, text, 8); /* cut, not overrun */
+    ew_progress_text(&p, 250, EW_NS_PER_S, text, 8); /* truncated, no overrun */
     EW_EXPECT_STR(text, "conform");
 }
 
-/* ---- The test kit ---------------------------------------------------------------------------- */
+/* ---- The test framework ---------------------------------------------------------------------- */
 
-/* The signal that touching p[at] ends a child with; 0 where it lives. */
+/* The signal that touching p[at] raises in a child process; 0: none. */
 static int signal_of_touch(volatile unsigned char *p, ptrdiff_t at)
 {
     fflush(stdout);
     const pid_t pid = fork();
     if (pid == 0) {
-        signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would turn it into an exit */
+        signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would exit instead */
         const unsigned char c = p[at];
         _exit(c == 0xa5 ? 0 : 1);
     }

@@ -86,7 +86,7 @@ static void quantiles(void)
     EW_EXPECT(isnan(ew_median(v, 0)));
 }
 
-/* The sweep finds what comparing each with each finds. */
+/* The sweep finds the same front as pairwise comparison. */
 static void front_is_the_quadratic_one(void)
 {
     enum { N = 200 };

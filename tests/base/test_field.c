@@ -82,7 +82,7 @@ static void whole_numbers(void)
     EW_EXPECT_ERR(set(&o, "batch", "4097"), EW_ERR_USAGE,
                   "batch: '4097' is not between 1 and 4096");
     EW_EXPECT_ERR(set(&o, "batch", "0"), EW_ERR_USAGE, "between");
-    EW_EXPECT_INT(o.batch, 4096); /* a failure leaves the value alone */
+    EW_EXPECT_INT(o.batch, 4096); /* a failure leaves the value unchanged */
     int64_t v = 0;
     EW_EXPECT(ew_num_int("-9223372036854775808", &v));
     EW_EXPECT_INT(v, INT64_MIN);
@@ -208,7 +208,7 @@ static void numbers_round_trip(void)
     EW_EXPECT_STR(text, "0.1");
 }
 
-/* The short way for times gives what printf gives. */
+/* The fast formatting of times gives the same text as printf. */
 static void times_as_text(void)
 {
     struct ew_rng r = {.seed = 7};
@@ -222,7 +222,7 @@ static void times_as_text(void)
     }
 }
 
-/* A program that embeds the library may live in a country of decimal commas. */
+/* A program that embeds the library may use a locale with decimal commas. */
 static void locale_does_not_matter(void)
 {
     char command[256];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole files and rooted reads. */
+/* Reading and writing whole files, and reads below a root directory. */
 #include "base/file.h"
 
 #include <dirent.h>
@@ -55,8 +55,8 @@ static void reads(void)
     EW_EXPECT_SAME(data, NULL);
 }
 
-/* Files that do not tell their size, as those of /proc, are read whole; devices and pipes, which
- * may not end or not begin, are refused. */
+/* Files without a size, as in /proc, are read completely; devices and pipes, which may not end or
+ * block, are refused. */
 static void reads_without_size(void)
 {
     char *data = NULL;
@@ -101,7 +101,7 @@ static void failure_keeps_the_old_file(void)
     ew_file_out_abort(&o);
     EW_EXPECT_INT(entries(ew_test_dir()), before);
     expect_content(path, "old");
-    ew_file_out_abort(&o); /* again: fine */
+    ew_file_out_abort(&o); /* a second call is allowed */
     EW_EXPECT_ERR(ew_file_write("/dev/full", "x", 1), EW_ERR_IO, "/dev/full: No space left");
 }
 
@@ -116,7 +116,7 @@ static void link_is_kept(void)
     EW_EXPECT(S_ISLNK(st.st_mode));
 }
 
-/* In a folder of a run whoever may write there would choose what we write. */
+/* Security: in a run's folder, whoever can write there could redirect our writes by a link. */
 static void link_is_replaced(void)
 {
     struct stat st;
@@ -128,13 +128,13 @@ static void link_is_replaced(void)
     EW_EXPECT(lstat(link, &st) == 0 && S_ISREG(st.st_mode));
     unlink(link);
     EW_EXPECT_INT(mkfifo(link, 0666), 0);
-    EW_EXPECT_OK(ew_file_replace(link, "new", 3)); /* and waits for no reader */
+    EW_EXPECT_OK(ew_file_replace(link, "new", 3)); /* and does not wait for a reader */
     expect_content(link, "new");
     EW_EXPECT_ERR(ew_file_replace(ew_test_path(""), "new", 3), EW_ERR_IO, "is a folder");
 }
 
-/* What a killed process left goes when the same file is written again; a writer at work, and what
- * is no plain file, is let alone. */
+/* Files left by a killed process are removed when the same file is written again; those of an
+ * active writer, and anything but plain files, are left alone. */
 static void leftovers_go(void)
 {
     const char *path = ew_test_path("made");
@@ -162,7 +162,7 @@ static void leftovers_go(void)
     ew_file_sweep(ew_test_path("made"));
     EW_EXPECT(access(ew_test_path("made.edgewise-0.tmp"), F_OK) != 0);
     expect_content(ew_test_path("made"), "again");
-    /* Of two writers the second was killed, the first ended well. */
+    /* Of two writers the second was killed, the first completed. */
     EW_EXPECT_INT(rmdir(ew_test_path("made.edgewise-1.tmp")), 0);
     const char *second = ew_test_file("made.edgewise-1.tmp", "half", 4);
     EW_EXPECT_OK(ew_file_write(path, "again", 5));
@@ -172,7 +172,7 @@ static void leftovers_go(void)
     EW_EXPECT(access(second, F_OK) != 0);
 }
 
-/* Two at a time: each its own file, and the last one to end counts. */
+/* Two concurrent writers have separate temporary files; the last one to finish wins. */
 static void two_writers(void)
 {
     const char *path = ew_test_path("both");
@@ -187,7 +187,7 @@ static void two_writers(void)
     expect_content(path, "first");
 }
 
-/* The longest name that there is leaves no room for more. */
+/* A name of maximum length leaves no room for a suffix. */
 static void longest_name(void)
 {
     char name[NAME_MAX + 1];
@@ -198,9 +198,9 @@ static void longest_name(void)
     expect_content(path, "text");
 }
 
-/* ---- Rooted reads ---------------------------------------------------------------------------- */
+/* ---- Reads below a root ---------------------------------------------------------------------- */
 
-/* A board with links as sysfs has them, and some that try to get out. */
+/* A board with links as in sysfs, and some that try to leave the root. */
 static struct ew_root make_board(void)
 {
     static const char *const dirs[] = {"board", "board/sys", "board/sys/class", "board/sys/devices",
@@ -219,7 +219,7 @@ static struct ew_root make_board(void)
     };
     for (size_t i = 0; i < EW_COUNT(links); i++)
         if (symlink(links[i][0], ew_test_path(links[i][1])) != 0)
-            EW_EXPECT_INT(errno, EEXIST); /* an earlier case has made it */
+            EW_EXPECT_INT(errno, EEXIST); /* created by an earlier case */
     struct ew_root r;
     EW_EXPECT_OK(ew_root_open(ew_test_path("board"), &r));
     return r;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checksums: the same in pieces as at once, and another one for any other byte or length. */
+/* Checksums: independent of how the data is split, and different for any change of a byte or
+ * length. */
 #include "base/hash.h"
 
 #include <string.h>

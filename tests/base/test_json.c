@@ -87,8 +87,7 @@ static void escapes(void)
     expect_value(put_str, "\n\r\t\b\f\x01\x1f\x7f", "\"\\n\\r\\t\\b\\f\\u0001\\u001f\\u007f\"\n");
     expect_value(put_str, "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80",
                  "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"\n");
-    /* A byte that is no UTF-8: lone continuation, overlong, surrogate, beyond U+10FFFF, cut short.
-     */
+    /* Invalid UTF-8: lone continuation, overlong, surrogate, beyond U+10FFFF, truncated. */
     expect_value(put_str, "x\x80y", "\"x\\ufffdy\"\n");
     expect_value(put_str, "\xc0\xaf", "\"\\ufffd\\ufffd\"\n");
     expect_value(put_str, "\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\"\n");

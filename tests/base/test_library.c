@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Libraries that are opened when they are needed: what is said of one that is missing. */
+/* Libraries opened on demand: the message if one is missing. */
 #include "base/library.h"
 
 #include "ew_test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders that may be removed, and all others, which may not. */
+/* Folders that may be removed because we created them, and all others. */
 #include "base/owned.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ static void put(const char *path)
     EW_EXPECT_OK(ew_file_write(path, "x", 1));
 }
 
-/* The path of `name` under the test's folder, kept. */
+/* The path of `name` in the test's folder. */
 static void at(const char *name, char out[512])
 {
     snprintf(out, 512, "%s", ew_test_path(name));
@@ -44,7 +44,7 @@ static void removes_what_it_made(void)
     EW_EXPECT_INT(symlink(outside, link), 0);
     EW_EXPECT(ew_owned_remove(dir));
     EW_EXPECT(!there(dir));
-    EW_EXPECT(there(file)); /* behind the link */
+    EW_EXPECT(there(file)); /* the target of the link */
 }
 
 static void leaves_what_is_not_its_own(void)
@@ -57,7 +57,7 @@ static void leaves_what_is_not_its_own(void)
     put(file);
     EW_EXPECT(!ew_owned_remove(dir));
     EW_EXPECT_ERR(ew_owned_make(dir), EW_ERR_IO, "left alone");
-    put(mark); /* a file of that name, but not ours */
+    put(mark); /* a file with the marker's name, but not ours */
     EW_EXPECT(!ew_owned_remove(dir));
     unlink(mark);
     EW_EXPECT_INT(mkdir(mark, 0777), 0);
@@ -68,7 +68,7 @@ static void leaves_what_is_not_its_own(void)
     EW_EXPECT(there(file));
 }
 
-/* Another process's folder: while it runs it is refused, then it is cleared away. */
+/* Another process's folder: refused while it runs, then removed. */
 static void respects_the_living(void)
 {
     char dir[512];
@@ -104,7 +104,7 @@ static void publishes_without_replacing(void)
     at("from", from);
     at("to", to);
     mkdir(from, 0777);
-    mkdir(to, 0777); /* an empty folder, which a plain rename would replace */
+    mkdir(to, 0777); /* an empty folder, which plain rename would replace */
     snprintf(inside, sizeof(inside), "%s/file", from);
     put(inside);
     EW_EXPECT_ERR(ew_owned_publish(from, to), EW_ERR_IO, "File exists");

@@ -58,7 +58,7 @@ static void each_index_once(void)
     }
 }
 
-/* Sums in single precision depend on their order; per-block slots fix it. */
+/* Sums in single precision depend on their order; slots per block fix it. */
 struct sum {
     float block[(N + BLOCK - 1) / BLOCK];
 };
@@ -102,8 +102,7 @@ static void add_one(void *ctx, int64_t begin, int64_t end, int worker)
         counts[i]++;
 }
 
-/* Many short loops with pauses that put the threads to sleep now and then: a lost wake-up hangs
- * here. */
+/* Many short loops with pauses in which threads go to sleep: a lost wake-up hangs here. */
 static void many_loops(void)
 {
     struct ew_pool *p = NULL;
@@ -148,7 +147,7 @@ static void loops_within_loops(void)
     ew_pool_free(s.pool);
 }
 
-/* A thread that is held up in its first part: the caller must take over the rest of its range. */
+/* A thread that is delayed in its first part: the caller must take over the rest of its range. */
 struct delay {
     _Atomic int done;
     _Atomic int late;
@@ -263,7 +262,7 @@ static void denormals_are_zeros(void)
         for (int i = 0; i < 4096; i++)
             wrong += fpclassify(v[i]) != FP_ZERO;
         EW_EXPECT_INT(wrong, 0);
-        const float half = tiny * 0.5f; /* the caller's own arithmetic is as it was */
+        const float half = tiny * 0.5f; /* the caller's floating-point mode is restored */
         EW_EXPECT_INT(fpclassify(half), FP_SUBNORMAL);
         ew_pool_free(p);
     }
@@ -306,8 +305,9 @@ static void add(void *ctx, int64_t begin, int64_t end, int thread)
     atomic_fetch_add((atomic_long *)ctx, end - begin);
 }
 
-/* A copy of the process, as Python's multiprocessing makes: the threads stayed behind.  Freeing the
- * pool waited for them for ever, and a loop did where the copy was made at a bad moment. */
+/* Regression: in a forked process, as by Python's multiprocessing, the threads do not exist.
+ * Freeing the pool waited for them forever, and so did a loop, depending on the moment of the
+ * fork. */
 static void after_fork(void)
 {
     struct ew_pool *p;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The line, its correlation and its probability. */
+/* Linear regression, correlation and its p-value. */
 #include "base/regress.h"
 
 #include <math.h>
 
 #include "ew_test.h"
 
-/* The sums by hand, in fractions; p by the closed form for 4 degrees of freedom. */
+/* Sums computed by hand, in fractions; p by the closed form for 4 degrees of freedom. */
 static void line_of_six_points(void)
 {
     const double x[] = {1, 2, 3, 4, 5, 6}, y[] = {2.1, 3.9, 6.2, 7.8, 10.1, 11.7};
@@ -18,14 +18,14 @@ static void line_of_six_points(void)
     EW_EXPECT_NEAR(l.slope_error, 0.045833178725774, 1e-13);
     const double angle = atan(l.slope / l.slope_error / 2), c = cos(angle);
     EW_EXPECT_NEAR(l.p, 1 - sin(angle) * (1 + c * c / 2), 1e-14);
-    /* At the middle: t(0.975, 4) * s * sqrt(1 + 1/6). */
+    /* At the mean: t(0.975, 4) * s * sqrt(1 + 1/6). */
     EW_EXPECT_NEAR(ew_line_margin(&l, 3.5, 0.95), 2.776445 * l.residual * sqrt(7.0 / 6), 1e-6);
 }
 
 static void student(void)
 {
     EW_EXPECT_NEAR(ew_student_p(0, 5), 1, 1e-15);
-    EW_EXPECT_NEAR(ew_student_p(1, 1), 0.5, 1e-14); /* Cauchy */
+    EW_EXPECT_NEAR(ew_student_p(1, 1), 0.5, 1e-14); /* Cauchy distribution */
     EW_EXPECT_NEAR(ew_student_p(2, 2), 0.18350341907227, 1e-12);
     EW_EXPECT_NEAR(ew_student_t(0.05, 4), 2.7764451051978, 1e-9);
     EW_EXPECT_NEAR(ew_student_t(0.05, 22), 2.0738730679040, 1e-9);

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "ew_test.h"
 
-/* Known answers of Philox4x32-10 that its authors publish with their code (kat_vectors). */
+/* Known-answer vectors of Philox4x32-10, published with its authors' code (kat_vectors). */
 static void known_answers(void)
 {
     static const struct {
@@ -31,7 +31,7 @@ static void known_answers(void)
 
 enum { DRAWS = 200000 };
 
-/* Bounds are five standard errors: 1/sqrt(12 n) for the mean of uniforms and so on. */
+/* Bounds are five standard errors: 1/sqrt(12 n) for the mean of uniforms, and so on. */
 static void moments(void)
 {
     double mean = 0, normal_mean = 0, normal_var = 0, fourth = 0;
@@ -98,7 +98,7 @@ static void shuffles(void)
     }
     for (int i = 0; i < N; i++)
         EW_EXPECT_INT(seen[i], 1);
-    EW_EXPECT(in_place < 10); /* one is to be expected */
+    EW_EXPECT(in_place < 10); /* one is expected */
 }
 
 EW_TEST_MAIN(EW_TEST(known_answers), EW_TEST(moments), EW_TEST(streams_differ),

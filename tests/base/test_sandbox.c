@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rights that were given up are gone; those that were kept are there.  Each case is a child. */
+/* Dropped rights are gone; kept ones remain.  Each case is a child process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -51,7 +51,7 @@ static void *try_socket(void *arg)
     return socket(AF_INET, SOCK_STREAM, 0) < 0 && errno == EPERM ? NULL : arg;
 }
 
-/* A thread that was there before is bound too. */
+/* Threads that existed before are restricted too. */
 static int binds_threads(const char *dir)
 {
     (void)dir;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs are started with the words, streams and signals that were asked for, and end when told.
- */
+/* Programs are started with the requested arguments, streams and signals, and end on request. */
 #include "base/spawn.h"
 
 #include <stdio.h>
@@ -13,7 +12,7 @@
 #include "base/process.h"
 #include "ew_test.h"
 
-/* All that comes through a pipe. */
+/* Reads a pipe to its end. */
 static void hear(int fd, char *out, size_t size)
 {
     size_t used = 0;
@@ -35,7 +34,7 @@ static void expect_said(const char *const *argv, const struct ew_spawn_opts *o, 
     EW_EXPECT(ew_status_well(status));
 }
 
-/* A shell would take these words apart. */
+/* A shell would interpret these arguments. */
 static void words(void)
 {
     const struct ew_spawn_opts o = {.stream = {[1] = EW_STREAM_PIPE}};
@@ -102,7 +101,7 @@ static void failures(void)
     EW_EXPECT_STR(text, "signal 9");
 }
 
-/* The first number that a program says: the process that it started. */
+/* The first number that a program prints: the process that it started. */
 static int grandchild(const struct ew_spawned *p)
 {
     char said[32] = "";
@@ -112,7 +111,7 @@ static int grandchild(const struct ew_spawned *p)
     return atoi(said);
 }
 
-/* Waits until nothing runs under this number: at most ten seconds, for slow machines. */
+/* Waits until no process has this pid: at most ten seconds, for slow machines. */
 static bool is_gone(int pid)
 {
     for (int i = 0; i < 1000; i++) {
@@ -130,7 +129,7 @@ static bool is_gone(int pid)
     return false;
 }
 
-/* What a program started ends with it where it has a group. */
+/* Processes that a program started end with it if it has a process group. */
 static void groups(void)
 {
     struct ew_spawned p;
@@ -144,7 +143,7 @@ static void groups(void)
     EW_EXPECT(is_gone(pid));
 }
 
-/* What pays no heed to being told does not hold us up for ever. */
+/* A program that ignores the request to end does not block us. */
 static void stubborn(void)
 {
     struct ew_spawned p;
@@ -162,7 +161,7 @@ struct started {
     int pid;
 };
 
-/* In a process that then ends without a word to its program. */
+/* Runs in a process that then exits without stopping its program. */
 static void leave_behind(void *arg, void *out)
 {
     struct ew_spawned p;
@@ -192,7 +191,7 @@ static void functions(void)
     EW_EXPECT_ERR(ew_spawn_function(crash, NULL, &out, sizeof(out)), EW_ERR_IO, "signal 9");
 }
 
-/* A request to end reaches the program, and we are still there to hear how it ended. */
+/* A termination signal reaches the program, and we continue, to learn how it ended. */
 static void signals(void)
 {
     struct ew_spawned p;
@@ -205,7 +204,7 @@ static void signals(void)
                                 "trap 'exit 5' TERM; echo 1; while :; do sleep 0.01; done", NULL};
     if (!EW_EXPECT_OK(ew_spawn(argv, &o, &p)))
         return;
-    EW_EXPECT(grandchild(&p) == 1); /* the trap is set */
+    EW_EXPECT(grandchild(&p) == 1); /* the trap is installed */
     kill(getpid(), SIGTERM);
     kill(getpid(), SIGINT);
     while (ew_spawn_tend(&p, 10000000))
@@ -218,7 +217,7 @@ static void signals(void)
     EW_EXPECT(!sigismember(&now, SIGTERM));
 }
 
-/* Asking for a process that is not there leaves the message of what failed before. */
+/* Checking for a process that does not exist keeps the previous error message. */
 static void nobody(void)
 {
     (void)!ew_fail(EW_ERR_FORMAT, "what failed");
@@ -231,7 +230,7 @@ static void twice(void *arg, void *out)
     *(int *)out = 2 * *(const int *)arg;
 }
 
-/* A host that ignores SIGCHLD: the system forgets how our processes ended. */
+/* A host that ignores SIGCHLD: the system discards our processes' exit statuses. */
 static void no_status(void)
 {
     int status, in = 6, out = 0;

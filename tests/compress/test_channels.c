@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Channels that leave a network: it computes what it did with them at zero. */
+/* Removing channels: the network computes the same as with these channels set to zero. */
 #include "compress/channels.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static struct ew_graph *build(const char *name)
     struct ew_graph *g = ew_small_network(name);
     if (!EW_EXPECT(g))
         return NULL;
-    /* Shifts and statistics that are not their first values, zeros of which hide mistakes. */
+    /* Shifts and statistics other than the initial ones, whose zeros would hide errors. */
     for (int v = 0; v < g->n_values; v++) {
         const struct ew_value *s = &g->values[v];
         const bool vector = s->t.shape.rank == 1 && s->t.data && s->t.dtype == EW_F32;
@@ -28,7 +28,7 @@ static struct ew_graph *build(const char *name)
     return g;
 }
 
-/* About a third of every group, at least one stays. */
+/* About a third of every group; at least one channel stays. */
 static bool *choose(const struct ew_channels *c, uint64_t seed, int *n)
 {
     bool *gone = calloc((size_t)c->n_units + 1, sizeof(*gone));
@@ -43,7 +43,7 @@ static bool *choose(const struct ew_channels *c, uint64_t seed, int *n)
     return gone;
 }
 
-/* What makes these channels becomes zero: filters, biases, norms' scale and shift. */
+/* Sets what produces these channels to zero: filters, biases, scale and shift of norms. */
 static void zero(struct ew_graph *g, const struct ew_channels *c, const bool *gone)
 {
     for (int v = 0; v < g->n_values; v++) {
@@ -110,7 +110,7 @@ static bool is_in(const char *name, const char *const *list)
     return *list;
 }
 
-/* Deeper ones of a family that is here; r3d_18 stands for clips where few are tried. */
+/* Deeper variants of tested families; in quick tests r3d_18 stands for video networks. */
 static bool is_left_out(const char *name)
 {
     static const char *const large[] = {
@@ -173,7 +173,7 @@ static struct ew_graph *start(int *x)
     return g;
 }
 
-/* x -> conv 8 -> slice [2, 6) -> conv; a constant by channel is added on the way. */
+/* x -> conv 8 -> slice [2, 6) -> conv; a constant per channel is added in between. */
 static void slices_and_constants(void)
 {
     int x, ids[5];
@@ -193,7 +193,7 @@ static void slices_and_constants(void)
     ew_graph_free(g);
 }
 
-/* Groups of a convolution and the halves of a shuffle lose the same positions. */
+/* Groups of a convolution, and the halves of a shuffle, lose the same positions. */
 static void groups_stay_alike(void)
 {
     int x;
@@ -213,7 +213,7 @@ static void groups_stay_alike(void)
     ew_graph_free(g);
 }
 
-/* What mixes channels in an unknown way, and what comes in and goes out, keeps them. */
+/* Operators that mix channels in an unknown way, graph inputs and outputs keep their channels. */
 static void unknown_keeps(void)
 {
     int x;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Remedies for one scale a layer: equalising up to a ReLU6, weights that hardly count. */
+/* Preparation for per-layer scales: equalisation across a ReLU6, weights of unused channels. */
 #include <math.h>
 #include <string.h>
 
@@ -21,8 +21,8 @@ static int constant(struct ew_graph *g, const float *x, int64_t filters, int64_t
     return v;
 }
 
-/* 1x1 convolution, ReLU6, depthwise convolution.  Channels 0 and 1 reach 6, 2 gets to 1.5, 3 is
- * never alive. */
+/* 1x1 convolution, ReLU6, depthwise convolution.  Channels 0 and 1 reach 6, 2 reaches 1.5, 3 is
+ * always 0. */
 static struct ew_graph *make(int *first, int *second, int *clipped)
 {
     static const float w[CHANNELS * 2] = {8, 0, 0, 8, 0.5f, 0.25f, -1, -1};
@@ -68,8 +68,8 @@ static const float *weights(const struct ew_graph *g, int node)
     return g->values[g->nodes[node].in[1]].t.data;
 }
 
-/* The network computes what it did; channels at the bound keep their weights, those below it
- * change, up to where they would meet it. */
+/* The network's outputs are unchanged; channels at the bound keep their weights, those below it
+ * grow at most until they would reach it. */
 static void relu6_leaves_room(void)
 {
     int first, second, clipped;
@@ -84,7 +84,7 @@ static void relu6_leaves_room(void)
     run(g, after);
     EW_EXPECT_CLOSE(after, before, 16, 1e-5, 1e-5);
     EW_EXPECT_CLOSE(weights(g, first), ((const float[]){8, 0, 0, 8}), 4, 0, 0);
-    EW_EXPECT(weights(g, first)[4] > 0.5f); /* the third grows, and what reads it shrinks */
+    EW_EXPECT(weights(g, first)[4] > 0.5f); /* the third grows, and its consumer shrinks */
     EW_EXPECT(weights(g, first)[4] <= 0.5f * 6 / 1.5f);
     EW_EXPECT(weights(g, second)[2] < 30);
     EW_EXPECT_CLOSE(&weights(g, second)[3], ((const float[]){500}), 1, 0, 0);
@@ -95,7 +95,7 @@ static void relu6_leaves_room(void)
     ew_graph_free(g);
 }
 
-/* The weight of a channel that is never alive had the scale of all: 500 leaves steps of 4. */
+/* Regression: the weight of a dead channel determined the scale of all: 500 leaves steps of 4. */
 static void dead_channels_have_no_vote(void)
 {
     int first, second, clipped;
@@ -109,7 +109,7 @@ static void dead_channels_have_no_vote(void)
     EW_EXPECT_INT(ew_pow2_first(0, 500), -2);
     EW_EXPECT_OK(ew_pass_limit_weights(g, peaks));
     const float *w = weights(g, second);
-    EW_EXPECT_INT(ew_pow2_best(w, CHANNELS), 1); /* 0.5 and 30 are all that counts */
+    EW_EXPECT_INT(ew_pow2_best(w, CHANNELS), 1); /* only 0.5 and 30 count */
     EW_EXPECT_CLOSE(w, ((const float[]){1, 0.5f, 30, 63.5f}), 4, 0, 0);
     run(g, after);
     EW_EXPECT_CLOSE(after, before, 16, 0, 0);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patterns that passes rewrite, with every way of reading what lies inside them.
+/* Patterns that passes rewrite, with all combinations of other uses of the inner values.
  *
- * A pass that folded conv - bn - bn counted the readers of each value once, before it moved any:
- * with another reader behind the first batch norm it folded the second one into a convolution that
- * both read, and the other result was ten times too large.  So every value of a chain has one
- * reader, or is a graph output too, or is read by a node of another kind, or by a copy of the node
- * behind it, in every combination; each pass must leave every output as it was. */
+ * Regression: a pass that folded conv - bn - bn counted the uses of each value once, before it
+ * changed any: with another use of the first batch norm's output it folded the second one into a
+ * convolution that both read, and the other result was ten times too large.  So every value of a
+ * chain has one use, or is also a graph output, or is also read by a node of another kind, or by a
+ * copy of its consumer, in every combination; each pass must leave every output unchanged. */
 #include <math.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@
 #include "plan/plan.h"
 #include "run_graph.h"
 
-#define IMAGES   4 /* what the rewrite to conv_pool asks for */
+#define IMAGES   4 /* required by the rewrite to conv_pool */
 #define CHANNELS 3
 #define PIXELS   8
 
@@ -114,7 +114,7 @@ static ew_err add_letter(struct ew_graph *g, char letter, int *x)
     }
 }
 
-/* The chain of letters; value i is read as digit i of `readings` to the base READINGS says. */
+/* The chain of letters; digit i of `readings` in base READINGS says how value i is used. */
 static ew_err build(struct ew_graph *g, const char *chain, int readings)
 {
     const struct ew_shape in = {4, {IMAGES, PIXELS, PIXELS, CHANNELS}};
@@ -154,7 +154,7 @@ static ew_err equalize(struct ew_graph *g)
     return ew_pass_equalize(g, &(struct ew_equalize_opts){.rounds = 1});
 }
 
-/* The CPU's own. */
+/* The CPU backend's rewrite. */
 static ew_err conv_pool(struct ew_graph *g)
 {
     struct ew_backend *be = NULL;
@@ -181,7 +181,7 @@ static const struct {
               {"equalize", equalize},
               {"all", ew_pass_all}};
 
-/* False: one pass failed, and the case need not go on. */
+/* False: a pass failed, so the case ends. */
 static bool check(const char *chain, int readings)
 {
     struct ew_graph *g = NULL;

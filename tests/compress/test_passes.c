@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every pass leaves what every network of the zoo computes unchanged, and does what it is for. */
+/* Every pass leaves the outputs of every network of the zoo unchanged, and has its intended
+ * effect. */
 #include "compress/pass.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@ static struct ew_graph *build(const char *name)
     struct ew_graph *g = ew_small_network(name);
     if (!EW_EXPECT(g))
         return NULL;
-    /* Running statistics that are not their first values, so that folding has something to fold. */
+    /* Running statistics other than the initial ones, so that folding has an effect. */
     for (int v = 0; v < g->n_values; v++) {
         const struct ew_value *s = &g->values[v];
         for (int64_t i = 0; s->kind == EW_VALUE_STATE && i < ew_tensor_count(&s->t); i++)
@@ -46,8 +47,8 @@ static int count(const struct ew_graph *g, const char *op)
     return n;
 }
 
-/* x, padded by `pads` (NHWC), into a convolution of 3x3 with stride 2; through a transpose from
- * NCHW where `turned`. */
+/* x, padded by `pads` (NHWC), into a 3x3 convolution with stride 2; through a transpose from NCHW
+ * if `turned`. */
 static struct ew_graph *padded(const int64_t *pads, bool turned, float value)
 {
     struct ew_graph *g = NULL;
@@ -58,7 +59,7 @@ static struct ew_graph *padded(const int64_t *pads, bool turned, float value)
     int ids[4], y;
     for (int i = 0; i < 4 * 27; i++)
         w[i] = cosf((float)i);
-    static const int axis[] = {0, 3, 1, 2}; /* of NHWC for each of NCHW */
+    static const int axis[] = {0, 3, 1, 2}; /* NHWC axis of each NCHW axis */
     for (int i = 0; i < 4; i++) {
         p[i] = pads[turned ? axis[i] : i];
         p[i + 4] = pads[4 + (turned ? axis[i] : i)];
@@ -81,8 +82,8 @@ static struct ew_graph *padded(const int64_t *pads, bool turned, float value)
     return g;
 }
 
-/* A real MobileNetV2 from TensorFlow took 20 times as long to train as the zoo's: its pads had no
- * kernel. */
+/* Regression: a MobileNetV2 from TensorFlow took 20 times as long to train as the zoo's, since its
+ * pads had no kernel. */
 static void pads_become_the_convolutions_own(void)
 {
     static const struct {
@@ -148,7 +149,8 @@ static void check_network(const char *name)
     ew_graph_free(g);
 }
 
-/* What is left of a ResNet: convolutions with everything in them, two pools, the dense layer. */
+/* The remaining nodes of a ResNet: convolutions with fused epilogues, two pools, the dense
+ * layer. */
 static void resnet_is_convolutions(void)
 {
     struct ew_graph *g = build("resnet18");
@@ -173,7 +175,7 @@ static void mobilenet_has_no_activation_left(void)
     ew_graph_free(g);
 }
 
-/* Batch norm before the convolution cannot be folded, but takes its activation in. */
+/* A batch norm before a convolution cannot be folded, but its activation is fused. */
 static void densenet_has_no_activation_left(void)
 {
     struct ew_graph *g = build("densenet121");
@@ -193,8 +195,8 @@ static void vgg_has_no_transpose_left(void)
     ew_graph_free(g);
 }
 
-/* SqueezeNet's 1x1 and 3x3 side by side: a convolution each where zeros may cost as much as they
- * do, and none is touched where they may not. */
+/* SqueezeNet's parallel 1x1 and 3x3 convolutions are joined if the added zeros may cost that much,
+ * else not. */
 static void branches_become_one_convolution(void)
 {
     struct ew_graph *g = build("squeezenet1_1"), *kept = NULL, *joined = NULL;
@@ -219,7 +221,7 @@ static void branches_become_one_convolution(void)
     ew_graph_free(g);
 }
 
-/* At 32x32 the last stage works on one pixel: what is left of its 3x3 filters is their middle. */
+/* At 32x32 the last stage works on one pixel: only the centres of its 3x3 filters remain. */
 static void one_pixel_leaves_one_tap(void)
 {
     struct ew_model_opts o = {.size = sizeof(o), .height = 32, .width = 32};
@@ -241,7 +243,7 @@ static void one_pixel_leaves_one_tap(void)
     ew_graph_free(g);
 }
 
-/* Largest over smallest peak of the channels that the second convolution of VGG reads. */
+/* Ratio of largest to smallest peak of the channels that the second convolution of VGG reads. */
 static double spread(const struct ew_graph *g, int conv)
 {
     int seen = 0;
@@ -263,8 +265,8 @@ static double spread(const struct ew_graph *g, int conv)
     return 0;
 }
 
-/* Filters whose sizes differ by 100 come out within a factor of about ten of each other: half of
- * the difference, on the logarithmic scale, goes to the filters that read them. */
+/* Filters whose magnitudes differ by 100 are within a factor of about ten afterwards: half of the
+ * difference, on a logarithmic scale, moves to the filters that read them. */
 static void equalize_shares_the_difference(void)
 {
     struct ew_graph *g = build("vgg11_cifar");
@@ -286,8 +288,8 @@ static void equalize_shares_the_difference(void)
     ew_graph_free(g);
 }
 
-/* An output behind an identity was called after what the identity reads: who asks an engine or an
- * int8 file for "logits" did not find it.  Two outputs of one value keep both names. */
+/* Regression: an output behind an identity was renamed to the identity's input: engines and int8
+ * files did not find "logits".  Two outputs with one value keep both names. */
 static void outputs_keep_their_names(void)
 {
     static const char *const names[] = {"logits", "copy"};
@@ -309,8 +311,8 @@ static void outputs_keep_their_names(void)
     ew_graph_free(g);
 }
 
-/* x [2, 5, 6] times a matrix, a row that is added, gelu, and x behind another product: as a block
- * of a transformer has them.  `left`: the row stands on the left. */
+/* x [2, 5, 6] times a matrix, plus a row, gelu, plus x after another product: as in a transformer
+ * block.  `left`: the row is the left operand. */
 static struct ew_graph *perceptron(bool left)
 {
     const struct ew_shape xs = {3, {2, 5, 6}}, rows[] = {{3, {1, 1, 8}}, {1, {6}}};
@@ -376,7 +378,7 @@ int main(int argc, char **argv)
         tests[i].run();
         ew_test_end();
     }
-    /* One of each family, and those that a pass has most to do with. */
+    /* One network of each family, and those that a pass affects most. */
     static const char *const names[] = {"lenet5",
                                         "alexnet",
                                         "vgg11",
@@ -390,7 +392,7 @@ int main(int argc, char **argv)
                                         "mobilenet_v3_small",
                                         "vgg11_cifar",
                                         "mobilenet_v2_cifar"};
-    const bool quick = ew_test_quick(); /* then two stand for all */
+    const bool quick = ew_test_quick(); /* two stand for all */
     for (size_t i = 0; i < EW_COUNT(names); i++)
         if (!quick || strcmp(names[i], "lenet5") == 0 ||
             strcmp(names[i], "mobilenet_v3_small") == 0)

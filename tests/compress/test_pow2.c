@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Power-of-two quantisation: positions of binary points, and what hardware limits round layers. */
+/* Power-of-two quantisation: binary point positions, and how hardware limits round layers. */
 #include "compress/pow2.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 static void first_positions_clip_nothing(void)
 {
-    EW_EXPECT_INT(ew_pow2_first(0, 127.5f), 0); /* rounds to 127 still */
+    EW_EXPECT_INT(ew_pow2_first(0, 127.5f), 0); /* still rounds to 127 */
     EW_EXPECT_INT(ew_pow2_first(0, 127.6f), -1);
     EW_EXPECT_INT(ew_pow2_first(-128.5f, 0), 0);
     EW_EXPECT_INT(ew_pow2_first(-128.6f, 0), -1);
@@ -23,13 +23,14 @@ static void first_positions_clip_nothing(void)
     EW_EXPECT_INT(ew_pow2_first(0, 1e30f), EW_POW2_LEAST);
 }
 
-/* One outlier among many small values is worth clipping, but by four positions at most. */
+/* A single outlier among many small values is clipped, but by at most four positions. */
 static void best_position_clips_outliers(void)
 {
     float x[1003];
     for (int i = 0; i < 1003; i++)
         x[i] = (float)(i % 101 - 50) / 50;
-    EW_EXPECT_INT(ew_pow2_best(x, 1003), 7); /* 1 becomes 127/128: less than all else gains */
+    EW_EXPECT_INT(ew_pow2_best(x, 1003), 7); /* 1 becomes 127/128, which costs less than the others
+                                              * gain */
     x[7] = 2.1f;
     EW_EXPECT_INT(ew_pow2_first(-1, 2.1f), 5);
     EW_EXPECT_INT(ew_pow2_best(x, 1003), 6);
@@ -50,13 +51,14 @@ static void weights_round_away_from_zero(void)
     EW_EXPECT_INT(ew_pow2_round(-200, 0), -128);
 }
 
-/* Training rounds by vectors what a quantised network stores one by one. */
+/* Training rounds whole arrays by vectors, with the same results as the scalar function of
+ * quantised networks. */
 static void rounds_runs_alike(void)
 {
     float x[4099], y[EW_COUNT(x)];
     const float odd[] = {0.49999997f, -0.49999997f, 127.5f, -128.5f, 1e30f, -1e30f, 1e-40f, NAN};
     for (int position = EW_POW2_LEAST; position <= EW_POW2_MOST; position++) {
-        for (size_t i = 0; i < EW_COUNT(x); i++) /* quarters of a step, ties among them */
+        for (size_t i = 0; i < EW_COUNT(x); i++) /* quarters of a step, including ties */
             x[i] = ldexpf((float)i - 2049, -2 - position);
         for (size_t i = 0; i < EW_COUNT(odd); i++)
             x[i * 5] = ldexpf(odd[i], -position);
@@ -94,7 +96,7 @@ static int position(const struct ew_graph *g, int value, int *q)
     return p;
 }
 
-/* The value behind what reads `value` alone, until it is a dequantiser's. */
+/* The value after the single consumers of `value`, up to a dequantiser's. */
 static int dequantized(const struct ew_graph *g, int value)
 {
     for (int k = 0; k < g->n_nodes; k++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks in QDQ form, as integers and as the floats that they stand for. */
+/* QDQ networks, as integers and as the floats that they represent. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +50,8 @@ static int count(const struct ew_graph *g, const char *op)
     return n;
 }
 
-/* Where a float lies between two integers its rounding may tip either way, and what follows sees
- * that: 5 % of the largest output through tens of layers with random weights. */
+/* A float between two integers may be rounded either way, and later layers see that: 5 % of the
+ * largest output after tens of layers with random weights. */
 static void integers_stand_for_floats(const char *name, struct ew_graph *g)
 {
     struct ew_plan *floats = run(g, false, false, 1), *ints = run(g, true, false, 1);
@@ -66,7 +66,7 @@ static void integers_stand_for_floats(const char *name, struct ew_graph *g)
     ew_plan_free(ints);
 }
 
-/* Every instruction set, one thread and two: the bits of the references. */
+/* Every instruction set, one thread and two: the references' bits. */
 static void all_agree(const char *name, struct ew_graph *g)
 {
     unsetenv("EW_ISA");
@@ -84,7 +84,7 @@ static void all_agree(const char *name, struct ew_graph *g)
     ew_plan_free(want);
 }
 
-/* What is left of a network: no float layer, nothing between integer ones. */
+/* After lowering: no float layer, no conversion between integer layers. */
 static void nothing_is_left(const char *name, int size, bool is_signed)
 {
     struct ew_graph *g = ew_quant_graph(name, size, is_signed);
@@ -108,7 +108,7 @@ int main(int argc, char **argv)
     nothing_is_left("resnet18", 40, true);
     nothing_is_left("mobilenet_v2", 40, false);
     nothing_is_left("lenet5", 0, false);
-    const bool quick = ew_test_quick(); /* then two stand for all */
+    const bool quick = ew_test_quick(); /* two stand for all */
     for (size_t i = 0; i < EW_COUNT(networks); i++) {
         const char *name = networks[i].name;
         if ((argc > 1 && strcmp(argv[1], name) != 0) ||

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Augmentation against plain arithmetic: what a window, a mirror image, a turn and a resize must
- * give. */
+/* Augmentation against plain arithmetic: crop, flip, rotation and resize. */
 #include "data/augment.h"
 
 #include <math.h>
@@ -13,7 +12,7 @@
 #define H 9
 #define W 7
 
-/* Three planes with values that tell where they are. */
+/* Three planes whose values encode their position. */
 static void make_sample(struct ew_sample *s, uint8_t pixels[3 * H * W])
 {
     for (int i = 0; i < 3 * H * W; i++)
@@ -36,7 +35,7 @@ static float normal(const struct ew_image_spec *p, int v, int c)
     return (float)((v / 255.0 - p->prep.mean[c]) / p->prep.std[c]);
 }
 
-/* Whether `out` is the sample from (y0, x0) on, black outside, mirrored or not. */
+/* True if `out` is the sample from (y0, x0) on, black outside, mirrored or not. */
 static bool is_window(const struct ew_image_spec *p, const struct ew_sample *s, const float *out,
                       const int64_t at[2], bool mirrored)
 {
@@ -68,7 +67,7 @@ static void normalises(void)
     ew_augmenter_free(a);
 }
 
-/* Every window within the border comes, with and without mirroring, and nothing else does. */
+/* All windows within the border occur, with and without mirroring, and no others. */
 static void crops_and_flips(void)
 {
     uint8_t pixels[3 * H * W];
@@ -122,7 +121,7 @@ static void grey_and_colour(void)
     ew_augmenter_free(a);
 }
 
-/* A slope stays a slope, whatever the size; a plain colour stays as it is. */
+/* A gradient is preserved at any size; a uniform colour stays unchanged. */
 static void resizes(void)
 {
     uint8_t slope[40 * 60];
@@ -140,7 +139,7 @@ static void resizes(void)
             return;
         EW_EXPECT_OK(ew_augmenter_run(a, &s, 0, 0, out));
         const double grow = fmax((double)h / 40, (double)w / 60);
-        const double left = floor((round(60 * grow) - (double)w) / 2); /* the middle is taken */
+        const double left = floor((round(60 * grow) - (double)w) / 2); /* the centre is taken */
         for (int64_t x = 2; x < w - 2; x++) {
             const double at = ((double)x + left + 0.5) * 60 / round(60 * grow) - 0.5;
             if (at > 1 && at < 58)
@@ -162,7 +161,7 @@ static void turns(void)
     float out[H * W * 3];
     if (!EW_EXPECT_OK(ew_augmenter_new(&p, &a)))
         return;
-    for (int64_t i = 0; i < 20; i++) { /* the middle stays, whatever the angle */
+    for (int64_t i = 0; i < 20; i++) { /* the centre stays at any angle */
         EW_EXPECT_OK(ew_augmenter_run(a, &s, 0, i, out));
         EW_EXPECT_NEAR(out[(H / 2 * W + W / 2) * 3], normal(&p, 1 + H / 2 * W + W / 2, 0), 0.01);
     }
@@ -192,7 +191,7 @@ static void erases(void)
     ew_augmenter_free(a);
 }
 
-/* A window of the image, whatever it is, holds values of the image only, and they differ. */
+/* Every window contains only values of the image, and windows differ. */
 static void zooms(void)
 {
     uint8_t slope[64 * 64];

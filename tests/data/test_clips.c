@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clips from video files: a square that moves to the left or to the right, in 24 frames of 64x48.
- */
+/* Clips from video files: a square that moves left or right, in 24 frames of 64x48. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,7 @@
 #define CLIPS "tests/fixtures/clips"
 #define SIDE  32
 
-/* Where the light of a frame is, along x. */
+/* Centre of brightness of a frame, along x. */
 static double centre(const uint8_t *frame)
 {
     double sum = 0, at = 0;
@@ -26,7 +25,7 @@ static double centre(const uint8_t *frame)
     return sum > 0 ? at / sum : -1;
 }
 
-/* False where there is no FFmpeg. */
+/* False without FFmpeg. */
 static bool can_read(void)
 {
     static uint8_t to[SIDE * SIDE * 3];
@@ -50,7 +49,7 @@ static void frames_in_order(void)
     }
 }
 
-/* More frames than there are: the last one again. */
+/* More frames than the file has: the last one is repeated. */
 static void short_files(void)
 {
     enum { N = 40, SIZE = SIDE * SIDE * 3 };
@@ -85,7 +84,7 @@ static void as_a_data_set(void)
                   "no video files");
 }
 
-/* Cut off and damaged anywhere: an error or frames, never a fault. */
+/* Truncated or damaged anywhere: an error or frames, never a crash. */
 static void damaged_files(void)
 {
     static uint8_t to[4 * SIDE * SIDE * 3];
@@ -109,7 +108,7 @@ static void damaged_files(void)
     free(bytes);
 }
 
-/* From the beginning to the end of a file. */
+/* Clips from the beginning to the end of a file. */
 static void places_in_a_file(void)
 {
     enum { SIZE = SIDE * SIDE * 3 };
@@ -158,7 +157,7 @@ static void official_splits(void)
     EW_EXPECT_ERR(ew_dataset_open(spec, &d), EW_ERR_NOT_FOUND, "up/a.mp4");
 }
 
-/* Packed and read again: the same clips. */
+/* Packed clips equal the original ones. */
 static void packed_clips(void)
 {
     struct ew_dataset *d = NULL, *e = NULL;
@@ -187,7 +186,7 @@ static void packed_clips(void)
 #define FRAMES 6
 #define DATA   "synthetic:kind=motion,frames=6,size=16,noise=0,train=4,test=1"
 
-/* The first batch of an epoch. */
+/* Loads the first batch of an epoch. */
 static bool load(const struct ew_augment *a, int64_t epoch, float *to)
 {
     struct ew_loader_opts o = {.split = EW_SPLIT_TRAIN,
@@ -214,7 +213,7 @@ static bool load(const struct ew_augment *a, int64_t epoch, float *to)
     return ok;
 }
 
-/* Which rows and columns of a frame are black border, as bits. */
+/* Bit masks of the rows and columns of a frame that are black border. */
 static uint32_t border(const float *frame)
 {
     uint32_t bits = 0;
@@ -228,7 +227,7 @@ static uint32_t border(const float *frame)
     return bits;
 }
 
-/* A crop moves all frames of a clip alike, clips differently, and another way in another epoch. */
+/* A crop is the same for all frames of a clip, and differs between clips and epochs. */
 static void frames_move_together(void)
 {
     static float one[4][FRAMES][16 * 16 * 3], again[4][FRAMES][16 * 16 * 3],

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Getting data sets: what archives and folders give, what is refused, and that nothing half-done
- * stays. */
+/* Getting data sets: from archives and folders, errors, and no partial results. */
 #include "data/get.h"
 
 #include <dirent.h>
@@ -40,7 +39,7 @@ static void sha256(void)
         }
 }
 
-/* Names in a folder that begin with a dot: stages that were left. */
+/* Number of names in a folder that begin with a dot: leftover stages. */
 static int hidden(const char *dir)
 {
     int n = 0;
@@ -69,7 +68,7 @@ static void refuses_what_is_not_it(void)
                   "cifar-100-binary.tar.gz by other means");
     EW_EXPECT(access(to, F_OK) != 0);
     EW_EXPECT_INT(hidden(home), 0);
-    EW_EXPECT_OK(ew_dataset_get("mnist", NULL, from, &r)); /* a set is there: taken as it is */
+    EW_EXPECT_OK(ew_dataset_get("mnist", NULL, from, &r)); /* a complete set is used as it is */
     EW_EXPECT(r.already);
     free(r.path);
 }
@@ -96,7 +95,7 @@ static void unpacks_tar(void)
     struct stat st;
     EW_EXPECT(stat(path, &st) == 0 && st.st_size == 136);
     snprintf(path, sizeof(path), "%s/train-labels-idx1-ubyte", to);
-    EW_EXPECT(access(path, F_OK) != 0); /* not wanted */
+    EW_EXPECT(access(path, F_OK) != 0); /* not needed */
     EW_EXPECT_OK(ew_unpack_tar(ew_test_path("t.tar"), wanted, to, &found));
     EW_EXPECT_INT(truncate(ew_test_path("t.tgz"), 300), 0);
     EW_EXPECT(ew_unpack_tar(ew_test_path("t.tgz"), wanted, to, &found) != EW_OK);
@@ -106,7 +105,7 @@ static void unpacks_tar(void)
     EW_EXPECT_ERR(ew_unpack_tar(text, wanted, to, &found), EW_ERR_FORMAT, "not a tar file");
 }
 
-/* 100 MB of zeros are 97 KB of gzip. */
+/* 100 MB of zeros are 97 KB as gzip. */
 static void bounds_what_unpacks(void)
 {
     char command[2048];
@@ -128,7 +127,7 @@ static void bounds_what_unpacks(void)
     EW_EXPECT(access(ew_test_path("zeros"), F_OK) != 0);
 }
 
-/* A part that is there is not fetched again; what cannot be fetched leaves nothing in place. */
+/* Existing parts are not downloaded again; a failed download leaves nothing in place. */
 static void downloads_go_on(void)
 {
     const char *source = ew_test_file("source.bin", "0123456789abcdef", 16);
@@ -152,7 +151,7 @@ static void downloads_go_on(void)
     EW_EXPECT(access(ew_test_path("none.bin.part"), F_OK) != 0);
 }
 
-/* A server that sends on and on does not fill the disk. */
+/* A server that never stops sending does not fill the disk. */
 static void downloads_have_a_bound(void)
 {
     const char *source = ew_test_file("long.bin", "0123456789abcdef", 16);

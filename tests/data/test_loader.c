@@ -12,7 +12,7 @@
 
 #define SPEC "synthetic:kind=shapes,size=20,train=70,test=30,seed=5"
 
-/* A running checksum that sees every bit and the order (FNV-1a). */
+/* An FNV-1a checksum over all bits, in order. */
 static uint64_t hash(uint64_t h, const void *data, size_t size)
 {
     const uint8_t *p = data;
@@ -69,7 +69,7 @@ static void same_for_any_workers(void)
     for (int64_t workers = 0; workers < 7; workers++) {
         struct ew_loader_opts o = all_options(d);
         o.workers = workers % 6;
-        o.pool = workers == 6 ? pool : NULL; /* inline, by its threads */
+        o.pool = workers == 6 ? pool : NULL; /* inline, by the pool's threads */
         o.prefetch = 1 + workers % 3;
         struct ew_loader *l = NULL;
         if (!EW_EXPECT_OK(ew_loader_open(&o, &l)))
@@ -154,7 +154,8 @@ static void takes_a_subset(void)
     ew_dataset_close(d);
 }
 
-/* Classes that take turns, as synthetic ones do: a tenth of them was all of one class. */
+/* Regression: with classes in turn, as in synthetic data, a tenth of the samples was of one
+ * class. */
 static void spread_over_all_classes(void)
 {
     int64_t classes[10] = {0}, last = -1;
@@ -165,12 +166,13 @@ static void spread_over_all_classes(void)
         last = k;
     }
     for (int k = 0; k < 10; k++)
-        EW_EXPECT(classes[k] >= 8 && classes[k] <= 36); /* 20 each, but for chance */
+        EW_EXPECT(classes[k] >= 8 && classes[k] <= 36); /* 20 expected per class */
     for (int64_t i = 0; i < 7; i++)
         EW_EXPECT_INT(ew_spread_sample(i, 7, 7), i);
 }
 
-/* In a copy of the process the workers are missing: that is said, and closing waits for nobody. */
+/* In a forked process the workers do not exist: an error says so, and closing does not wait for
+ * them. */
 static void after_fork(void)
 {
     struct ew_dataset *d = NULL;

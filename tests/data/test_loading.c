@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loader under conditions: bad samples, memory, slow media, the page cache. */
+/* The loader under stress: bad samples, memory, slow media, the page cache. */
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 /* ---- Counting allocations -------------------------------------------------------------------- */
 
-/* glibc's functions under their other names; sanitizers have allocators of their own. */
+/* glibc's functions under their internal names; sanitizers replace the allocator. */
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define COUNTS 1
 static atomic_llong allocations;
@@ -77,8 +77,8 @@ static struct sum read_epoch(struct ew_loader *l, int64_t epoch)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* After the first epoch nothing is allocated, by whichever thread; plain formats only, since libpng
- * and libjpeg allocate by themselves. */
+/* After the first epochs no thread allocates; plain formats only, since libpng and libjpeg
+ * allocate. */
 static void allocates_once(void)
 {
 #if COUNTS
@@ -94,7 +94,7 @@ static void allocates_once(void)
             o.h = o.w = 20;
             o.augment = (struct ew_augment){.crop = 2, .flip = true, .rotate = 9, .erase = 0.3};
             if (EW_EXPECT_OK(ew_loader_open(&o, &l))) {
-                /* A worker may have made no batch in one epoch, so two go before. */
+                /* A worker may have produced no batch in one epoch, so two epochs go first. */
                 read_epoch(l, 0);
                 read_epoch(l, 1);
                 const long long before = atomic_load(&allocations);
@@ -128,7 +128,8 @@ static void bad_samples(void)
         struct ew_loader_opts o = {.data = d,
                                    .batch = 8,
                                    .workers = workers % 4,
-                                   .pool = workers == 4 ? pool : NULL, /* inline, by its threads */
+                                   .pool = workers == 4 ? pool : NULL, /* inline, by the pool's
+                                                                        * threads */
                                    .shuffle = true};
         struct ew_loader *l = NULL;
         if (!EW_EXPECT_OK(ew_loader_open(&o, &l)))
@@ -137,7 +138,7 @@ static void bad_samples(void)
         EW_EXPECT_INT(stop.err, EW_ERR_FORMAT);
         EW_EXPECT_HAS(ew_error_message(), "is not one of 10 classes");
         EW_EXPECT_HAS(ew_error_message(), "bad: train sample ");
-        EW_EXPECT_INT(read_epoch(l, 1).err, EW_ERR_FORMAT); /* another epoch can be tried */
+        EW_EXPECT_INT(read_epoch(l, 1).err, EW_ERR_FORMAT); /* the next epoch can be tried */
         ew_loader_close(l);
 
         o.on_bad = EW_ON_BAD_SKIP;
@@ -147,7 +148,7 @@ static void bad_samples(void)
         EW_EXPECT_INT(s.samples, 38);
         EW_EXPECT_INT(s.bad, 2);
         read_epoch(l, 1);
-        EW_EXPECT_INT(ew_loader_bad_count(l), 2); /* each is named once */
+        EW_EXPECT_INT(ew_loader_bad_count(l), 2); /* each is reported once */
         EW_EXPECT_HAS(ew_loader_bad_text(l, 0), "train sample ");
         EW_EXPECT_INT(ew_loader_counts(l).bad, 4);
         ew_loader_close(l);
@@ -163,7 +164,7 @@ static void bad_samples(void)
     ew_dataset_close(d);
 }
 
-/* A file that is cut while it is read, and a set where nothing is left. */
+/* A file truncated while it is read, and a set without good samples. */
 static void cut_under_way(void)
 {
     const char *dir = ew_data_files_cifar("cut", 20, 2, false);
@@ -196,7 +197,7 @@ static void cut_under_way(void)
     ew_dataset_close(d);
 }
 
-/* Closing in the middle of an epoch, starting another, leaving batches unread. */
+/* Closing in the middle of an epoch, starting another one, leaving batches unread. */
 static void stops_anywhere(void)
 {
     struct ew_dataset *d = NULL;
@@ -234,7 +235,7 @@ static void emulates_a_medium(void)
     EW_EXPECT_NEAR(s.mb_per_s, 12.5, 1e-9);
     EW_EXPECT_NEAR(s.latency_us, 2000, 1e-9);
     EW_EXPECT_ERR(ew_storage_parse("fast", &s), EW_ERR_USAGE, "'fast' is not none, ssd");
-    /* TRAIN 5.2.1: an image of GLD-23k takes so much longer than from the SSD. */
+    /* TRAIN 5.2.1: extra time per image of GLD-23k relative to the SSD. */
     struct ew_storage ssd, hdd, card;
     EW_EXPECT_OK(ew_storage_parse("ssd", &ssd));
     EW_EXPECT_OK(ew_storage_parse("hdd", &hdd));
@@ -248,7 +249,7 @@ static void emulates_a_medium(void)
     struct ew_loader *l = NULL;
     if (!EW_EXPECT_OK(ew_dataset_open(dir, &d)))
         return;
-    /* 40 samples of 3,073 bytes lie in 31 pages: 127 KB at 10 MB/s are 12.7 ms, and each of at
+    /* 40 samples of 3,073 bytes are in 31 pages: 127 KB at 10 MB/s take 12.7 ms, and each of at
      * least 31 requests costs 1 ms; nothing is read twice. */
     struct ew_loader_opts o = {.data = d, .batch = 8, .storage = {10, 1000}};
     EW_EXPECT_OK(ew_loader_open(&o, &l));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The readers, each on files made here: what is read back, and what is refused. */
+/* The readers on generated files: round trips, and errors. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static void idx(void)
     ew_dataset_close(d);
 }
 
-/* The same file, packed by gzip, gives the same samples. */
+/* The same file compressed by gzip gives the same samples. */
 static void idx_gzip(void)
 {
     const char *dir = ew_data_files_idx("zipped", 6, 3);
@@ -254,7 +254,7 @@ static void labels_file(void)
 
 /* ---- Packed ---------------------------------------------------------------------------------- */
 
-/* Every sample of both is the same. */
+/* All samples of both are equal. */
 static void same_samples(const struct ew_dataset *a, const struct ew_dataset *b)
 {
     struct ew_sample s = {0}, t = {0};
@@ -328,9 +328,9 @@ static void packed_damage(void)
                   "train sample 2: is damaged");
     ew_dataset_close(d);
     for (size_t at = 0; at < size; at += at < 128 || at > 128 + 7840 ? 1 : 500) {
-        bytes[at] ^= 0x40; /* header, index and names: opening it tells */
+        bytes[at] ^= 0x40; /* header, index and names: opening fails */
         EW_EXPECT_OK(ew_file_write(path, bytes, size));
-        if (at >= 96 && at < 120) { /* nothing yet, but under the sum */
+        if (at >= 96 && at < 120) { /* unused, but covered by the checksum */
             EW_EXPECT(ew_dataset_open(path, &d) != EW_OK);
         } else if (at < 128 || at > 128 + 7840) {
             EW_EXPECT(ew_dataset_open(path, &d) != EW_OK);
@@ -346,7 +346,7 @@ static void packed_damage(void)
     free(bytes);
 }
 
-/* Resized when packed; bad samples left out or stopping it. */
+/* Resizing while packing; bad samples skipped or fatal. */
 static void pack_options(void)
 {
     const char *dir = ew_data_files_folder("po", "train/a/1.png train/b/2.png train/b/3.png");
@@ -378,7 +378,7 @@ static void pack_options(void)
     ew_dataset_close(d);
 }
 
-/* ---- Synthetic and facts --------------------------------------------------------------------- */
+/* ---- Synthetic data and facts ---- */
 
 static void synthetic(void)
 {
@@ -436,7 +436,7 @@ static void mean_and_deviation(void)
     ew_dataset_close(d);
 }
 
-/* What is known of a set that is not here is what `data get` would bring. */
+/* The facts of a set that is not installed are those that `data get` would give. */
 static void outlines(void)
 {
     for (int i = 0; i < ew_known_count(); i++) {

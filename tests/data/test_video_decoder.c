@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decoding in a process apart: what ends that process, and files that are no video, end one clip
+/* Sandboxed video decoding: crashes of that process, and files that are not videos, end one clip
  * and nothing else. */
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static bool can_read(void)
     return e != EW_ERR_UNSUPPORTED;
 }
 
-/* Frames of a file until its end; -1: it failed. */
+/* Number of frames of a file; -1: an error. */
 static int64_t count(const char *path)
 {
     struct ew_video *f;
@@ -49,10 +49,10 @@ static void whole_files(void)
     if (!can_read())
         EW_SKIP("%s", ew_error_message());
     EW_EXPECT_INT(count(CLIP), 24);
-    EW_EXPECT_INT(count(CLIP), 24); /* by the process that waited */
+    EW_EXPECT_INT(count(CLIP), 24); /* by the waiting process */
 }
 
-/* A decoder that is killed in the middle: the clip fails and says so; the next one is read. */
+/* A decoder killed in the middle: the clip fails with a message; the next one is read. */
 static void a_decoder_dies(void)
 {
     struct ew_video *f;
@@ -60,7 +60,7 @@ static void a_decoder_dies(void)
     bool end = false;
     if (!can_read())
         EW_SKIP("%s", ew_error_message());
-    /* Frames that no socket has room for, so that it is in the middle. */
+    /* Frames larger than a socket's buffer, so that the decoder is in the middle. */
     const struct ew_video_opts large = {.stride = 1, .h = 1024, .w = 1024};
     if (!EW_EXPECT_OK(ew_video_open(CLIP, &large, &f)))
         return;
@@ -78,7 +78,7 @@ static void a_decoder_dies(void)
     EW_EXPECT_INT(count(CLIP), 24);
 }
 
-/* One that waits for work is killed: nobody notices. */
+/* An idle one is killed without effect. */
 static void a_waiting_decoder_dies(void)
 {
     struct ew_video *f;
@@ -95,7 +95,7 @@ static void a_waiting_decoder_dies(void)
     EW_EXPECT_INT(kill(pid, SIGKILL), 0);
     usleep(100000);
     const int64_t n = count(CLIP);
-    EW_EXPECT(n == 24 || n == -1); /* it may be found dead while it is asked */
+    EW_EXPECT(n == 24 || n == -1); /* it may be found dead during the request */
     EW_EXPECT_INT(count(CLIP), 24);
 }
 
@@ -141,7 +141,7 @@ static void files_that_are_none(void)
     expect_bad(ew_test_file("empty.mp4", "", 0), "empty.mp4");
     expect_bad(ew_test_file("text.mp4", "no video", 8), "no video file");
     expect_bad(make_audio(), "has no video");
-    /* A list of other files, which FFmpeg would open: the process cannot. */
+    /* A playlist of other files, which FFmpeg would open: the sandbox prevents it. */
     if (EW_EXPECT(getcwd(here, sizeof(here)))) {
         const int n =
             snprintf(list, sizeof(list), "ffconcat version 1.0\nfile '%s/%s'\n", here, CLIP);
@@ -154,7 +154,7 @@ static void files_that_are_none(void)
     EW_EXPECT(ew_video_open(ew_test_path("none.mp4"), &all, &f) != EW_OK);
 }
 
-/* What is written is read back; frames that are too large are refused. */
+/* Written frames are read back; too large ones are refused. */
 static void written_files(void)
 {
     enum { H = 32, W = 48, WIDE = 8200 };
@@ -171,7 +171,7 @@ static void written_files(void)
     for (int i = 0; i < 10; i++) {
         memset(rgb, 20 * i, H * W * 3);
         EW_EXPECT_OK(ew_clip_writer_put(w, rgb, (const int64_t[]){H, W}, i * 40000));
-        if (i == 5) /* another size, and no time of its own */
+        if (i == 5) /* another size, and without a timestamp */
             EW_EXPECT_OK(ew_clip_writer_put(w, rgb, (const int64_t[]){16, 64}, 0));
     }
     EW_EXPECT_OK(ew_clip_writer_close(w));
@@ -179,7 +179,7 @@ static void written_files(void)
     EW_EXPECT(ew_clip_writer_open(ew_test_path("kind.unknown"), H, W, &w) == EW_ERR_USAGE);
     path = ew_test_path("wide.mp4");
     if (ew_clip_writer_open(path, 16, WIDE, &w) != EW_OK)
-        return; /* this encoder makes none */
+        return; /* this encoder does not produce any */
     EW_EXPECT_OK(ew_clip_writer_put(w, rgb, (const int64_t[]){16, WIDE}, 0));
     EW_EXPECT_OK(ew_clip_writer_close(w));
     expect_bad(path, "8200");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Energy of traces whose integral is known, within the stated bound; the sampler and its cost. */
+/* Energy of traces with known integrals, within the stated bound; the sampler and its cost. */
 #include "device/energy.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static const struct ew_sample_value none = {0, EW_ABSENT_NO_SENSOR};
 
 /* ---- Traces ---------------------------------------------------------------------------------- */
 
-/* Power at t seconds, and its integral from 0. */
+/* Power at time t in seconds, and its integral from 0. */
 struct trace {
     const char *name;
     double (*power)(double t);
@@ -66,13 +66,13 @@ static const struct trace traces[] = {{"constant", constant, constant_j},
                                       {"wave", wave, wave_j},
                                       {"steps", steps, steps_j}};
 
-/* How a trace is sampled. */
+/* Sampling parameters. */
 struct way {
     const char *name;
-    double interval_s, jitter_s; /* up to, either way */
-    double drop;                 /* share of samples that are absent */
-    double gap_from, gap_to;     /* no sample in between */
-    double step_w;               /* the sensor's resolution; values are rounded to it */
+    double interval_s, jitter_s; /* maximum deviation, either way */
+    double drop;                 /* fraction of absent samples */
+    double gap_from, gap_to;     /* no samples in this interval */
+    double step_w;               /* the sensor's resolution, to which values are rounded */
 };
 
 static const struct way ways[] = {
@@ -110,7 +110,7 @@ static void known_integrals(void)
     for (size_t i = 0; i < EW_COUNT(traces); i++)
         for (size_t k = 0; k < EW_COUNT(ways); k++)
             for (uint64_t seed = 1; seed <= 20; seed++) {
-                /* Steps of half a second seen once a second are what the bound cannot see. */
+                /* Steps of half a second, sampled once a second, are not covered by the bound. */
                 if (traces[i].power == steps && ways[k].interval_s > 0.5)
                     continue;
                 const double from = 0.517, to = 12.803;
@@ -126,7 +126,7 @@ static void known_integrals(void)
             }
 }
 
-/* A bound that is never tight would be worthless. */
+/* The bound must also be tight in some case. */
 static void bounds_are_not_idle(void)
 {
     const struct ew_energy flat = sample(&traces[0], &ways[0], 1, 11, 1);
@@ -143,14 +143,14 @@ static void bounds_are_not_idle(void)
 static void ends_and_absence(void)
 {
     struct ew_energy_sum e;
-    /* Nothing at all: absent with the sensor's reason, not 0. */
+    /* No samples: absent with the sensor's reason, not 0. */
     ew_energy_begin(&e, 0, TENTH, 0);
     ew_energy_add(&e, TENTH, ew_sample_value_absent(EW_ABSENT_NO_PERMISSION), none);
     ew_energy_stop(&e, EW_NS_PER_S);
     struct ew_energy r = ew_energy_result(&e);
     EW_EXPECT_INT(r.absent, EW_ABSENT_NO_PERMISSION);
     EW_EXPECT_INT(r.missing, 1);
-    /* One sample in the middle is held to both ends. */
+    /* A single sample in the middle is extrapolated to both ends. */
     ew_energy_begin(&e, 0, TENTH, 0);
     ew_energy_add(&e, EW_NS_PER_S / 2, ew_sample_value_of(4), none);
     ew_energy_stop(&e, EW_NS_PER_S);
@@ -192,7 +192,7 @@ static void counters_are_preferred_and_checked(void)
     EW_EXPECT(r.counted && !r.disagree);
     EW_EXPECT(fabs(r.joules - truth) <= r.error_j);
     EW_EXPECT(fabs(r.integrated_j - truth) < 0.1);
-    r = count(1.5, false); /* the power sensor lies */
+    r = count(1.5, false); /* the power sensor is wrong */
     EW_EXPECT(r.counted && r.disagree);
     EW_EXPECT(fabs(r.joules - truth) <= r.error_j);
     r = count(1, true); /* the counter was reset */
@@ -200,7 +200,7 @@ static void counters_are_preferred_and_checked(void)
     EW_EXPECT(fabs(r.joules - truth) <= r.error_j);
 }
 
-/* A dead counter was believed: 0 J +- 0 J beside samples of 80 W. */
+/* Regression: a stuck counter was used: 0 J +- 0 J beside samples of 80 W. */
 static void counter_that_stands_still(void)
 {
     static const double power[] = {80, 0};
@@ -249,10 +249,10 @@ static void sampler_keeps_time(void)
            1e3 * st.read_mean_s, 1e3 * st.read_max_s);
     EW_EXPECT_INT(st.frames, frames);
     EW_EXPECT_INT(st.dropped, 0);
-    EW_EXPECT_NEAR(frames + st.missed, 10 * st.wall_s, 3); /* however long we really slept */
+    EW_EXPECT_NEAR(frames + st.missed, 10 * st.wall_s, 3); /* however long the sleep really took */
     const struct ew_energy r = ew_energy_result(&e);
     EW_EXPECT_NEAR(r.mean_w, 20.008 * 0.2 + 5.04 * 0.94 + 5.04 * 0.14, 1e-9);
-    /* Until the first reading and from the last: a tenth, and what the machine made it miss. */
+    /* Extrapolated before the first reading and after the last: a tenth, plus missed deadlines. */
     EW_EXPECT_NEAR(r.held_s, 0, 0.1 * (double)(1 + st.missed));
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     EW_EXPECT(st.cpu_s / st.wall_s < 0.01);
@@ -262,7 +262,7 @@ static void sampler_keeps_time(void)
     free(values);
 }
 
-/* A consumer that does not keep up loses the newest frames, and is told how many. */
+/* A consumer that does not keep up loses the newest samples, and is told how many. */
 static void full_ring_drops(void)
 {
     struct ew_board *b = NULL;

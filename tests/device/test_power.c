@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Power modes on writable copies of captured boards: parsing, order of writes, putting back after a
- * kill at every write.  Nothing here touches the machine's own settings. */
+/* Power modes on writable copies of captured boards: parsing, order of writes, restoring after a
+ * kill at every write.  The machine's own settings are not touched. */
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static bool copy_board(const char *name, struct copy *c)
     return EW_EXPECT_OK(ew_board_open(&(struct ew_board_opts){.root = c->path}, &c->board));
 }
 
-/* All files with their contents as one number; the journal's folder is left out. */
+/* A digest of all files' contents, without the journal's folder. */
 static uint64_t digest;
 static size_t digest_skip;
 
@@ -43,7 +43,7 @@ static void mix(const char *data, size_t n)
     uint64_t h = 14695981039346656037u;
     for (size_t i = 0; i < n; i++)
         h = (h ^ (unsigned char)data[i]) * 1099511628211u;
-    digest += h * (h | 1); /* order of files does not matter */
+    digest += h * (h | 1); /* independent of the order of files */
 }
 
 static int visit(const char *path, const struct stat *st, int type, struct FTW *f)
@@ -54,7 +54,7 @@ static int visit(const char *path, const struct stat *st, int type, struct FTW *
         return 0;
     if (ew_file_read(path, 1 << 20, &data, &size) == EW_OK) {
         while (size > 0 && (data[size - 1] == '\n' || data[size - 1] == ' '))
-            size--; /* a value that was put back has no newline */
+            size--; /* a restored value has no newline */
         char *both = NULL;
         const int n = asprintf(&both, "%s=%.*s", path + digest_skip, (int)size, data);
         if (n > 0)
@@ -131,7 +131,7 @@ static void refuses_bad_conf(void)
     }
 }
 
-/* ---- Setting and putting back ---------------------------------------------------------------- */
+/* ---- Setting and restoring ---- */
 
 static void sets_and_restores(void)
 {
@@ -147,13 +147,13 @@ static void sets_and_restores(void)
     EW_EXPECT_INT(number(&c, "sys/devices/system/cpu/cpu3/online"), 0);
     EW_EXPECT_INT(number(&c, "sys/kernel/nvpmodel_emc_cap/emc_iso_cap"), 1600000000);
     EW_EXPECT(tree(&c) != before);
-    /* Kept: a start does not undo it, restore does. */
+    /* Permanent: a later start does not undo it, restore does. */
     EW_EXPECT_OK(ew_power_recover(&c.board->root, &n));
     EW_EXPECT_INT(n, 0);
     struct ew_power_state s;
     EW_EXPECT_OK(ew_power_state(&c.board->root, &s));
     EW_EXPECT(s.active && s.keep && s.files == 5);
-    /* A second change keeps the first values. */
+    /* A second change keeps the originally saved values. */
     ew_power_list_free(&l);
     EW_EXPECT_OK(ew_power_list_set_int(&l, NANO_CPU "scaling_max_freq", 1036800));
     EW_EXPECT_OK(ew_power_apply(&c.board->root, &l, &(struct ew_power_opts){.keep = true}, &n));
@@ -167,7 +167,7 @@ static void sets_and_restores(void)
     ew_board_close(c.board);
 }
 
-/* The range of a clock is never empty on the way, up or down. */
+/* Minimum and maximum of a clock never cross, in either direction. */
 static void check_ranges(void *ctx, int write)
 {
     const struct copy *c = ctx;
@@ -221,7 +221,7 @@ static void custom_modes(void)
         return;
     const uint64_t before = tree(&c);
     struct ew_power_list l = {0};
-    /* Mode k of the TRAIN study, clocks held. */
+    /* Mode k of the TRAIN study, with fixed clocks. */
     const struct ew_power_want k = {4, 1036, 420, 2133, 0, false};
     EW_EXPECT_OK(ew_powermode_custom(c.board, &k, &l));
     EW_EXPECT_OK(ew_power_apply(&c.board->root, &l, NULL, &n));
@@ -253,8 +253,8 @@ static void write_text(const struct copy *c, const char *path, const char *text)
     }
 }
 
-/* A named mode, clocks held at that mode's highest, the memory's locked, the fan at full speed; and
- * all of it put back. */
+/* A named mode with clocks fixed at the mode's maximum, the memory's locked, the fan at full speed;
+ * then everything restored. */
 static void named_and_held(void)
 {
     static const char emc[] = "sys/kernel/debug/bpmp/debug/clk/emc/rate";
@@ -269,7 +269,7 @@ static void named_and_held(void)
     const uint64_t before = tree(&c);
     static const struct {
         const char *mode;
-        int64_t cpu_khz, gpu_hz, emc_hz; /* by Table 3 of TRAIN, and by nvpmodel.conf */
+        int64_t cpu_khz, gpu_hz, emc_hz; /* from Table 3 of TRAIN, and from nvpmodel.conf */
     } modes[] = {{"c", 1190400, 905250000, 1331200000},
                  {"MODE_30W_ALL", 1190400, 905250000, 1600000000}};
     for (size_t i = 0; i < EW_COUNT(modes); i++) {
@@ -294,7 +294,7 @@ static void named_and_held(void)
     ew_board_close(c.board);
 }
 
-/* Modes that gate parts of the GPU need a reboot. */
+/* Modes that power-gate parts of the GPU need a reboot. */
 static void gating_is_refused(void)
 {
     struct copy c;
@@ -309,7 +309,7 @@ static void gating_is_refused(void)
     ew_board_close(c.board);
 }
 
-/* ---- Killed ---------------------------------------------------------------------------------- */
+/* ---- Kills ---- */
 
 static void die_at(void *ctx, int n)
 {
@@ -317,8 +317,7 @@ static void die_at(void *ctx, int n)
         raise(SIGKILL);
 }
 
-/* In a child: sets a mode and puts it back, killed before its n-th write.  True: it came through.
- */
+/* In a child: sets a mode and restores, killed before its n-th write.  True: it completed. */
 static bool killed_at(struct copy *c, const struct ew_power_list *l, int at)
 {
     fflush(NULL);
@@ -327,7 +326,7 @@ static bool killed_at(struct copy *c, const struct ew_power_list *l, int at)
         const struct ew_power_opts o = {.before_write = die_at, .ctx = &at};
         int n;
         const bool ok = ew_power_apply(&c->board->root, l, &o, &n) == EW_OK;
-        /* The numbers start again: kills while putting back are at - 1000. */
+        /* Writes are counted again while restoring: kills happen at at - 1000. */
         int back = at - 1000;
         const struct ew_power_opts o2 = {.before_write = die_at, .ctx = &back};
         _exit(ok && ew_power_restore(&c->board->root, &o2, &n) == EW_OK ? 0 : 1);
@@ -364,7 +363,7 @@ static void survives_kill_at_every_write(void)
     }
 }
 
-/* While the owner lives nobody else changes or undoes anything. */
+/* While the owner is alive nobody else changes or undoes anything. */
 static void owner_is_respected(void)
 {
     struct copy c;
@@ -381,7 +380,7 @@ static void owner_is_respected(void)
         byte = ok ? 'y' : 'n';
         (void)!write(ready[1], &byte, 1);
         (void)!read(done[0], &byte, 1);
-        _exit(0); /* without putting back */
+        _exit(0); /* without restoring */
     }
     EW_EXPECT(read(ready[0], &byte, 1) == 1 && byte == 'y');
     EW_EXPECT_OK(ew_power_recover(&c.board->root, &n));
@@ -395,9 +394,9 @@ static void owner_is_respected(void)
     ew_board_close(c.board);
 }
 
-/* ---- Refusals -------------------------------------------------------------------------------- */
+/* ---- Errors -------------------------------------------------------------------------------- */
 
-/* A device file that swallows what is written stands for a kernel that does not take a value. */
+/* A device file that ignores writes stands for a kernel that refuses a value. */
 static void value_not_taken(void)
 {
     struct copy c;
@@ -418,8 +417,8 @@ static void value_not_taken(void)
     ew_board_close(c.board);
 }
 
-/* What a device took with it cannot be put back, and all the rest is; when it is there again, it is
- * too. */
+/* Settings of a device that has disappeared cannot be restored, the others are; when the device is
+ * back, its settings are restored too. */
 static void one_setting_is_gone(void)
 {
     static const char *const gone[] = {"sys/devices/57000000.gpu/devfreq/57000000.gpu/max_freq",

@@ -49,7 +49,7 @@ static struct ew_sample_value value_of(const struct opened *o, const char *chann
     return i < 0 ? ew_sample_value_absent(EW_ABSENT_N) : o->values[i];
 }
 
-/* Figures that follow from the files of each board, worked out by hand. */
+/* Values that follow from the files of each board, computed by hand. */
 static const struct {
     const char *board, *channel;
     enum ew_absent absent;
@@ -151,7 +151,7 @@ static void total_is_the_right_rails(void)
     }
 }
 
-/* Nothing that is missing goes unsaid, and every reason has words. */
+/* Everything missing is reported, and every reason has a text. */
 static void missing_has_reasons(void)
 {
     struct opened o;
@@ -176,7 +176,7 @@ static void put(const char *path, const char *text)
         mkdir(dir, 0777);
         *p = '/';
     }
-    FILE *f = fopen(dir, "r+"); /* in place: sources keep files open */
+    FILE *f = fopen(dir, "r+"); /* in place, since sources keep files open */
     if (!f)
         f = fopen(dir, "w");
     if (!f || ftruncate(fileno(f), 0) != 0)
@@ -202,12 +202,12 @@ static void rates_and_wraps(void)
     const int64_t before = ew_clock_ns();
     put("b/proc/stat",
         "cpu  130 0 0 970 0 0 0 0\ncpu0 130 0 0 970 0 0 0 0\ncpu1 9 0 0 9 0 0 0 0\n");
-    put("b/sys/class/powercap/intel-rapl:0/energy_uj", "2000000\n"); /* 3 J on: it wrapped */
+    put("b/sys/class/powercap/intel-rapl:0/energy_uj", "2000000\n"); /* 3 J later: it wrapped */
     put("b/sys/block/sda/stat", "20 0 300 0 5 0 50 0 2 0 0\n");
     ew_board_read(o.board, o.values);
     const double seconds = (double)(ew_clock_ns() - before) / 1e9;
     EW_EXPECT_NEAR(value_of(&o, "cpu.load").v, 30, 1e-9);
-    EW_EXPECT_INT(value_of(&o, "cpu1.load").absent, EW_ABSENT_FIRST); /* came on */
+    EW_EXPECT_INT(value_of(&o, "cpu1.load").absent, EW_ABSENT_FIRST); /* switched on */
     EW_EXPECT_NEAR(value_of(&o, "energy.package-0").v, 1002, 1e-6);
     EW_EXPECT(value_of(&o, "power.package-0").v >= 3.0 / (seconds + 1));
     EW_EXPECT(value_of(&o, "disk.sda.read").v > 0);
@@ -224,7 +224,8 @@ static void rates_and_wraps(void)
 static void meter_gives_each_line_once(void)
 {
     mkdir(ew_test_path("empty"), 0777);
-    const char *log = ew_test_file("meter.log", "1.0 99\n", 7); /* from before: not ours */
+    const char *log = ew_test_file("meter.log", "1.0 99\n", 7); /* from before the start: not
+                                                                 * ours */
     char path[256];
     snprintf(path, sizeof(path), "%s", log);
     struct opened o;
@@ -247,7 +248,8 @@ static void meter_gives_each_line_once(void)
     close_board(&o);
 }
 
-/* A source that never pauses, with lines or without, ends no reading and no probe by itself. */
+/* A meter that sends without pause, with complete lines or without, cannot block a reading or a
+ * probe. */
 static void meters_without_pause(void)
 {
     struct opened o;
@@ -320,7 +322,7 @@ static void cpu_lists(void)
     EW_EXPECT(ew_cpulist_parse("3,5", &l) && ew_cpulist_has(&l, 5) && !ew_cpulist_has(&l, 4));
 }
 
-/* This machine, whatever it is. */
+/* The machine that runs the test. */
 static void lives_here(void)
 {
     struct opened o;

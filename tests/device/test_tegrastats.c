@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of tegrastats as six boards and four releases print them. */
+/* Lines of tegrastats as printed by six boards and four releases. */
 #include "device/tegrastats.h"
 
 #include <string.h>
@@ -40,11 +40,11 @@ static void jetpack_4(void)
     EW_EXPECT_NEAR(t.gpu_mhz.v, 76, 0);
     EW_EXPECT_INT(t.n_rails, 3);
     EW_EXPECT_NEAR(rail(&t, "POM_5V_IN").v, 1.331, 1e-12);
-    EW_EXPECT_INT(t.n_temps, 5); /* PMIC left out */
+    EW_EXPECT_INT(t.n_temps, 5); /* without PMIC */
     EW_EXPECT_NEAR(temp(&t, "thermal").v, 22.5, 0);
 }
 
-/* Rails called GPU, CPU and SOC beside GPU@40C and CPU [. */
+/* Rails named GPU, CPU and SOC, beside GPU@40C and CPU [. */
 static void agx_xavier(void)
 {
     struct ew_tegrastats t;

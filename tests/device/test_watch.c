@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Energy of intervals by their absolute times, on a copy of a captured board whose power we set. */
+/* Energy of intervals by their absolute times, on a copy of a captured board with power values that
+ * the test sets. */
 #include "device/watch.h"
 
 #include <math.h>
@@ -36,7 +37,7 @@ static struct ew_board *open_copy(void)
     return b;
 }
 
-/* Sleeps, then until there are two more readings: a busy machine takes them late. */
+/* Sleeps, then waits for two more readings, which are late on a busy machine. */
 static void pass(struct ew_watch *w, useconds_t us)
 {
     usleep(us);
@@ -45,8 +46,8 @@ static void pass(struct ew_watch *w, useconds_t us)
             usleep(5000);
 }
 
-/* A job begins with a switch of the power mode that takes a second at 2 W, and its epoch then draws
- * 8 W.  By times since the wrong beginning, a second early, the epoch would have had 2 W. */
+/* A job begins with a power mode switch that takes a second at 2 W, and its epoch then draws 8 W.
+ * Regression: with times relative to a start one second too early, the epoch had 2 W. */
 static void switch_in_front(void)
 {
     struct ew_watch *w;
@@ -58,7 +59,7 @@ static void switch_in_front(void)
     const int64_t start = ew_clock_ns();
     pass(w, 1000000);
     draw(8000);
-    pass(w, 300000); /* one reading lies between: what is between two readings is a line */
+    pass(w, 300000); /* one reading in between, since power is interpolated between readings */
     const int64_t from = ew_clock_ns();
     pass(w, 600000);
     const int64_t to = ew_clock_ns();
@@ -71,7 +72,7 @@ static void switch_in_front(void)
     EW_EXPECT_NEAR(e.mean_w, 2, 1e-9);
     const struct ew_watch_means m = ew_watch_means(w, from, to);
     EW_EXPECT(m.temp_c > 0 && m.temp_c < 120);
-    /* What is forgotten is in the total still. */
+    /* Forgotten readings remain in the total. */
     const double all = ew_watch_total(w).joules;
     ew_watch_forget(w, from);
     EW_EXPECT_NEAR(ew_watch_energy(w, from, to).mean_w, 8, 1e-9);
@@ -100,7 +101,7 @@ static void samples_are_taken_once(void)
         cores += strncmp(s.channel, "cpu", 3) == 0 && strcmp(s.unit, "%") == 0;
     }
     EW_EXPECT(power > 3 && clocks > 3);
-    EW_EXPECT(cores <= 4); /* the whole, not each */
+    EW_EXPECT(cores <= 4); /* the total, not per core */
     EW_EXPECT(!ew_watch_next(w, &s));
     ew_watch_free(w);
     ew_board_close(b);

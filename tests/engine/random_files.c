@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes random graphs as ONNX files: random_files FOLDER FIRST_SEED COUNT, so many of each
- * generator, for comparing with other programs (bench/peers/run diff).  A graph that ONNX cannot
- * say is left out. */
+/* Writes random graphs as ONNX files: random_files FOLDER FIRST_SEED COUNT writes COUNT graphs of
+ * each generator, for comparison with other programs (bench/peers/run diff).  Graphs that ONNX
+ * cannot express are skipped. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,8 +9,8 @@
 #include "random_graph.h"
 #include "random_layout.h"
 
-/* A step between two quantised numbers is no difference that another program can be asked about:
- * quantised networks have a comparison of their own. */
+/* Quantised values may differ by a step between programs: quantised networks have their own
+ * comparison. */
 static ew_err make_graph(uint64_t seed, struct ew_graph **out)
 {
     return ew_random_graph(&(struct ew_random_graph){.seed = seed, .no_quant = true}, out);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Engines: compiled twice they are the same bytes, they compute what a plan computes, on every
- * batch and instruction set, from several threads at once; and files that are not right are
- * refused. */
+/* Engines: compiling twice gives the same bytes, results equal a plan's, for every batch size and
+ * instruction set, from several concurrent threads; and invalid files are refused. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 
 #define MAX_BYTES ((size_t)64 << 20)
 
-/* Small, and of every kind of convolution. */
+/* Small networks with all kinds of convolutions. */
 static const struct sample {
     const char *name;
     int64_t side;
@@ -26,7 +25,7 @@ static const struct sample {
     {"lenet5", 0, 1},           {"squeezenet1_1", 64, 0.25}, {"shufflenet_v2_x1_0", 64, 0.25},
     {"mobilenet_v2", 64, 0.25}, {"resnet18", 64, 0.25},      {"densenet121", 64, 0.25}};
 
-/* Two stand for all where few are tried. */
+/* In quick tests two stand for all. */
 static size_t n_samples(void)
 {
     return ew_test_quick() ? 2 : EW_COUNT(samples);
@@ -61,7 +60,7 @@ static struct ew_engine *make(const struct sample *s, const struct ew_compile_op
     return e;
 }
 
-/* What a plan of the network makes of the same input; to be freed. */
+/* A plan's result for the same input; to be freed. */
 static float *expected(const struct sample *s, int64_t batch, uint64_t seed, size_t *bytes)
 {
     struct ew_graph *g = network(s);
@@ -136,7 +135,7 @@ static void same_bytes_twice(void)
     }
 }
 
-/* Every batch of the range, in any order, in one context, and outside it none. */
+/* Every batch size of the range, in any order, in one context; others are refused. */
 static void any_batch_of_the_range(void)
 {
     static const int64_t order[] = {1, 5, 2, 5, 1, 3};
@@ -156,7 +155,7 @@ static void any_batch_of_the_range(void)
     }
 }
 
-/* Other batches use the weights that were packed for the first. */
+/* Other batch sizes use the weights packed for the first. */
 static void batches_share_packed_weights(void)
 {
     for (size_t i = 0; i < n_samples(); i++) {
@@ -173,7 +172,7 @@ static void batches_share_packed_weights(void)
     }
 }
 
-/* A file of the best instruction set, on a machine that has another one only. */
+/* A file for the best instruction set, on a machine that has another one only. */
 static void packs_again_for_another_machine(void)
 {
     const struct ew_kernels *other = ew_isa_at(1);
@@ -201,7 +200,7 @@ static void packs_again_for_another_machine(void)
             EW_EXPECT_OK(ew_context_new(e, 1, &c))) {
             EW_EXPECT_OK(ew_engine_info(e, &info));
             EW_EXPECT(info.repacked);
-            expect_output(c, &samples[i], 1, 1e-4); /* rules may prefer other kernels here */
+            expect_output(c, &samples[i], 1, 1e-4); /* the rules may choose other kernels here */
         }
         ew_context_free(c);
         ew_engine_free(e);
@@ -218,7 +217,7 @@ struct worker {
     const float *want;
     size_t bytes;
     int64_t runs, wrong;
-    char why[256]; /* the last error of a run */
+    char why[256]; /* message of the last error */
 };
 
 static void *work(void *arg)
@@ -244,7 +243,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Four threads, a context each; EW_ENGINE_SECONDS makes it longer. */
+/* Four threads with a context each; EW_ENGINE_SECONDS makes it longer. */
 static void contexts_run_at_the_same_time(void)
 {
     const char *seconds = getenv("EW_ENGINE_SECONDS");
@@ -272,7 +271,7 @@ static void contexts_run_at_the_same_time(void)
     }
 }
 
-/* Contexts whose runs are under way at once, from one thread. */
+/* Asynchronous runs of several contexts, from one thread. */
 static void runs_are_started_and_waited_for(void)
 {
     struct ew_context *c[3] = {NULL};
@@ -294,7 +293,7 @@ static void runs_are_started_and_waited_for(void)
         EW_EXPECT_OK(ew_context_wait(c[i]));
         EW_EXPECT(want && memcmp(ew_context_output(c[i], 0, NULL), want, bytes) == 0);
         EW_EXPECT_ERR(ew_context_wait(c[i]), EW_ERR_ARG, "no run is under way");
-        EW_EXPECT_OK(ew_context_start(c[i])); /* and freed while it runs */
+        EW_EXPECT_OK(ew_context_start(c[i])); /* the source is freed while runs are in flight */
         ew_context_free(c[i]);
         free(want);
     }
@@ -322,7 +321,8 @@ static void tells_what_it_is_and_where_time_goes(void)
     EW_EXPECT_INT(i.batch_min, 2);
     EW_EXPECT_INT(i.batch_max, 4);
     EW_EXPECT(i.params > 1000 && i.flops > i.macs && i.cdl > 4);
-    EW_EXPECT(i.packed_bytes > 0 || getenv("EW_DEVICE")); /* others may have nothing to pack */
+    EW_EXPECT(i.packed_bytes > 0 || getenv("EW_DEVICE")); /* other devices may have nothing to
+                                                           * pack */
     EW_EXPECT_STR(ew_engine_class(e, 1), "one");
     EW_EXPECT_STR(ew_engine_class(e, 2), "");
     EW_EXPECT_OK(ew_engine_input(e, 0, &in));
@@ -358,7 +358,7 @@ static void refuses_what_it_cannot_compile(void)
     ew_graph_free(g);
 }
 
-/* ---- Files that are not right ---- */
+/* ---- Invalid files ---- */
 
 static void expect_refused(const char *bytes, size_t n, ew_err code, const char *text)
 {
@@ -389,7 +389,7 @@ static void refuses_damage(void)
     expect_refused(bytes, 5, EW_ERR_FORMAT, "cut off");
     expect_refused(bytes, n - 1, EW_ERR_FORMAT, "cut off");
     expect_refused(bytes, n / 2, EW_ERR_FORMAT, "cut off");
-    /* Every byte counts, but in plain weights, which are only read to be packed again. */
+    /* Every byte is checked, except plain weights, which are only read to be packed again. */
     const struct ew_kernels *other = getenv("EW_DEVICE") ? NULL : ew_isa_at(1);
     const size_t step = n / 97;
     for (size_t i = 0; i < n; i += i < 200 ? 1 : step) {
@@ -409,7 +409,7 @@ static void refuses_damage(void)
     free(bytes);
 }
 
-/* A change behind right checksums. */
+/* A modification with correct checksums. */
 static void refuses_another_architecture(void)
 {
     char *bytes = NULL;
@@ -421,7 +421,7 @@ static void refuses_another_architecture(void)
     char *at = memmem(bytes, n, arch, strlen(arch));
     if (EW_EXPECT(at != NULL)) {
         at[0] = 'q';
-        char *head = bytes + 32; /* of the first section: offset, size, sum */
+        char *head = bytes + 32; /* the first section's offset, size, checksum */
         uint64_t offset = 0, size = 0;
         memcpy(&offset, head, 8);
         memcpy(&size, head + 8, 8);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that once crashed the program, made it read beyond its memory, or gave wrong results
- * (tests/fixtures/finds): each is refused with a message, or gives the same results in every way.
- */
+/* Regression files: they once crashed the program, made it read out of bounds, or gave wrong
+ * results (tests/fixtures/finds); each is refused with a message, or gives the same results in all
+ * configurations. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #define FOLDER "tests/fixtures/finds"
 
-/* Reads file `name`; what the graph computes must not depend on how. */
+/* Imports a file; the results must not depend on the configuration. */
 static void check_onnx(const char *path)
 {
     struct ew_graph *g = NULL;
@@ -84,7 +84,7 @@ static void engine_files(void)
     EW_EXPECT_INT(check_folder(FOLDER "/ewe"), 3);
 }
 
-/* A network without packed weights had no plan to look into. */
+/* Regression: a network without packed weights had no plan to inspect. */
 static void compact_without_packed_weights(void)
 {
     struct ew_graph *g = NULL;
@@ -94,7 +94,7 @@ static void compact_without_packed_weights(void)
     ew_graph_free(g);
 }
 
-/* Kernels may pack less than there is: taps that only ever see padding. */
+/* Kernels may pack fewer weights than exist: taps that only meet padding. */
 static void compact_with_fewer_packed_weights(void)
 {
     struct ew_graph *g = NULL;
@@ -107,7 +107,7 @@ static void compact_with_fewer_packed_weights(void)
     ew_graph_free(g);
 }
 
-/* At batch 1 a constant [1, C, H, W] is like the output, and was fused. */
+/* Regression: at batch 1 a constant [1, C, H, W] has the output's shape, and was fused. */
 static void range_of_batches(void)
 {
     struct ew_graph *g = NULL;

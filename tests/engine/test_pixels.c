@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pixels from memory: every format, stride and direction gives the input that the plain one gives.
- */
+/* Pixels from memory: every format, stride and direction gives the same input as the plain one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,7 @@ static struct ew_engine *engine;
 static struct ew_context *context;
 static uint8_t rgb[H][W][3];
 
-/* MobileNetV2 for 32 x 32 takes colour; its weights do not matter here. */
+/* MobileNetV2 for 32 x 32 takes colour images; its weights do not matter here. */
 static bool open_engine(void)
 {
     struct ew_graph *g = NULL;
@@ -36,7 +35,7 @@ static bool open_engine(void)
     return ok;
 }
 
-/* The input that these pixels make. */
+/* The input tensor for these pixels. */
 static const float *put(const struct ew_pixels *p, float *copy, size_t n)
 {
     size_t bytes;
@@ -80,8 +79,8 @@ static void formats_agree(void)
     }
 }
 
-/* Grey is the same in all channels before normalisation, and NV12 without colour is grey: Y = 16 +
- * 219 / 255 of it, within the rounding of 8 bits. */
+/* Grey has equal channels before normalisation, and NV12 without colour is grey: Y = 16 + 219 / 255
+ * of it, within 8-bit rounding. */
 static void nv12_without_colour_is_grey(void)
 {
     static float want[ELEMENTS], got[ELEMENTS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random graphs, run in every way and compared with the references (random_seeds.h). */
+/* Random graphs in all configurations, compared with the references (random_seeds.h). */
 #include "every_way.h"
 #include "ew_test.h"
 #include "random_graph.h"
@@ -8,8 +8,8 @@
 #define GRAPHS     300
 #define MOST_BATCH 5
 
-/* Sums in another order; the references add up in double.  Quantisers may be a step apart, which
- * layers behind them enlarge. */
+/* Other orders of sums; the references add in double.  Quantised values may differ by a step, which
+ * later layers amplify. */
 #define TOLERANCE       2e-4
 #define QUANT_TOLERANCE 0.1
 

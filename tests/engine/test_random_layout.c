@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random graphs as files have them, in every way, against the same graph node by node
+/* Random graphs in file layout, in all configurations, against the same graph node by node
  * (random_seeds.h). */
 #include "every_way.h"
 #include "ew_test.h"
@@ -11,7 +11,7 @@
 #define GRAPHS     160
 #define MOST_BATCH 3
 
-/* Sums in another order.  Quantisers may be a step apart, which layers behind them enlarge. */
+/* Other orders of sums.  Quantised values may differ by a step, which later layers amplify. */
 #define TOLERANCE       2e-4
 #define QUANT_TOLERANCE 0.1
 
@@ -40,7 +40,7 @@ static void results_agree(void)
     ew_random_seeds(check, GRAPHS, 0);
 }
 
-/* ---- What was wrong once ---- */
+/* ---- Regressions ---- */
 
 static void expect_every_way(struct ew_graph *g, const int *outputs, int n)
 {
@@ -68,8 +68,8 @@ static int begin(struct ew_graph **g)
     return x;
 }
 
-/* A product with few columns is computed in another way where it has at least as many rows as
- * vectors have lanes: its weights are packed in another way too, in as many bytes. */
+/* A product with few columns uses another kernel if it has at least as many rows as a vector has
+ * lanes, with another packed layout of the same size. */
 static void packed_weights_of_batches(void)
 {
     static float weights[2 * 8];
@@ -93,8 +93,8 @@ static void outputs_have_their_own_names(void)
     expect_every_way(g, (const int[]){y, x, x, y, y}, 5);
 }
 
-/* One phase of a transposed convolution for each output beyond which all are empty: to go through
- * 2^58 of them would not end. */
+/* Transposed convolutions have one phase per stride position, most of them empty with huge strides:
+ * a loop over 2^58 of them would not end. */
 static void strides_beyond_the_end(void)
 {
     static float weights[3 * 3 * 3 * 4];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One layer on integers with odd parameters, in every way, against the floats that they stand for
- * (random_seeds.h): zero points at the ends, scales below zero, biases of rows, weights with zero
- * points of their own, padding.  Inputs are integers, so that nothing is rounded before the layer.
- */
+/* Single integer layers with unusual parameters, in all configurations, against the float
+ * computation that they represent (random_seeds.h): zero points at the ends of the range, negative
+ * scales, biases with the shape of a row, weights with zero points, padding.  Inputs are integers,
+ * so nothing is rounded before the layer. */
 #include <stdlib.h>
 
 #include "base/rng.h"
@@ -19,10 +19,10 @@
 
 #define GRAPHS 240
 #define STEP                                                                                       \
-    0.01f /* of results that are rounded: hundreds lie between the smallest and largest            \
-           */
+    0.01f /* of rounded results, which have hundreds of steps between minimum and maximum */
 
-/* Sums in another order, and biases that integers round; of rounded results a step or two. */
+/* Other orders of sums, and biases rounded to integers; rounded results may differ by a step or
+ * two. */
 #define TOLERANCE       2e-3
 #define ROUND_TOLERANCE 0.05
 
@@ -54,7 +54,7 @@ static ew_err floats(struct maker *m, struct ew_shape s, double least, double mo
     return ew_graph_const(m->g, NULL, EW_VALUE_CONST, &t, true, out);
 }
 
-/* `count` integers from `least` to `most`; a scalar where the shape has no axes. */
+/* `count` integers from `least` to `most`; a scalar if the shape has no axes. */
 static ew_err bytes(struct maker *m, enum ew_dtype dtype, struct ew_shape s, const int64_t ends[2],
                     int *out)
 {
@@ -69,7 +69,7 @@ static ew_err bytes(struct maker *m, enum ew_dtype dtype, struct ew_shape s, con
     return ew_graph_const(m->g, NULL, EW_VALUE_CONST, &t, true, out);
 }
 
-/* Zero points lie anywhere, often at an end. */
+/* Zero points are anywhere, often at an end of the range. */
 static ew_err zero_point(struct maker *m, enum ew_dtype dtype, int *out)
 {
     const int64_t lo = dtype == EW_U8 ? 0 : -128, hi = lo + 255;
@@ -77,7 +77,7 @@ static ew_err zero_point(struct maker *m, enum ew_dtype dtype, int *out)
     return bytes(m, dtype, (struct ew_shape){0}, (const int64_t[]){z, z}, out);
 }
 
-/* ---- Between integers and floats ---- */
+/* ---- Conversion between integers and floats ---- */
 
 static ew_err add_input(struct maker *m, const char *name, const struct ew_shape *s, int *out)
 {
@@ -96,14 +96,15 @@ static ew_err add_rounding(struct maker *m, int *value)
     const enum ew_dtype dtype = chance(m, 2) ? EW_U8 : EW_S8;
     const struct ew_quant_attr a = {.axis = 1, .dtype = (int)dtype};
     int in[3] = {*value};
-    const int64_t middle = (dtype == EW_U8 ? 128 : 0) + draw(m, -60, 60); /* room on both sides */
+    const int64_t middle = (dtype == EW_U8 ? 128 : 0) + draw(m, -60, 60); /* leaves room on both
+                                                                           * sides */
     EW_TRY(ew_graph_const_float(m->g, NULL, STEP, &in[1]));
     EW_TRY(bytes(m, dtype, (struct ew_shape){0}, (const int64_t[]){middle, middle}, &in[2]));
     EW_TRY(ew_graph_add(m->g, ew_op_find("quantize_linear"), NULL, &a, ew_inputs(in, 3), in));
     return ew_graph_add(m->g, ew_op_find("dequantize_linear"), NULL, NULL, ew_inputs(in, 3), value);
 }
 
-/* Weights by one scale, or one for each entry of the axis; now and then with zero points. */
+/* Weights with one scale, or one per entry of the axis; sometimes with zero points. */
 static ew_err add_weights(struct maker *m, struct ew_shape s, int axis, int *out)
 {
     const struct ew_shape each = {chance(m, 2), {s.dim[axis]}};
@@ -196,7 +197,7 @@ static ew_err add_function(struct maker *m, int *out)
     return ew_graph_add(m->g, ew_op_find(names[draw(m, 0, 3)]), NULL, NULL, EW_INPUTS(x), out);
 }
 
-/* ---- The whole ---- */
+/* ---- Graph ---- */
 
 static ew_err make(struct maker *m, bool *rounds)
 {

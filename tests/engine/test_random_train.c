@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gradients of random graphs: by kernels and fused groups, within memory limits, with frozen
- * weights and as updates of the weights, against the references in double precision
- * (random_seeds.h). */
+ * weights and as weight updates, against the references in double precision (random_seeds.h). */
 #include <math.h>
 
 #include "base/rng.h"
@@ -17,11 +16,11 @@
 #define FILES     ((uint64_t)1 << 40)
 
 #define GRAD_TOLERANCE 4e-3
-#define GRAD_ROUNDING  64 /* times what the references lose, whose sums are in double */
+#define GRAD_ROUNDING  64 /* times the rounding of the float32 references */
 
 /* ---- Graphs ---- */
 
-/* Of every second graph about a third of the parameters, but not the last one. */
+/* Freezes about a third of the parameters of every second graph, but not the last one. */
 static void freeze_some(struct ew_graph *g, uint64_t seed)
 {
     int last = -1;
@@ -34,7 +33,7 @@ static void freeze_some(struct ew_graph *g, uint64_t seed)
     }
 }
 
-/* Seeds of FILES: channels first, as files are, and laid out as the importer does it. */
+/* Seeds of FILES: channels first, as in files, and laid out like by the importer. */
 static ew_err trainable(uint64_t seed, int nodes, bool wide, struct ew_graph **out)
 {
     const struct ew_random_graph o = {.seed = seed, .nodes = nodes, .trainable = true};
@@ -71,7 +70,7 @@ static ew_err train(struct ew_graph *g, uint64_t seed, const struct ew_plan_opts
 
 /* ---- Gradients ---- */
 
-/* Of a parameter; those of other values have gone by the end. */
+/* Of a parameter; gradients of other values no longer exist. */
 static const struct ew_tensor *gradient(const struct ew_graph *g, struct ew_plan *p, int value)
 {
     return g->values[value].kind == EW_VALUE_PARAM ? ew_plan_grad(p, value) : NULL;
@@ -97,8 +96,8 @@ static double largest(const struct ew_graph *g, struct ew_plan *p)
     return most;
 }
 
-/* How far float32 itself is off in a parameter's gradient: all of it where the parts cancel out, as
- * those of a bias before a batch norm do. */
+/* Rounding error of float32 itself in a parameter's gradient: all of it if the terms cancel, as for
+ * a bias before a batch norm. */
 static double rounding(const struct trained *t, int value)
 {
     const struct ew_tensor *a = gradient(t->g, t->reference, value),
@@ -109,7 +108,7 @@ static double rounding(const struct trained *t, int value)
     return off;
 }
 
-/* The exact one, but for a share of the largest of all and what float32 loses. */
+/* Equal to the exact one, up to a share of the largest of all and float32's rounding. */
 static ew_err near(const struct trained *t, int value, int64_t i, double got, double may)
 {
     const double want = ew_tensor_get(gradient(t->g, t->exact, value), i);
@@ -131,7 +130,7 @@ static ew_err same_gradients(const struct trained *t, struct ew_plan *got)
     return EW_OK;
 }
 
-/* The same of weights that have gone down their gradient once, at the rate 1. */
+/* The same for weights after one gradient step with rate 1. */
 static ew_err same_updates(const struct trained *t, const struct ew_graph *updated)
 {
     for (int v = 0; v < t->g->n_values; v++) {
@@ -187,7 +186,7 @@ static ew_err check_update(const struct trained *t, size_t limit)
     return limit && e == EW_ERR_LIMIT ? EW_OK : ew_fail_in(e, "update");
 }
 
-/* One limit, where it can be met. */
+/* One limit, if it can be met. */
 static ew_err check_limit(const struct trained *t, size_t limit)
 {
     struct ew_plan *p = NULL;
@@ -268,9 +267,9 @@ static void gradients_of_files_agree(void)
     ew_random_seeds(check_gradients, GRADIENTS, FILES);
 }
 
-/* A batch norm on the input before a convolution that makes both gradients was refused (9120); sums
- * that cancel out but for their rounding (5200, 5461); a batch norm behind a convolution that pools
- * crashed (4284). */
+/* Regressions: a batch norm on the input before a convolution with fused dgrad + wgrad was refused
+ * (9120); sums that cancel except for rounding (5200, 5461); a batch norm after a convolution with
+ * fused pooling crashed (4284). */
 static void what_failed_once_agrees(void)
 {
     static const uint64_t seeds[] = {9120, 5200, 5461, 4284};

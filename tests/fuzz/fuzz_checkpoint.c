@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: bytes as a checkpoint.  Its checksum is set right first, or nothing behind it would
- * ever be tried.  What is small is run in every way, and all must agree. */
+/* Fuzz target: bytes as a checkpoint.  Its checksum is corrected first, otherwise nothing behind it
+ * would be reached.  Small graphs are run in all configurations, which must agree. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

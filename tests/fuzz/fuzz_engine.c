@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: bytes as an engine file.  Checksums are set right first, and it passes for one of
- * this machine, or nothing behind that would ever be tried; what is small enough is run, and its
- * graph in every other way. */
+/* Fuzz target: bytes as an engine file.  Checksums and machine are corrected first, otherwise
+ * nothing behind them would be reached; small engines are run, and their graphs in all other
+ * configurations. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void put(uint8_t *p, uint64_t v)
         p[i] = (uint8_t)(v >> (8 * i));
 }
 
-/* A copy as a mapping would have it, its size and sums right where its sections lie in it. */
+/* A page-aligned copy, with size and checksums corrected if the sections are within it. */
 static uint8_t *mend(const uint8_t *data, size_t size)
 {
     void *copy = NULL;
@@ -81,7 +81,7 @@ static void run_small(const struct ew_engine *e)
         e->file.card.batch_max < 8)
         check(ew_context_run(c));
     ew_context_free(c);
-    /* Weights that were left out are known to their kernels alone. */
+    /* Omitted weights exist only in packed form. */
     if (!e->file.absent && ew_run_every_way_small(e->file.graph) != EW_OK) {
         fprintf(stderr, "%s\n", ew_error_message());
         abort();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: "name=value" lines through a field table of every type.  What is accepted must print
- * and read back the same. */
+/* Fuzz target: "name=value" lines through a field table with every type.  Accepted values must
+ * survive printing and parsing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static const struct ew_field table[] = {
     EW_FIELD_END,
 };
 
-/* The value as text, read and printed again, is the same text. */
+/* Printed, parsed and printed again, the value gives the same text. */
 static void check_round_trip(const struct ew_field *f, const struct all *o)
 {
     char once[2048], twice[2048];

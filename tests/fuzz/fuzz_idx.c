@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: bytes as MNIST's files: the first two tell where the labels begin. */
+/* Fuzz target: bytes as MNIST's files; the first two give the offset of the labels. */
 #include "fuzz_data.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

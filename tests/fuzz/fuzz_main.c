@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a fuzz target without libFuzzer: first its corpus, then mutations of it, always the same
- * ones.
+/* Runs a fuzz target without libFuzzer: its corpus, then deterministic mutations of it.
  *
- *   fuzz_x CORPUS_DIR [COUNT]      the corpus, then COUNT mutated inputs; without COUNT as many,
- *                                  20,000 at most, as take BUDGET_S of the processor's time
- *   fuzz_x --at N CORPUS_DIR       writes mutated input N to ./crash-input and runs it alone
+ *   fuzz_x CORPUS_DIR [COUNT]      the corpus, then COUNT mutated inputs; default: as many, at most
+ *                                  20,000, as take BUDGET_S of CPU time
+ *   fuzz_x --at N CORPUS_DIR       writes mutated input N to ./crash-input and runs only that
  *   fuzz_x FILE...                 these files
  *
- * The inputs run in a child, so that a crash can be told from its number; one that takes longer
+ * Inputs run in a child process, so that a crash is attributed to its number; one that takes longer
  * than LIMIT_S counts as a hang. */
 #include <dirent.h>
 #include <math.h>
@@ -29,7 +28,7 @@
 #include "fuzz/fuzz_main.h"
 
 #define LIMIT_S 20
-#ifdef __SANITIZE_ADDRESS__ /* which sees much that else goes by */
+#ifdef __SANITIZE_ADDRESS__ /* it detects more per input */
 #define BUDGET_S 4
 #else
 #define BUDGET_S 1
@@ -48,8 +47,8 @@ struct corpus {
     struct ew_arena arena;
     struct input *files;
     int n;
-    int64_t
-        *at; /* shared with the parent: the input being run; below n the corpus, then mutations */
+    int64_t *at; /* shared with the parent: index of the running input; below n the corpus, then
+                  * mutations */
 };
 
 static void stop(const char *why)
@@ -101,7 +100,7 @@ static void flip_bit(struct edit *e)
     e->data[pick(e, e->size)] ^= (uint8_t)(1u << pick(e, 8));
 }
 
-/* Values that sit at the edges of something. */
+/* Boundary values. */
 static void set_bytes(struct edit *e)
 {
     static const uint8_t edge[] = {0x00, 0x01, 0x7f, 0x80, 0xff, '0', '-', '"', '\n', ' '};
@@ -142,7 +141,7 @@ static void repeat(struct edit *e)
     e->size += n;
 }
 
-/* Mutation k of the corpus, into `data` of MAX_BYTES; depends on k alone. */
+/* Writes mutation k of the corpus to `data` of MAX_BYTES; depends only on k. */
 static size_t mutate(const struct corpus *c, int64_t k, uint8_t *data)
 {
     static void (*const edits[])(struct edit *) = {flip_bit, set_bytes,     random_byte,
@@ -151,7 +150,7 @@ static size_t mutate(const struct corpus *c, int64_t k, uint8_t *data)
     const struct input *a = &c->files[pick(&e, (size_t)c->n)];
     memcpy(data, a->data, a->size);
     e.size = a->size;
-    if (pick(&e, 8) == 0) { /* the head of one and the tail of another */
+    if (pick(&e, 8) == 0) { /* the head of one input and the tail of another */
         const struct input *b = &c->files[pick(&e, (size_t)c->n)];
         const size_t head = pick(&e, a->size + 1), tail = pick(&e, b->size + 1);
         if (head + tail <= MAX_BYTES) {
@@ -166,7 +165,7 @@ static size_t mutate(const struct corpus *c, int64_t k, uint8_t *data)
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-/* Hands the target a block of exactly this size, so that reading beyond it shows. */
+/* Runs the target on a block of exactly this size, so that over-reads are detected. */
 static void run_one(const uint8_t *data, size_t size)
 {
     uint8_t *copy = malloc(size ? size : 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: bytes as an ONNX model.  What is read must also plan and clone; what is small is
- * run in every way, and all must agree. */
+/* Fuzz target: bytes as an ONNX model.  Accepted models must also plan and clone; small ones are
+ * run in all configurations, which must agree. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "format/onnx_import.h"
 #include "plan/plan.h"
 
-#define MEMORY ((size_t)1 << 30) /* far more than any file of the corpus can need */
+#define MEMORY ((size_t)1 << 30) /* far more than any file of the corpus needs */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,8 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #endif
 #endif
 
-/* Memory without bound must show as a failure: by the sanitizer's own limits (for gcc CTest gives
- * them), or the system's. */
+/* Unbounded memory must show as a failure: by the sanitizer's limits (for gcc set by CTest), or the
+ * system's. */
 #if defined(EW_ASAN) && defined(__clang__)
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
@@ -41,7 +41,7 @@ static void limit_memory(void)
 #endif
 }
 
-/* A file may be refused for any reason but these. */
+/* A file may be refused for any reason except these. */
 static void check(ew_err e)
 {
     if (e != EW_ERR_INTERNAL && e != EW_ERR_MEMORY)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: bytes as a packed data set, as they are and with all checksums put right, which
- * would otherwise keep nearly everything out. */
+/* Fuzz target: bytes as a packed data set, unchanged and with all checksums corrected, which would
+ * otherwise reject nearly everything. */
 #include "base/hash.h"
 #include "base/mem.h"
 #include "data/packed.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: experiment files.  What is accepted has jobs, each with a hash and a command line.
- */
+/* Fuzz target: experiment files.  Accepted ones have jobs, each with a hash and a command line. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: a whole board whose files all hold parts of the input.  Every sensor must open and
- * read it; the input is cut at '|' into four texts that the board's files share by links. */
+/* Fuzz target: a whole board whose files contain parts of the input.  Every sensor must open and
+ * read it; the input is split at '|' into four texts, to which the board's files link. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -69,7 +69,7 @@ static const char *const paths[] = {
     "captured/nvml",
     "captured/pmic_read_adc"};
 
-/* The board, made once. */
+/* The board, created once. */
 static char board[64];
 static int parts[PARTS];
 
@@ -111,7 +111,7 @@ static void make_board(void)
     }
     for (size_t i = 0; i < EW_COUNT(paths); i++)
         make_link(paths[i], (int)(i % PARTS));
-    /* The chips must be found whatever the input says. */
+    /* The chips must be found whatever the input is. */
     static const char *const chips[] = {"1-0040", "1-0041"};
     for (size_t i = 0; i < EW_COUNT(chips); i++) {
         char file[128];

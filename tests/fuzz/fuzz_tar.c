@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: bytes as a tar file, plain or gzip, that a data set is taken from. */
+/* Fuzz target: bytes as a tar file, plain or gzip, as source of a data set. */
 #include "data/unpack.h"
 #include "fuzz_data.h"
 

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (e == EW_OK && ew_tensor_count(&t) > 0)
         (void)ew_tensor_get(&t, ew_tensor_count(&t) - 1);
     if (e == EW_ERR_MEMORY || a.used > 4 * size + 64)
-        abort(); /* asked for more than the file holds */
+        abort(); /* allocates more than the file contains */
     ew_arena_fini(&a);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: bytes as what the process that decodes video sends; the first says whether whole
- * frames were asked for. */
+/* Fuzz target: bytes as messages of the video decoder process; the first byte says whether whole
+ * frames were requested. */
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: bytes as an XIR graph.  What is read must plan, and what is small must run in every
- * way with the same result. */
+/* Fuzz target: bytes as an XIR graph.  Accepted ones must plan, and small ones must give the same
+ * result in all configurations. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A file may be refused for any reason but these. */
+/* A file may be refused for any reason except these. */
 static void check(ew_err e)
 {
     if (e != EW_ERR_INTERNAL && e != EW_ERR_MEMORY)

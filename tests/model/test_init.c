@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fresh weights: the right distributions, the same ones for the same seed, each by its own name. */
+/* Initial weights: the right distributions, reproducible by seed, independent per tensor. */
 #include "model/init.h"
 
 #include <math.h>
@@ -58,7 +58,7 @@ static void rules(void)
     struct moments m = measure(g, "layer3.0.conv1.weight"); /* He, fan-out 9 x 256 */
     EW_EXPECT_NEAR(m.deviation, sqrt(2.0 / (9 * 256)), 0.02 * sqrt(2.0 / (9 * 256)));
     EW_EXPECT_NEAR(m.mean, 0, 1e-3);
-    EW_EXPECT(m.most > 3 * m.deviation); /* a normal has tails */
+    EW_EXPECT(m.most > 3 * m.deviation); /* a normal distribution has tails */
     m = measure(g, "fc.weight");         /* uniform within 1 / sqrt(512) */
     EW_EXPECT_NEAR(m.most, 1 / sqrt(512), 1e-4);
     EW_EXPECT_NEAR(m.least, -1 / sqrt(512), 1e-4);
@@ -89,7 +89,7 @@ static bool same(const struct ew_graph *a, const struct ew_graph *b, const char 
            memcmp(x->data, y->data, ew_tensor_bytes(x)) == 0;
 }
 
-/* Other classes change the last layer and nothing else. */
+/* Another number of classes changes only the last layer. */
 static void seeds_and_names(void)
 {
     const struct ew_model_opts other = {.size = sizeof(other), .classes = 7};
@@ -106,7 +106,7 @@ static void seeds_and_names(void)
     ew_graph_free(d);
 }
 
-/* Weights that have been loaded stay. */
+/* Loaded weights are kept. */
 static void only_what_is_missing(void)
 {
     struct ew_graph *g = NULL;

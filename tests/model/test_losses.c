@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Losses of the table: what a training plan says against the loss element by element, and its
- * gradients against differences, with reference kernels and with fast ones. */
+/* Loss functions: the value of a training plan against the element-wise definition, and its
+ * gradients against differences, with reference and fast kernels. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static double loss_of(const struct net *n)
     return ew_tensor_get(ew_plan_output(n->plan, 0), 0);
 }
 
-/* The loss that the output has by the definition. */
+/* The loss of the output by the definition. */
 static double expected(const struct net *n, const struct ew_loss *loss)
 {
     const struct ew_tensor *y = ew_plan_output(n->plan, 1);
@@ -76,8 +76,8 @@ static double rerun(struct net *n)
     return loss_of(n);
 }
 
-/* Along a parameter's own gradient g the loss changes by |g|^2 for a step of 1: measured over a
- * step that is small for the loss and large for float32. */
+/* Along a parameter's gradient g the loss changes by |g|^2 per unit step: measured with a step that
+ * is small for the loss and large for float32. */
 static void check_gradient(struct net *n, int value)
 {
     struct ew_tensor *w = &n->g->values[value].t;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The zoo is exact: parameters, names and shapes of every tensor, arithmetic, critical datapath
- * length, widths; and what cannot be built says so in one line. */
+ * length, widths; and networks that cannot be built give a one-line error. */
 #include "graph/facts.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ static bool facts_of(const char *name, const struct ew_model_opts *o, struct ew_
 /* ---- torchvision ---- */
 
 /* Counted from torchvision 0.14 at 224x224 and 1000 classes: parameters, MACs of convolutions and
- * dense layers, MACs as thop counts, and the sum of the FNV-1a hashes of all "name shape" texts
+ * dense layers, MACs as counted by thop, and the sum of the FNV-1a hashes of all "name shape" texts
  * (filters as [O, k, k, I]). */
 static const struct {
     const char *name;
@@ -65,7 +65,7 @@ static const struct {
     {"mobilenet_v3_small", 2542856, 56510400, 62477944, 0x53fabf739cd526bc},
 };
 
-/* "layer1.0.conv1.weight 64x3x3x64": order does not matter, every character does. */
+/* "layer1.0.conv1.weight 64x3x3x64": independent of the order of tensors. */
 static uint64_t hash_tensors(const struct ew_graph *g)
 {
     uint64_t sum = 0;
@@ -101,7 +101,7 @@ static void as_torchvision(void)
     }
 }
 
-/* ---- The studies' own ---- */
+/* ---- The studies' own networks ---- */
 
 static void parameters(void)
 {
@@ -111,7 +111,7 @@ static void parameters(void)
     EW_EXPECT_INT(f.weight_bytes, 4 * 61706);
     EW_EXPECT_INT(f.macs, 117600 + 240000 + 48000 + 10080 + 840);
     facts_of("fedavg_cnn", NULL, &f);
-    EW_EXPECT_INT(f.params, 1663370); /* as the paper counts them */
+    EW_EXPECT_INT(f.params, 1663370); /* as counted in the paper */
     facts_of("c3d_small", NULL, &f);
     EW_EXPECT_INT(f.params, 20333956);
     EW_EXPECT_NEAR((double)f.macs, 116551168, 0.011 * 116551168);
@@ -136,7 +136,7 @@ static void parameters(void)
     EW_EXPECT_INT(f.macs, 555422720);
     facts_of("preact_resnet18_tiny", NULL, &f);
     EW_EXPECT_INT(f.params, 11273736);
-    /* TRAIN's: Table 2's 42.63 MiB of weights are these parameters. */
+    /* TRAIN: the 42.63 MiB of weights in Table 2 are these parameters. */
     facts_of("resnet18_cifar_gn", NULL, &f);
     EW_EXPECT_INT(f.params, 11173962);
     EW_EXPECT_INT(f.macs, 555422720);
@@ -204,12 +204,12 @@ static void scaled_uniformly(void)
     }
 }
 
-/* Table 3 of the SCALE study, and what its way of counting says of others. */
+/* Table 3 of the SCALE study, and its way of counting for other networks. */
 static void critical_datapath(void)
 {
     static const struct {
         const char *name;
-        int64_t side, cdl, nodes; /* nodes 0: not known */
+        int64_t side, cdl, nodes; /* nodes 0: unknown */
     } expected[] = {{"vgg11_cifar", 32, 23, 23},    {"mobilenet_v2_cifar", 32, 111, 118},
                     {"resnet50", 32, 118, 122},     {"resnet50", 224, 118, 122},
                     {"preact_resnet18", 32, 53, 0}, {"mobilenet_v2", 224, 100, 100}};
@@ -260,7 +260,7 @@ static void base_widths(void)
     EW_EXPECT_ERR(ew_model_filters("resnet50", NULL, got, 48, &n), EW_ERR_LIMIT, "49");
 }
 
-/* Filter counts that the SCALE study's search has found: shortcuts must turn into projections. */
+/* Filter counts found by the SCALE study's search: some shortcuts need projections. */
 static void given_widths(void)
 {
     static const int32_t vgg[] = {88, 132, 137, 120, 82, 56, 31, 53};
@@ -359,7 +359,8 @@ static void bad_widths(void)
                    "width 1 is 117 filters, must be a multiple");
 }
 
-/* Every network is listed, has what `models` shows, and changes its batch. */
+/* Every network is listed, has the properties that `models` shows, and can change its batch
+ * size. */
 static void all_build(void)
 {
     EW_EXPECT_SAME(ew_model_name(-1), NULL);
@@ -381,8 +382,8 @@ static void all_build(void)
     }
 }
 
-/* In a file's layout nothing is left of ours: a file from here has the nodes that PyTorch's would
- * have, and images come channels-first.  Back from there the counts are the same. */
+/* In file layout no transposes of ours are left: an exported file has the nodes that PyTorch's
+ * would have, and images are channels-first.  Converted back the counts are the same. */
 static void files_hold_no_transposes(void)
 {
     for (int i = 0; i < ew_model_count(); i++) {

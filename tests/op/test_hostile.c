@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every operator's cases, spoiled one thing at a time: each input left out, each dimension of each
- * input 0, each input of every type.  An operator may refuse that with a message, or compute it, in
- * which case the fast plan must agree with the reference; it may not crash or read beyond its
- * inputs (this runs under the sanitizers too). */
+/* Every operator's test cases, corrupted in one respect at a time: each input omitted, each
+ * dimension of each input 0, each input of every type.  An operator may refuse that with a message,
+ * or compute it, and then the fast plan must agree with the reference; it must not crash or read
+ * beyond its inputs (also run under sanitizers). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #define KEEP (-1)
 
-/* What is spoiled; KEEP: nothing of this kind. */
+/* The corruption; KEEP: none of this kind. */
 struct spoiled {
     int input;
     bool absent;
@@ -49,14 +49,15 @@ static ew_err add_input(struct ew_graph *g, const struct ew_op *op, const struct
     return ew_graph_const(g, name, EW_VALUE_CONST, &t, false, out);
 }
 
-/* The case's only node with one thing spoiled. */
+/* The case's only node, corrupted. */
 static ew_err build(struct ew_graph *g, const struct ew_op *op, const struct ew_op_case *k,
                     const struct spoiled *s)
 {
     EW_CLEANUP(ew_free_ptr) void *attr = calloc(1, op->attr_size + 1);
     int in[EW_CASE_INS], out[EW_CASE_INS];
     const int n_out = k->n_out ? k->n_out : 1;
-    char *text = ew_arena_strdup(&g->arena, k->attrs ? k->attrs : ""); /* lives as long as attr */
+    char *text = ew_arena_strdup(&g->arena, k->attrs ? k->attrs : ""); /* must live as long as
+                                                                        * attr */
     EW_CHECK(attr && text, EW_ERR_MEMORY, "%s: no memory", op->name);
     ew_fields_default(op->attrs, attr, op->attr_size);
     EW_TRY(ew_fields_parse(op->attrs, text, attr));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What operators make of the forms that ONNX has given them over its opsets: attributes that became
- * inputs, axes that changed their meaning; and the form that they are written in.  No file is
- * involved. */
+/* Import of the forms that ONNX has defined for operators over its opsets: attributes that became
+ * inputs, axes that changed their meaning; and the exported form.  Without files. */
 #include <math.h>
 #include <string.h>
 
@@ -25,7 +24,7 @@ static void end(void)
     g = NULL;
 }
 
-/* Imports a node of x (and `more`, where it is not -1) and gives the last node added. */
+/* Imports a node with input x (and `more`, unless it is -1) and returns the last node added. */
 static const struct ew_node *import(struct ew_onnx_node n, int more)
 {
     const int in[] = {x, more}, used[] = {1, 1};
@@ -79,8 +78,8 @@ static void softmax_once(const struct ew_shape *s, int opset, bool flatten, int6
     end();
 }
 
-/* Before opset 13 the default axis is 1 and begins a block; with ones behind it that is one axis.
- */
+/* Before opset 13 the default axis is 1 and all axes from it on are one block; if the following
+ * sizes are one, that is a single axis. */
 static void softmax_had_blocks(void)
 {
     softmax_once(&(struct ew_shape){3, {2, 3, 4}}, 11, true, 1);
@@ -112,7 +111,7 @@ static void reductions_had_axes(void)
     end();
 }
 
-/* The same node for an older and a newer opset. */
+/* Imports or exports the same node at an older and a newer opset. */
 static void reductions_are_written(void)
 {
     static const int64_t axes[] = {-1};
@@ -156,7 +155,7 @@ static void top_k_had_an_attribute(void)
     end();
 }
 
-/* The ratio was an attribute until opset 11; it is written as an input. */
+/* The ratio was an attribute before opset 12; it is exported as an input. */
 static void dropout_had_a_ratio(void)
 {
     struct ew_arena arena;
@@ -189,8 +188,8 @@ static void dropout_had_a_ratio(void)
     end();
 }
 
-/* From opset 18 on equal parts need their number, or their sizes: a file with neither, which a
- * newer operator beside it had raised to that opset, was refused by other programs. */
+/* Regression: from opset 18 on equal parts need their number, or their sizes; a file with neither,
+ * raised to that opset by a newer operator, was refused by other programs. */
 static void split_says_its_parts(void)
 {
     int out[3];
@@ -227,7 +226,8 @@ static int input(enum ew_dtype type)
     return v;
 }
 
-/* What an older opset cannot say raises the file's: integers, and squares of single elements. */
+/* Forms that an older opset lacks raise the file's opset: integers, and squares of single
+ * elements. */
 static void older_opsets_lack_it(void)
 {
     int out;

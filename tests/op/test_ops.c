@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table walker: every operator and case is checked for shapes, for staying inside its buffers,
- * for in-place use, for float32 against float64, and for its gradient against central differences
- * in double.  An operator without a case fails. */
+/* Runs all test cases of all operators, and checks shapes, out-of-bounds access, in-place use,
+ * float32 against float64, and the gradient against central differences in double.  An operator
+ * without a case fails. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +13,11 @@
 #define MAX_SLOTS  24
 #define MAX_PROBES 160 /* gradient elements checked per input */
 #define PROBE_STEP 1e-5
-#define GRAD_START 0.75 /* backward must add to what is there */
+#define GRAD_START 0.75 /* initial gradient: backward must accumulate */
 
 enum place { AT_END, AT_START };
 
-/* One operator call with a guarded buffer for each tensor. */
+/* An operator call with a guarded buffer for each tensor. */
 struct bench {
     struct ew_graph *g;
     const struct ew_node *node;
@@ -36,7 +36,7 @@ static void *guarded(enum place place, size_t bytes)
     return place == AT_END ? ew_guard_end(bytes, align) : ew_guard_start(bytes);
 }
 
-/* Fresh contents for every input, since some operators update their state. */
+/* Restores all inputs, since some operators update their state. */
 static void refill(struct bench *b)
 {
     for (int i = 0; i < b->n_in; i++)
@@ -126,7 +126,7 @@ static void check_shape_and_cost(const struct bench *b)
     EW_EXPECT(cost.macs >= 0 && cost.flops >= 2 * cost.macs && cost.thop_macs >= 0);
 }
 
-/* Buffers against the upper and the lower guard page give the same numbers. */
+/* Buffers that end at a guard page and buffers that begin after one give the same results. */
 static void check_forward(const struct ew_op *op, const struct ew_op_case *k)
 {
     struct bench a, b;
@@ -182,7 +182,7 @@ static void check_f64(const struct ew_op *op, const struct ew_op_case *k)
     if (!setup(&a, op, k, false, AT_END))
         return;
     if (a.out[0].dtype == EW_F32 && setup(&b, op, k, true, AT_END)) {
-        /* An operator whose output is float32 by definition has nothing to compare. */
+        /* Operators whose output is always float32 have nothing to compare. */
         if (b.out[0].dtype == EW_F64 && EW_EXPECT_OK(op->forward(&a.call)) &&
             EW_EXPECT_OK(op->forward(&b.call)))
             expect_f32_near(&a.out[0], &b.out[0]);
@@ -193,7 +193,7 @@ static void check_f64(const struct ew_op *op, const struct ew_op_case *k)
 
 /* ---- Gradients ---- */
 
-/* The scalar that is differentiated: the outputs weighted by their dout. */
+/* The differentiated scalar: the sum of all outputs, weighted by their dout. */
 static double objective(struct bench *b)
 {
     EW_EXPECT_OK(b->op->forward(&b->call));
@@ -239,7 +239,7 @@ static void setup_gradients(struct bench *b, bool *any, bool *driven)
     }
 }
 
-/* True where a training plan would still have in[i] when backward runs. */
+/* True if a training plan would still have in[i] when backward runs. */
 static bool is_kept(const struct bench *b, int i)
 {
     const unsigned weights = b->op->param_in | b->op->state_in | b->op->known_in;
@@ -248,7 +248,8 @@ static bool is_kept(const struct bench *b, int i)
     return saved || (weights >> i & 1) || b->k->in[i].constant;
 }
 
-/* Runs backward with only what the operator says it saves; the rest has no data. */
+/* Runs backward with only the values that the operator declares as saved; the others have no
+ * data. */
 static bool run_backward(struct bench *b)
 {
     void *in_data[MAX_SLOTS], *out_data[MAX_SLOTS];
@@ -323,7 +324,7 @@ static void check_case(const struct ew_op *op, const struct ew_op_case *k)
     ew_test_end();
 }
 
-/* With words on the command line: only operators of these names. */
+/* With arguments: only the operators of these names. */
 static bool wanted(const struct ew_op *op, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)

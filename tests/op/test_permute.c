@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators behind a transpose: for each operator that lets one pass and each of its cases, the
- * graph transpose-operator gives the same numbers before and after the layout move, and no
- * transpose is left before the operator.  Channel shuffles are found, moved and written out again.
- */
+/* Operators after a transpose: for each operator that can move transposes and each of its cases,
+ * the graph transpose-operator gives the same values before and after the layout pass, and no
+ * transpose is left before the operator.  Channel shuffles are recognised, moved and exported. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +24,8 @@ static int count_op(const struct ew_graph *g, const char *name)
     return n;
 }
 
-/* Adds input i of the case as a constant, and behind it a transpose by `perm` whose result is what
- * the case wants. */
+/* Adds input i of the case as a constant, followed by a transpose by `perm` whose result is the
+ * case's input. */
 static ew_err add_turned(struct ew_graph *g, const struct ew_graph *plain, int value,
                          const int *perm, int *out)
 {
@@ -45,7 +44,7 @@ static ew_err add_turned(struct ew_graph *g, const struct ew_graph *plain, int v
     return ew_graph_add(g, ew_op_find("transpose"), NULL, &attr, EW_INPUTS(id), out);
 }
 
-/* The case as a graph of constants whose full-rank inputs come through transposes. */
+/* The case as a graph of constants, whose full-rank inputs pass through transposes. */
 static ew_err turned_graph(const struct ew_graph *plain, const int *perm, struct ew_graph *g)
 {
     const struct ew_node *n = &plain->nodes[0];
@@ -69,7 +68,7 @@ static ew_err turned_graph(const struct ew_graph *plain, const int *perm, struct
     return ew_graph_infer(g);
 }
 
-/* Data for the inputs of a case's graph, so that its outputs become known. */
+/* Sets data for the inputs of a case's graph, so that its outputs become constants. */
 static ew_err bind_inputs(const struct ew_op_case *k, struct ew_graph *g)
 {
     const struct ew_node *n = &g->nodes[0];
@@ -102,7 +101,7 @@ static void expect_same_outputs(const struct ew_graph *a, const struct ew_graph 
             return;
         for (int64_t j = 0; j < ew_tensor_count(x); j++) {
             const double u = ew_tensor_get(x, j), v = ew_tensor_get(y, j);
-            /* A sum may be taken in another order. */
+            /* A sum may be computed in another order. */
             if (fabs(u - v) > 1e-5 * fmax(1, fabs(u))) {
                 EW_FAIL("output %d, element %lld: %g became %g", i, (long long)j, u, v);
                 return;
@@ -157,7 +156,7 @@ static int add_ints(struct ew_graph *g, const int64_t *v, int n)
     return id;
 }
 
-/* What exporters write, between two operators with channels. */
+/* The form that exporters write, between two layout-dependent operators. */
 static void build_shuffle(struct ew_graph *g, int x)
 {
     const int64_t apart[] = {0, GROUPS, C / GROUPS, H, W}, whole[] = {0, -1, H, W};
@@ -209,7 +208,7 @@ static void check_shuffles(void)
     ew_test_end();
 }
 
-/* Exporters compute pads from constants by a chain of nodes; a transpose must pass nevertheless. */
+/* Exporters compute pads from constants by a chain of nodes; a transpose must be moved past it. */
 static void check_computed_pads(void)
 {
     static const int64_t half[] = {0, 0, 1, 0, 0, 0, 1, 2};
@@ -241,7 +240,8 @@ static void check_computed_pads(void)
     ew_test_end();
 }
 
-/* Numbers: pixel (h, w) of channel c holds c; after the shuffle it holds where it came from. */
+/* Values: pixel (h, w) of channel c contains c, so that the result of the shuffle shows each
+ * source. */
 static void check_shuffle_numbers(void)
 {
     struct ew_graph *g = NULL;
@@ -254,7 +254,7 @@ static void check_shuffle_numbers(void)
     EW_EXPECT_OK(ew_graph_new("shuffle", &g));
     EW_EXPECT_OK(ew_graph_const(g, "x", EW_VALUE_CONST, &t, true, &x));
     build_shuffle(g, x);
-    EW_EXPECT_OK(ew_graph_channels_last(g)); /* without looking for shuffles */
+    EW_EXPECT_OK(ew_graph_channels_last(g)); /* without recognising shuffles */
     const struct ew_tensor plain = g->values[g->outputs[0]].t;
     float want[N * C * H * W];
     EW_EXPECT(plain.data);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spatial operators and norms: numbers for what ONNX's packaged tests do not reach (torch's window
- * rules, resizing of opset 18 and later, running statistics), and shapes that must be refused. */
+/* Spatial operators and norms: expected values for cases that ONNX's packaged tests do not cover
+ * (torch's window rules, resizing of opset 18 and later, running statistics), and shapes that must
+ * be refused. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 #define MAX_IN 5
 
-/* An operator on constants: out[0] must be `out`, or the error must contain it. */
+/* An operator on constants: out[0] must be `out`, or the error message must contain it. */
 struct row {
     const char *op, *attrs;
     struct ew_case_in in[MAX_IN];
@@ -30,14 +31,14 @@ static const struct row values[] = {
     {"adaptive_avg_pool", "size=3", {F32("1x7x1", "0,1,2,3,4,5,6")}, "1,3,5"},
     {"adaptive_max_pool", "size=3", {F32("1x7x1", "6,1,2,3,4,5,0")}, "6,4,5"},
     {"adaptive_avg_pool", "size=5", {F32("1x3x1", "0,1,2")}, "0,0.5,1,1.5,2"},
-    /* torch.nn.AvgPool1d(3, 2, 1, ceil_mode=True): the last window holds one element and one cell
-     * of padding; what lies beyond the padding does not count. */
+    /* torch.nn.AvgPool1d(3, 2, 1, ceil_mode=True): the last window contains one element and one
+     * padding element; positions beyond the padding do not count. */
     {"average_pool", "kernel=3 stride=2 pad=1x1 ceil_mode=true count_include_pad=true",
      {F32("1x4x1", "1,2,3,4")}, "1,3,2"},
     {"average_pool", "kernel=3 stride=2 pad=1x1 ceil_mode=true", {F32("1x4x1", "1,2,3,4")},
      "1.5,3,4"},
     {"max_pool", "kernel=3 stride=2 ceil_mode=true", {F32("1x6x1", "6,5,4,3,2,1")}, "6,4,2"},
-    /* Rounded up, the third window would start in the padding. */
+    /* With ceil_mode the third window would start in the padding. */
     {"max_pool", "kernel=2 stride=2 pad=0x1 ceil_mode=true", {F32("1x4x1", "1,2,3,4")}, "2,4"},
     {"max_pool", "kernel=2", {F32("1x3x1", "1,nan,3")}, "nan,nan"},
     {"average_pool", "kernel=2 dilation=2", {F32("1x4x1", "1,2,3,4")}, "2,3"},
@@ -84,17 +85,19 @@ static const struct row values[] = {
     {"resize", "axes=1,0 coordinate=asymmetric round=floor",
      {F32("1x2", "1,2"), NONE, NONE, S64("2", "4,2")}, "1,1,2,2,1,1,2,2"},
 
-    /* 8.5 x 14 / 17 - 0.5 is 6.5, which goes to 6: 8.5 / (17 / 14) is a little more than 7. */
+    /* 8.5 x 14 / 17 - 0.5 is 6.5, which is rounded to 6: 8.5 / (17 / 14) is slightly more than
+     * 7. */
     {"resize", NULL,
      {F32("14", "0,1,2,3,4,5,6,7,8,9,10,11,12,13"), NONE, NONE, S64("1", "17")},
      "0,1,2,2,3,4,5,6,6,7,8,9,10,11,11,12,13"},
     {"affine_grid", NULL, {F32("1x2x3", "1,0,0,0,1,0"), S64("4", "1,1,2,2")},
      "-0.5,-0.5,0.5,-0.5,-0.5,0.5,0.5,0.5"},
-    /* Of a size that is not whole (4 x 0.6 = 2.4) ONNX's own tests take all digits, PyTorch and ONNX
-     * Runtime take 2: what the standard tests is what counts. */
+    /* For a fractional size (4 x 0.6 = 2.4) ONNX's own tests use all digits, PyTorch and ONNX
+     * Runtime use 2: we follow the standard's tests. */
     {"resize", "mode=linear coordinate=align_corners",
      {F32("1x1x4x1", "1,2,3,4"), NONE, F32("4", "1,1,0.6,1")}, "1,3.142857"},
-    /* Position 3.3 reads pixels 2, 3, 3, 3: 4 + (2 - 4) w(1.3), w being the cubic of -0.75. */
+    /* Position 3.3 reads pixels 2, 3, 3, 3: 4 + (2 - 4) w(1.3), with the cubic kernel w for
+     * -0.75. */
     {"grid_sample", "mode=cubic padding=border align_corners=true",
      {F32("1x1x4x1", "0,1,2,4"), F32("1x1x1x2", "1.2,0")}, "4.2205"},
     {"grid_sample", "mode=nearest padding=reflection",
@@ -155,7 +158,7 @@ static void check_value(const struct row *r)
     if (EW_EXPECT_OK(make(r, &g))) {
         const struct ew_tensor *t = &g->values[g->nodes[0].out[0]].t;
         const char *at = r->out;
-        EW_EXPECT(t->data); /* constants in: known when inferred */
+        EW_EXPECT(t->data); /* constants are known at inference */
         for (int64_t i = 0; t->data && i < ew_tensor_count(t); i++) {
             char *end;
             const double want = strtod(at, &end), got = ew_tensor_get(t, i);
@@ -205,7 +208,7 @@ static void running_statistics(void)
     EW_EXPECT_NEAR(aux[1], inv, 1e-6);
     EW_EXPECT_NEAR(mean[0], 0.25, 1e-6);
     EW_EXPECT_NEAR(var[0], 0.9 + 0.1 * 5 / 3, 1e-6);
-    c.train = false; /* now by the running ones, which stay */
+    c.train = false; /* now by the running statistics, which do not change */
     EW_EXPECT_OK(op->forward(&c));
     EW_EXPECT_NEAR(y[0], 1 + 2 * 0.75 / sqrt(0.9 + 0.1 * 5 / 3), 1e-6);
     EW_EXPECT_NEAR(mean[0], 0.25, 1e-6);
@@ -247,8 +250,8 @@ static ew_err import(struct ew_graph *g, struct ew_onnx_node *n, const struct ew
     return ew_onnx_import(g, ew_op_find_onnx(n->type, NULL), n, out);
 }
 
-/* Doubled by Upsample of opset 7 (an attribute) and 9, and Resize of opset 10 (an input): nearest
- * is down there, so each element fills a block; linear starts at the element itself. */
+/* Doubling by Upsample of opset 7 (an attribute) and 9, and Resize of opset 10 (an input): nearest
+ * rounds down, so each element fills a block; linear starts at the element itself. */
 static void older_upsampling(void)
 {
     static const float scales[] = {1, 1, 2, 2};
@@ -283,7 +286,7 @@ static void older_upsampling(void)
     }
 }
 
-/* What older batch norms could say and we cannot. */
+/* Forms of older batch norms that we do not support. */
 static void older_batch_norm(void)
 {
     float one[] = {1};

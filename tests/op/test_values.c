@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers that operators must give, for what ONNX's own tests do not reach: newer operators, edges
- * of integer types, NaN, label smoothing, and the statistics of dropout. */
+/* Expected values of operators for cases that ONNX's own tests do not cover: newer operators,
+ * limits of integer types, NaN, label smoothing, and the statistics of dropout. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +78,7 @@ static const struct row rows[] = {
     {"top_k", NULL, {F32("5", "1,7,1,7,3"), S64("1", "4")}, 1, "1,3,4,0"},
     {"argmin", "select_last_index=true", {F32("5", "1,7,1,7,3")}, 0, "2"},
 
-    /* What moves data: numpy.pad, slices, split and take give the same */
+    /* Data movement: as numpy.pad, slices, split and take */
     {"pad", "mode=wrap", {S64("3", "1,2,3"), S64("2", "4,2")}, 0, "3,1,2,3,1,2,3,1,2"},
     {"pad", "mode=wrap", {S64("4", "1,2,3,4"), S64("2", "-1,2")}, 0, "2,3,4,1,2"},
     {"pad", "mode=reflect", {S64("3", "1,2,3"), S64("2", "5,0")}, 0, "2,1,2,3,2,1,2,3"},
@@ -101,7 +101,7 @@ static const struct row rows[] = {
     {"scatter_elements", "reduction=max", {S64("3", "1,2,3"), S64("2", "0,0"), S64("2", "9,4")}, 0,
      "9,2,3"},
 
-    /* Round half to even, saturate; a scale each, and blocks of two */
+    /* Round half to even, saturate; a scale per element, and blocks of two */
     {"quantize_linear", NULL, {F32("6", "1,3,5,-1,999,-999"), F32("", "2"), S8("", "1")}, 0,
      "1,3,3,1,127,-128"},
     {"quantize_linear", "axis=0", {F32("2x2", "2,4,2,4"), F32("2", "1,2"), U8("2", "0,10")}, 0,
@@ -140,7 +140,7 @@ static void check_row(const struct row *r)
         if ((op->flags & EW_OP_NO_FOLD) && EW_EXPECT_OK(ew_plan_compile(g, &reference, &p)) &&
             EW_EXPECT_OK(ew_plan_run(p)))
             t = ew_plan_output(p, r->slot);
-        EW_EXPECT(t->data); /* constants in: known when inferred, but for late ones */
+        EW_EXPECT(t->data); /* constants are known at inference, except late ones */
         for (int64_t i = 0; t->data && i < ew_tensor_count(t); i++) {
             char *end;
             const double want = strtod(at, &end), got = ew_tensor_get(t, i);
@@ -172,7 +172,7 @@ static void drop(uint64_t seed, double ratio, float *y, uint8_t *mask)
                      tm = {EW_BOOL, {1, {MANY}}, mask};
     struct ew_tensor *in[] = {&tx}, *out[] = {&ty, &tm};
     const struct ew_call c = {.name = "drop",
-                              .attr = &ratio, /* the attribute struct has nothing else */
+                              .attr = &ratio, /* the only member of the attribute struct */
                               .n_in = 1,
                               .n_out = 2,
                               .in = in,
@@ -182,7 +182,7 @@ static void drop(uint64_t seed, double ratio, float *y, uint8_t *mask)
     EW_EXPECT_OK(ew_op_find("dropout")->forward(&c));
 }
 
-/* Drops the share it should, scales the rest, and depends on the seed alone. */
+/* Drops the right share, scales the rest, and depends on the seed only. */
 static void check_dropout(void)
 {
     static float a[MANY], b[MANY];
@@ -195,7 +195,7 @@ static void check_dropout(void)
         unlike += mask[i] ? fabs((double)a[i] - 1 / 0.7) > 1e-6 : fabs((double)a[i]) > 0;
     }
     EW_EXPECT_INT(unlike, 0);
-    EW_EXPECT_NEAR(dropped, 0.3 * MANY, 5 * sqrt(0.3 * 0.7 * MANY)); /* five deviations */
+    EW_EXPECT_NEAR(dropped, 0.3 * MANY, 5 * sqrt(0.3 * 0.7 * MANY)); /* five standard deviations */
     drop(7, 0.3, b, other);
     EW_EXPECT_INT(memcmp(a, b, sizeof(a)), 0);
     drop(8, 0.3, b, other);

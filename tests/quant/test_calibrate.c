@@ -30,7 +30,7 @@ static bool relu_net(struct net *n)
 
 static float images[BATCH * PIXELS * CHANNELS];
 
-/* Normal numbers, the second channel 0.5 higher, and one outlier. */
+/* Normally distributed numbers, the second channel 0.5 higher, and one outlier. */
 static void fill(float outlier)
 {
     for (size_t i = 0; i < EW_COUNT(images); i++)
@@ -74,7 +74,7 @@ static void minmax_holds_all(void)
     ew_graph_free(n.g);
 }
 
-/* The outlier stands in image 0; a short batch must not look at the rest of the memory. */
+/* The outlier is in image 0; a short batch must not include stale memory. */
 static void short_batches_count_their_images(void)
 {
     struct net n = {0};

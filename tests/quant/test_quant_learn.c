@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quantisation-aware training: it begins at what post-training quantisation gives, sees what the
- * integers will see, and its gradients go to the float32 weights. */
+/* Quantisation-aware training: it starts from post-training quantisation, computes what the
+ * integers will compute, and its gradients update float32 weights. */
 #include "quant/quant_learn.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 #include "train/learner.h"
 #include "train/train_test.h"
 
-/* How many test images. */
+/* Number of test images. */
 static int images(void)
 {
     return ew_test_quick() ? 200 : 1000;
@@ -47,7 +47,7 @@ static struct ew_graph *trained(const char *name, double scale, const struct ew_
     return job.net;
 }
 
-/* Biases change by wave * sin(i), the first of each layer by `first`. */
+/* Changes biases by wave * sin(i), the first of each layer by `first`. */
 static void move_biases(struct ew_graph *g, float wave, float first)
 {
     int found = 0;
@@ -72,9 +72,9 @@ static struct ew_quant_job job_of(const struct ew_graph *net, const struct ew_da
 
 enum way { INTEGERS, KERNELS, REFERENCE };
 
-/* Scores of all test images, by integers or as training sees them.  Winograd's transforms are not
- * exact, and other machines may choose them where this one does not: what runs under emulators
- * takes the reference. */
+/* Scores of all test images, by integers or as in training.  Winograd's transforms are not exact,
+ * and other machines may choose them where this one does not: under emulators references are
+ * used. */
 static float *scores_of(struct ew_graph *g, const struct ew_dataset *data, enum way way)
 {
     const bool reference = way == REFERENCE || (way == KERNELS && ew_test_quick());
@@ -137,7 +137,7 @@ static int count_classes(const float *scores)
     return n;
 }
 
-/* Some steps of training at a small rate. */
+/* Some training steps at a small rate. */
 static void learn(struct ew_graph *g, const struct ew_dataset *data)
 {
     struct ew_train_job job = {.net = g, .data = data, .opts = small_opts(), .options = ""};
@@ -149,8 +149,8 @@ static void learn(struct ew_graph *g, const struct ew_dataset *data)
     ew_trainer_close(t);
 }
 
-/* As steps of training see them; how many there are.  Scales are those of values that are not
- * rounded. */
+/* Rounds values as in training steps; returns their number.  Scales are computed from unrounded
+ * values. */
 static int round_values(struct ew_graph *g)
 {
     struct ew_rounded_value *values = NULL;
@@ -173,7 +173,7 @@ static int round_values(struct ew_graph *g)
     return n;
 }
 
-/* At first it is what post-training quantisation gives, to the bit. */
+/* Initially equal to post-training quantisation, bit for bit. */
 static void check_start(const struct ew_quant_job *job, struct ew_graph *learning)
 {
     const struct ew_dataset *data = job->calibration.data;
@@ -186,8 +186,9 @@ static void check_start(const struct ew_quant_job *job, struct ew_graph *learnin
     ew_quant_result_fini(&post);
 }
 
-/* What training sees is what the integers give.  At powers of two sums are exact in float32, so no
- * bit may differ; by channel one next to a tie may go another way. */
+/* Training and integers give the same values.  With power-of-two scales sums are exact in float32,
+ * so all bits are equal; with per-channel scales a value next to a tie may be rounded
+ * differently. */
 static void check(const struct ew_graph *net, const struct ew_dataset *data,
                   enum ew_quantize_scheme scheme, enum way seen_by)
 {
@@ -199,7 +200,8 @@ static void check(const struct ew_graph *net, const struct ew_dataset *data,
     float *integers = scores_of(learning, data, INTEGERS);
     EW_EXPECT(round_values(learning) >= 4);
     float *seen = scores_of(learning, data, seen_by);
-    EW_EXPECT(count_classes(integers) >= 8); /* all one class would hide what differs */
+    EW_EXPECT(count_classes(integers) >= 8); /* predictions of a single class would hide
+                                              * differences */
     EW_EXPECT(count_different(seen, integers) <=
               (scheme == EW_QUANTIZE_POW2 ? 0 : images() / 1000));
     if (scheme == EW_QUANTIZE_POW2)
@@ -217,16 +219,17 @@ static void digits(void)
     struct ew_graph *net = trained("lenet5", 0.5, data);
     check(net, data, EW_QUANTIZE_CHANNEL, KERNELS);
     check(net, data, EW_QUANTIZE_POW2, KERNELS);
-    /* Training once saw float32 biases where the integers are of 8 bits.  One of each layer is far
-     * from all others: at a power of two that holds it, 2^-1, half of these become zero. */
+    /* Regression: training used float32 biases where the integers have 8 bits.  One of each layer
+     * is far from all others: with a power-of-two scale that covers it, half of the others become
+     * zero at 2^-1. */
     move_biases(net, 0.4f, -50);
     check(net, data, EW_QUANTIZE_POW2, KERNELS);
     ew_graph_free(net);
     ew_dataset_close(data);
 }
 
-/* Batch norms that fold, residual additions, depthwise filters.  By channel a narrow MobileNetV2
- * once gave 49 of 1,000 images another class: training saw float32 biases. */
+/* Folded batch norms, residual additions, depthwise filters.  Regression: with per-channel scales a
+ * narrow MobileNetV2 gave 49 of 1,000 images another class, since training used float32 biases. */
 static void shapes(void)
 {
     struct ew_dataset *data = NULL;
@@ -245,7 +248,7 @@ static void shapes(void)
     ew_dataset_close(data);
 }
 
-/* Their positions are those of the start: one that was zero has the range of weights. */
+/* Binary positions are those of the start: a bias that was zero gets the range of the weights. */
 static void biases_stay_at_their_positions(void)
 {
     struct ew_dataset *data = NULL;
@@ -269,8 +272,8 @@ static void biases_stay_at_their_positions(void)
     ew_dataset_close(data);
 }
 
-/* The first layer behind a frozen part once saw its weights as they were: the fake_quant of its
- * input is in that part. */
+/* Regression: the first layer after a frozen part used unrounded weights, since the fake_quant of
+ * its input is in that part. */
 static void behind_frozen_layers(void)
 {
     const struct ew_learner_opts o = {.batch = 4, .threads = 1, .dry = true};
@@ -295,7 +298,7 @@ static void behind_frozen_layers(void)
     ew_dataset_close(data);
 }
 
-/* Filters that a batch norm was folded into once learnt whatever --freeze had said. */
+/* Regression: filters into which a batch norm was folded were trained in spite of --freeze. */
 static void folded_weights_stay_frozen(void)
 {
     struct ew_dataset *data = NULL;

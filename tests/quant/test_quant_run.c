@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quantising a network that has learnt something: accuracy stays, decisions have reasons. */
+/* Quantising a trained network: accuracy is kept, decisions have reasons. */
 #include <math.h>
 #include <string.h>
 
@@ -117,7 +117,7 @@ static void accuracy_stays(void)
     }
 }
 
-/* What costs too much stays as it was, to the last bit of the scores. */
+/* A layer that costs too much accuracy stays float32, and the scores keep their bits. */
 static void costly_layers_stay_float(void)
 {
     struct ew_quant_result r;
@@ -134,7 +134,7 @@ static void costly_layers_stay_float(void)
     ew_quant_result_fini(&r);
 }
 
-/* Scores that are NaN are the worst, not "nothing differs". */
+/* NaN scores count as the worst, not as "no difference". */
 static void nan_is_no_agreement(void)
 {
     const struct ew_quant_job job = job_of(NULL);
@@ -149,8 +149,8 @@ static void nan_is_no_agreement(void)
     ew_quant_probe_fini(&p);
 }
 
-/* Where nothing is quantised the network is the one that it was: biases corrected for int8, that
- * was not there, had changed its accuracy. */
+/* Regression: if no layer is quantised the network is unchanged; biases corrected for int8 layers
+ * that were not there had changed its accuracy. */
 static void nothing_quantised_is_nothing_changed(void)
 {
     struct ew_quant_result r;
@@ -165,8 +165,8 @@ static void nothing_quantised_is_nothing_changed(void)
     ew_quant_result_fini(&r);
 }
 
-/* A layer that stays float32 is not rounded, so that its bias must not make up for rounding: not in
- * the network, and not where another layer is rated alone. */
+/* A layer that stays float32 is not rounded, so its bias must not be corrected: neither in the
+ * network, nor while another layer is rated alone. */
 static void float_layers_keep_their_biases(void)
 {
     const struct ew_quant_job job = job_of(NULL);
@@ -189,7 +189,7 @@ static void float_layers_keep_their_biases(void)
     ew_quant_result_fini(&r);
 }
 
-/* No drop at all: layers stay float32 until the accuracy is the float network's or better. */
+/* No drop allowed: layers stay float32 until the accuracy is at least the float network's. */
 static void drops_are_met(void)
 {
     struct ew_quant_result r;
@@ -219,7 +219,7 @@ static int at_zero(const struct ew_graph *g)
     return n;
 }
 
-/* All layers in int8, whatever the gate is told, and the scores too. */
+/* All layers in int8, whatever the limits, and the scores too. */
 static void powers_of_two(void)
 {
     struct ew_quant_result r;
@@ -254,8 +254,9 @@ static void times_are_measured(void)
     ew_quant_result_fini(&r);
 }
 
-/* Each slow layer by itself stayed float32, though the conversions round it cost more: slow layers
- * in a row are one group, what is float32 anyway does not break it, small ones do not matter. */
+/* Regression: each slow layer alone stayed float32, although the conversions around it cost more.
+ * Adjacent slow layers are one group, which float32 layers do not interrupt, and small ones do not
+ * matter. */
 static void slow_layers_are_grouped(void)
 {
     const struct ew_quant_layer layers[] = {

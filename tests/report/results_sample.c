@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes made-up results into a store, for scripts that look at reports in a browser.
+/* Writes synthetic results into a store, for scripts that look at reports in a browser.
  * usage: results_sample FILE.db [hostile | live]
- * live: a study is under way, and an epoch comes every third of a second until input ends. */
+ * live: a study is running, and an epoch is added every third of a second until end of input. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/process.h"
 #include "results_store.h"
 
-/* ---- A study under way ---- */
+/* ---- A running study ---- */
 
 static ew_err put_study(struct ew_store *s, int64_t done)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Studies that people write themselves: what they vary is drawn without an entry for it. */
+/* Studies written by users: the options that they vary are drawn without a figure definition. */
 #include <math.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static const struct ew_figure *find(const struct ew_figures *f, const char *id)
     return NULL;
 }
 
-/* A sweep of widths and threads had no figure at all. */
+/* Regression: a sweep over widths and threads had no figure. */
 static void sweeps_have_figures(void)
 {
     static const char *const options[] = {
@@ -58,12 +58,12 @@ static void sweeps_have_figures(void)
         EW_EXPECT_INT(own->desc->kind, EW_FIGURE_LINES);
         EW_EXPECT_INT(own->n_series, 2);
         EW_EXPECT_INT(own->n_categories, 3);
-        EW_EXPECT_INT(own->runs, 6); /* and not that of the other study */
+        EW_EXPECT_INT(own->runs, 6); /* not those of the other study */
     }
     EW_EXPECT(!find(&f, "own-other-bench-median-ms")); /* which varies nothing */
     EW_EXPECT(!find(&f, "own-my-bench-epoch-s"));
     ew_figures_fini(&f);
-    /* Of the studies that come along, and of runs without one, there are none. */
+    /* Built-in studies, and runs without a study, have no such figures. */
     for (int i = 0; i < r.n_runs; i++)
         r.runs[i].run.study = i % 2 ? "engine" : NULL;
     EW_EXPECT_OK(ew_figures_init(ew_figures_report, &r, NULL, &f));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Figures: what is averaged with what, what is kept apart, what is said to be missing. */
+/* Figures: which runs are averaged, which are kept apart, which are reported as missing. */
 #include "report/figure.h"
 
 #include <math.h>
@@ -68,7 +68,7 @@ static void statistics_of_repetitions(void)
         EW_EXPECT_NEAR(g->y[1].mean, sum / n, 1e-12);
         EW_EXPECT(g->y[1].low <= g->y[1].q1 && g->y[1].q1 <= g->y[1].median &&
                   g->y[1].q3 <= g->y[1].high && g->y[1].sd > 0);
-        EW_EXPECT_INT(f->n_categories, 10); /* five counts of workers, first and later epochs */
+        EW_EXPECT_INT(f->n_categories, 10); /* five worker counts, first and later epochs */
         EW_EXPECT_INT(f->n_series, 3);
         EW_EXPECT_STR(f->categories[0], "0\nfirst");
         EW_EXPECT_INT(f->runs, 10);
@@ -77,7 +77,7 @@ static void statistics_of_repetitions(void)
     end();
 }
 
-/* The batch study's runs have workers 4 as well: they are other settings and not averaged in. */
+/* The batch study's runs with 4 workers have other settings and are not averaged in. */
 static void settings_are_kept_apart(void)
 {
     static const struct ew_figure_desc any[] = {{.id = "any",
@@ -121,7 +121,7 @@ static void qualities_never_share_a_series(void)
     }
     f = find("pareto-resnet18");
     if (f) {
-        EW_EXPECT_INT(f->n_series, 4); /* two boards, and a front of each */
+        EW_EXPECT_INT(f->n_series, 4); /* two boards, with a Pareto front each */
         EW_EXPECT_STR(f->series[0].name, "Jetson AGX Xavier");
         EW_EXPECT_STR(f->series[1].name, "Xavier NX (simulated)");
     }
@@ -144,8 +144,8 @@ static bool put_mode(struct ew_results *r, const char *options, const struct ew_
     return true;
 }
 
-/* The modes' settings are those of the board that is simulated, not of the machine that computes;
- * a mode whose setting no other has is a dot too. */
+/* The modes' settings are those of the simulated board, not of the computing machine; a mode whose
+ * setting is unique is a dot too. */
 static void simulated_modes_have_settings(void)
 {
     struct ew_epoch_row epoch;
@@ -161,7 +161,7 @@ static void simulated_modes_have_settings(void)
         EW_EXPECT_OK(ew_figures_init(ew_figures_report, &r, NULL, &figures))) {
         const struct ew_figure *f = find("modes-cores-lenet5");
         if (f && EW_EXPECT_INT(f->n_series, 3)) {
-            EW_EXPECT_STR(f->series[0].name, "2 cores"); /* all are simulated: said once */
+            EW_EXPECT_STR(f->series[0].name, "2 cores"); /* all are simulated: stated once */
             EW_EXPECT_STR(f->series[1].name, "4 cores");
             EW_EXPECT_STR(f->series[2].name, "8 cores");
             EW_EXPECT_STR(f->models, "agx-xavier");
@@ -232,23 +232,23 @@ static void published_stand_beside(void)
     if (f && EW_EXPECT_INT(f->n_series, 4)) {
         EW_EXPECT_STR(f->series[0].name, "before, here");
         EW_EXPECT_STR(f->series[2].name, "before, Jetson Nano (published)");
-        EW_EXPECT_INT(f->series[2].n_points, 2); /* we have no VGG */
+        EW_EXPECT_INT(f->series[2].n_points, 2); /* there is no VGG here */
         EW_EXPECT_STR(f->cite, "A Study of Boards, 2024, Table 1");
     }
     f = find("speedup");
-    if (f && EW_EXPECT(f->n_groups > 1)) /* in order of their networks */
+    if (f && EW_EXPECT(f->n_groups > 1)) /* in the order of their networks */
         for (int i = 1; i < f->n_groups; i++)
             EW_EXPECT(!f->groups[i].published || !f->groups[i - 1].published ||
                       strcmp(f->groups[i - 1].x, f->groups[i].x) < 0);
     f = find("workers-stall-lenet5");
     if (f && EW_EXPECT_INT(f->n_series, 2)) {
-        EW_EXPECT_INT(f->series[1].n_points, 2); /* the first epoch's is not of these */
+        EW_EXPECT_INT(f->series[1].n_points, 2); /* without the first epoch */
         EW_EXPECT_NEAR(f->series[1].points[0].y, 42.6, 1e-12);
     }
     f = find("storage-stall-resnet18");
     if (f)
         EW_EXPECT_STR(f->series[f->n_series - 1].name, "first, workers 0, Jetson Nano (published)");
-    EW_EXPECT_INT(find("workers-lenet5")->n_groups, 10); /* a stack has none */
+    EW_EXPECT_INT(find("workers-lenet5")->n_groups, 10); /* stacked bars have none */
     end();
 }
 
@@ -269,7 +269,7 @@ static void ratios_are_derived(void)
     end();
 }
 
-/* The line is the one through the ratios over the logarithms of x, and is drawn from end to end. */
+/* The line is the regression of the ratios on log x, drawn over the whole range. */
 static void lines_go_through_dots(void)
 {
     static const double macs[] = {7.1e8, 2.8e9, 3e8, 4.1e9, 3.5e8},
@@ -294,7 +294,7 @@ static void lines_go_through_dots(void)
     end();
 }
 
-/* Ours by least squares, the published one as it is printed, over the same dots. */
+/* Our line by least squares and the published one, over the same dots. */
 static void published_lines_stand_beside(void)
 {
     if (!begin(NULL))
@@ -428,7 +428,7 @@ static void values_as_text(void)
     EW_EXPECT_STR(ew_text_value(1.234e-9, buf), "1.234e-09");
 }
 
-/* A bar of exactly 1 ms stood on the foot of a logarithmic axis and had no height. */
+/* Regression: a bar of exactly 1 ms was at the bottom of a logarithmic axis and had no height. */
 static void least_bar_of_a_logarithmic_axis(void)
 {
     static const struct ew_figure_desc desc = {.id = "log", .kind = EW_FIGURE_BARS, .log = true};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sentences at the top of a report: of a full store, of none, of one run,
- * with long names. */
+/* The sentences at the top of a report: for a full store, an empty one, a single run, long
+ * names. */
 #include "report/findings.h"
 
 #include <string.h>
@@ -12,8 +12,7 @@ static char text[EW_FINDINGS][EW_FINDING_CHARS];
 
 static struct ew_epoch_row epochs[10];
 
-/* A run of two epochs: one of 9 s, one of `wall` s of which a part is waited
- * for. */
+/* A run of two epochs: one of 9 s, one of `wall` s, `stall` of which are spent waiting. */
 static struct ew_epoch_row *put(struct ew_results *r, const char *network, const char *options,
                                 double wall, double stall)
 {
@@ -60,7 +59,8 @@ static void two_configurations(void)
     ew_results_fini(&r);
 }
 
-/* A model's epochs are no measurement: they neither win nor give the machine a power sensor. */
+/* Modelled epochs are not measurements: they do not win, and do not show that the machine has a
+ * power sensor. */
 static void models_do_not_count(void)
 {
     struct ew_results r;
@@ -70,11 +70,11 @@ static void models_do_not_count(void)
     r.runs[1].run.quality = EW_QUALITY_SIMULATED;
     EW_EXPECT_INT(ew_findings(&r, text), 5);
     EW_EXPECT(strstr(text[0], "1 of them simulated"));
-    EW_EXPECT(strstr(text[2], "lenet5 takes 4 s an epoch")); /* the model's 2 s are none */
+    EW_EXPECT(strstr(text[2], "lenet5 takes 4 s an epoch")); /* the modelled 2 s do not count */
     ew_results_fini(&r);
 }
 
-/* Where nothing was measured the models speak, and the board is named. */
+/* Without measurements the models are reported, with the board's name. */
 static void models_alone(void)
 {
     struct ew_results r;
@@ -90,7 +90,7 @@ static void models_alone(void)
     ew_results_fini(&r);
 }
 
-/* The model of an FPGA's accelerator is not one of the board that computed it. */
+/* The model of an FPGA accelerator is not attributed to the board that computed it. */
 static void accelerator_alone(void)
 {
     struct ew_results r;
@@ -103,8 +103,9 @@ static void accelerator_alone(void)
     ew_results_fini(&r);
 }
 
-/* Repetitions are one configuration; and of those that are as fast the one that takes least energy
- * is named: MAXN was called the best where another mode took as long and less. */
+/* Repetitions are one configuration; among equally fast ones the one with the least energy is
+ * named.  Regression: MAXN was called the best although another mode took as long and less
+ * energy. */
 static void as_fast_for_less(void)
 {
     static const double wall[] = {2, 4, 2.01, 2.01, 4};
@@ -127,7 +128,7 @@ static void as_fast_for_less(void)
     ew_results_fini(&r);
 }
 
-/* All devices are named, and which of them a sentence is about. */
+/* All devices are named, and each sentence says which one it is about. */
 static void two_devices(void)
 {
     struct ew_results r;
@@ -145,7 +146,7 @@ static void two_devices(void)
     ew_results_fini(&r);
 }
 
-/* A stranger's store may hold any numbers: sentences end where their room does. */
+/* A foreign store may contain any numbers: sentences are truncated to their buffers. */
 static void boundless_numbers(void)
 {
     struct ew_results r;
@@ -179,7 +180,7 @@ static void little_data(void)
     EW_EXPECT_INT(ew_findings(&r, text), 0);
     memset(name, 'n', sizeof(name) - 1);
     put(&r, name, "{\"workers\":0}", 4, 0);
-    EW_EXPECT_INT(ew_findings(&r, text), 5); /* of that run alone: nothing to choose between */
+    EW_EXPECT_INT(ew_findings(&r, text), 5); /* for that run alone: nothing to compare */
     EW_EXPECT(!strstr(text[2], "fastest"));
     put(&r, name, "{\"workers\":8}", 2, 0);
     EW_EXPECT_INT(ew_findings(&r, text), 5);
@@ -202,7 +203,7 @@ static void put_bench(struct ew_results *r, const char *network, double ms)
     d->n_metrics = 2;
 }
 
-/* It said "2.94e+04", and named one network as the fastest and as the slowest. */
+/* Regression: it printed "2.94e+04", and named one network as both the fastest and the slowest. */
 static void benches(void)
 {
     struct ew_results r;

@@ -27,7 +27,7 @@ static int count(const char *text, const char *what)
     return n;
 }
 
-/* input, conv, pool, conv, pool, 3 dense layers, output; a path each but for the first, and the
+/* input, conv, pool, conv, pool, 3 dense layers, output; a path for each except the first, and the
  * background. */
 static void lenet(void)
 {
@@ -44,7 +44,7 @@ static void lenet(void)
     ew_graph_free(g);
 }
 
-/* No two boxes of one layer overlap, and no track runs through a box. */
+/* No two boxes of a layer overlap, and no connection crosses a box. */
 static void check_room(const struct ew_drawing *d, const char *name)
 {
     const int half = d->box_width / 2;
@@ -82,7 +82,7 @@ static void every_network(void)
     }
 }
 
-/* A file may call its nodes what it likes, and be empty. */
+/* A file may have any node names, or no nodes. */
 static void odd_graphs(void)
 {
     struct ew_graph *g = NULL;
@@ -107,8 +107,8 @@ static void odd_graphs(void)
     ew_graph_free(g);
 }
 
-/* Steps are put to boxes by the names of nodes: a box has the time of all nodes that are drawn in
- * it, a name that comes twice counts twice, and what no box has is only in the sum. */
+/* Steps are assigned to boxes by the names of nodes: a box has the time of all nodes drawn in it, a
+ * repeated name counts each time, and steps without a box count only in the sum. */
 static void page_times(void)
 {
     static const struct ew_graph_time steps[] = {
@@ -118,7 +118,7 @@ static void page_times(void)
     char *text = NULL;
     size_t size = 0;
     EW_EXPECT_OK(ew_model_build("lenet5", NULL, &g));
-    g->nodes[0].name = "conv1"; /* and its activation, in one box */
+    g->nodes[0].name = "conv1"; /* with its activation, in one box */
     g->nodes[1].name = "relu1";
     FILE *f = open_memstream(&text, &size);
     EW_EXPECT_OK(ew_graph_page(g, &times, f));
@@ -129,7 +129,7 @@ static void page_times(void)
     EW_EXPECT_HAS(text, "\"us\":16,\"kernel\":\"k\\u003c1>\"");
     EW_EXPECT_INT(count(text, "\"kernel\":"), 1);
     EW_EXPECT_INT(count(text, "<g data-i="), 9);
-    EW_EXPECT_HAS(text, "colour by"); /* the script is in it */
+    EW_EXPECT_HAS(text, "colour by"); /* contains the script */
     EW_EXPECT_INT(count(text, "src="), 0);
     free(text);
     ew_graph_free(g);

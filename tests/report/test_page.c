@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports as text, Markdown, CSV and HTML: the marks are there, and names stay text. */
+/* Reports as text, Markdown, CSV and HTML: all data points are drawn, and names remain text. */
 #include "report/page.h"
 
 #include <stdlib.h>
@@ -51,8 +51,7 @@ static const char *page(struct made *m, bool still)
     return m->text;
 }
 
-/* Marks of the still picture = points of the series. */
-/* Those of a confusion matrix that are not empty. */
+/* Nonempty cells of a confusion matrix. */
 static int cells(const struct ew_series *s)
 {
     int n = 0;
@@ -113,7 +112,7 @@ static void hostile_names_stay_text(void)
     EW_EXPECT_INT(count(text, "<img"), 0);
     EW_EXPECT_INT(count(text, "<b>\n"), 0);
     EW_EXPECT(count(text, "&lt;img src=x onerror=&quot;hostile=1&quot;&gt;") > 10);
-    /* Scripts are ours: data, library, page; and none ends early. */
+    /* The only scripts are ours: data, library, page; and none is closed early. */
     EW_EXPECT_INT(count(text, "<script"), ew_asset("echarts.js.gz", &size) ? 3 : 0);
     EW_EXPECT_INT(count(text, "</script>"), ew_asset("echarts.js.gz", &size) ? 3 : 0);
     unmake(&m);
@@ -200,7 +199,7 @@ static void sides_are_compared(void)
     struct ew_grid g;
     EW_EXPECT_OK(ew_case_results(&r));
     const int n = r.n_runs;
-    for (int i = 0; i < n; i++) { /* every run of the workers study again, a tenth slower */
+    for (int i = 0; i < n; i++) { /* all runs of the workers study again, a tenth slower */
         struct ew_run_data *d, copy = r.runs[i];
         if (!copy.run.study || strcmp(copy.run.study, "train-workers") != 0)
             continue;
@@ -229,7 +228,7 @@ static void sides_are_compared(void)
     EW_EXPECT_STR(said[0], "30 jobs were done on both sides, in 60 runs.");
     EW_EXPECT_STR(said[1], "Machine and software differ in power mode (MAXN, slow).");
     EW_EXPECT_HAS(said[2], "Time of an epoch: power_mode=slow has 1.1 times that of MAXN");
-    /* A side that was named first stood second, by the alphabet. */
+    /* Regression: the side named first was second, in alphabetical order. */
     struct ew_figures f;
     EW_EXPECT_OK(ew_figures_init(ew_figures_compare, &r, NULL, &f));
     static const char *const turned[2] = {"power_mode=slow", "MAXN"};
@@ -244,8 +243,8 @@ static void sides_are_compared(void)
     ew_results_fini(&r);
 }
 
-/* Repetitions with one seed score alike: such a difference was a verdict beyond noise, and its
- * deviation 1e-16. */
+/* Regression: repetitions with one seed have equal scores, and their difference was reported as
+ * significant, with a deviation of 1e-16. */
 static void repetitions_without_spread(void)
 {
     static const char *const side[2] = {"study=a", "study=b"};
@@ -295,7 +294,7 @@ static ew_err add_eval(struct ew_results *r, const char *options)
     return EW_OK;
 }
 
-/* Results of others may name any file: only pictures in and below this folder are shown. */
+/* Foreign results may name any file: only pictures in and below this folder are shown. */
 static void gallery_takes_pictures_of_this_folder(void)
 {
     static const char *const named[] = {"worst.png", "../worst.png", "/etc/hostname", "a/../../x",

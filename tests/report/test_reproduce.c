@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of tables and figures: complete by the texts' own references, and each entry leads to
- * something that is there. */
+/* The list of published tables and figures: complete by the publications' own references, and every
+ * entry has its data. */
 #include "report/reproduce.h"
 
 #include <ctype.h>
@@ -13,7 +13,7 @@
 #include "study/published.h"
 #include "study/study.h"
 
-/* "5.1.1, Fig 2b" of train.csv must be in the list as TRAIN-fig2b. */
+/* "5.1.1, Fig 2b" in train.csv must be in the list as TRAIN-fig2b. */
 static void all_that_is_referred_to(void)
 {
     struct ew_arena a;
@@ -44,7 +44,7 @@ static void all_that_is_referred_to(void)
     ew_arena_fini(&a);
 }
 
-/* Counted in the texts: tables and figures of each; TRAIN's parts a, b ... are entries. */
+/* Tables and figures counted in the publications; TRAIN's parts a, b ... are separate entries. */
 static void counts_of_the_texts(void)
 {
     static const struct {
@@ -121,7 +121,8 @@ static void states(void)
     EW_EXPECT_INT(ew_reproduce_state(ew_reproduction_find("TRAIN-table1"), NULL, &bare, text),
                   EW_REPRODUCE_COMMAND);
     EW_EXPECT_SAME(ew_reproduction_find("TRAIN-fig99"), NULL);
-    /* Loads over time of any run do not make NX's tables: only its own studies' runs do. */
+    /* Sensor readings of arbitrary runs do not count for NX's tables: only its own studies' runs
+     * do. */
     for (int i = 0; i < results.n_runs; i++)
         if (results.runs[i].run.study && strncmp(results.runs[i].run.study, "nx-", 3) == 0)
             results.runs[i].run.status = EW_RUN_FAILED;
@@ -133,7 +134,8 @@ static void states(void)
     ew_results_fini(&results);
 }
 
-/* A figure's verdicts are about what it shows: TRAIN's figure 8 was followed by fifty others. */
+/* Regression: a figure's verdicts must be about what it shows; TRAIN's figure 8 was followed by
+ * fifty others. */
 static void what_a_figure_shows(void)
 {
     const struct ew_reproduction *modes = ew_reproduction_find("TRAIN-fig8");
@@ -146,14 +148,15 @@ static void what_a_figure_shows(void)
     EW_EXPECT(!ew_reproduce_shows(storage, "energy_j", NULL));
     const struct ew_reproduction *workers = ew_reproduction_find("TRAIN-fig2a");
     EW_EXPECT(ew_reproduce_shows(workers, "stall_s:workers=0/workers=1", NULL));
-    /* The Cortex-A72's latency is no part of the FPGA's figure. */
+    /* The Cortex-A72's latency is not part of the FPGA's figure. */
     const struct ew_reproduction *dpu = ew_reproduction_find("SCALE-fig17");
     struct ew_published_row p = {
         .metric = "median_ms", .settings = "dtype=float32", .board = "ARM Cortex-A72"};
     EW_EXPECT(!ew_reproduce_about(dpu, &p));
     p.board = "ZCU104";
     EW_EXPECT(ew_reproduce_about(dpu, &p));
-    /* Figure 4's parts are stall, compute and the whole epoch; once they were a network each. */
+    /* Figure 4's parts are stall, compute and the whole epoch; regression: they were a network
+     * each. */
     p = (struct ew_published_row){.metric = "batch_compute_ms",
                                   .settings = "network=mobilenet_v3_large batch=16"};
     EW_EXPECT(!ew_reproduce_about(ew_reproduction_find("TRAIN-fig4a"), &p));
@@ -162,7 +165,7 @@ static void what_a_figure_shows(void)
     EW_EXPECT(ew_reproduce_shows(ew_reproduction_find("TRAIN-fig4c"), "epoch_s", "batch"));
 }
 
-/* NX's tables are a data set each of the same studies: runs of the other one do not count. */
+/* Each of NX's tables is about one data set of the same studies: runs with another do not count. */
 static void parts_count_their_runs(void)
 {
     struct ew_group groups[] = {{.x = "cifar10-alexnet", .runs = 1},

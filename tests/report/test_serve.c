@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The live page's server: what it answers, whom it refuses, and that neither slow nor hostile
- * clients keep others, or the run, waiting. */
+/* The live page's server: its answers, whom it refuses, and that neither slow nor hostile clients
+ * block others, or the run. */
 #include "report/serve/serve.h"
 
 #include <arpa/inet.h>
@@ -23,7 +23,7 @@
 #define TOKEN "0123456789abcdef"
 
 static int port, request_s;
-static const struct ew_answer *own_answers; /* NULL: the server's */
+static const struct ew_answer *own_answers; /* NULL: the server's own */
 static pid_t server;
 
 static void serve(const struct ew_serve_opts *o, int to)
@@ -37,7 +37,7 @@ static void serve(const struct ew_serve_opts *o, int to)
         ew_serve_step(s, 100);
 }
 
-/* The server is a process of its own, as it is in life. */
+/* The server runs in its own process, as in production. */
 static bool begin(const char *db, const char *token)
 {
     int ends[2], answer[2] = {EW_ERR_IO, 0};
@@ -89,7 +89,7 @@ static void say(int fd, const char *text, size_t size)
     }
 }
 
-/* Whether an answer is there as a whole, by the length that its head tells. */
+/* True if the answer is complete, by its Content-Length. */
 static bool whole(const char *text, size_t size)
 {
     static const char key[] = "Content-Length: ";
@@ -98,8 +98,8 @@ static bool whole(const char *text, size_t size)
            size - (size_t)(body + 4 - text) >= strtoull(length + strlen(key), NULL, 10);
 }
 
-/* All that comes until the other side closes or the answer is whole; half a minute of silence is an
- * end too, which no busy machine comes near. */
+/* Reads until the other side closes or the answer is complete; also ends after half a minute of
+ * silence, which no busy machine reaches. */
 static char *hear(int fd)
 {
     char *text = NULL, buf[4096];
@@ -197,7 +197,7 @@ static void tokens(void)
     expect(GET("/?token=" TOKEN, ""), "HTTP/1.1 200",
            "Set-Cookie: edgewise=" TOKEN "; HttpOnly; SameSite=Strict");
     expect(GET("/state.json", "Cookie: edgewise=" TOKEN "\r\n"), "HTTP/1.1 200", NULL);
-    /* Whoever has the token may come by any name. */
+    /* With the token any Host is accepted. */
     expect(ask("GET / HTTP/1.0\r\nHost: board.lan\r\nCookie: edgewise=" TOKEN "\r\n\r\n"), " 200",
            NULL);
     end();
@@ -220,7 +220,7 @@ static void addresses(void)
     EW_EXPECT_ERR(ew_serve_open(&o, &s), EW_ERR_USAGE, "not an address");
 }
 
-/* What `run --live` has written is handed on as it is, results or not. */
+/* The file written by `run --live` is served unchanged, with results or without. */
 static void video(void)
 {
     const char *file = ew_test_path("clip.db" EW_SERVE_VIDEO);
@@ -244,7 +244,7 @@ static void no_store_yet(void)
 
 /* ---- Long answers ---- */
 
-static int gate[2]; /* a long answer is made when a byte has come through this pipe */
+static int gate[2]; /* a long answer is completed when a byte arrives in this pipe */
 
 static ew_err answer_long(const char *db, FILE *out)
 {
@@ -267,8 +267,8 @@ static const struct ew_answer long_and_short[] = {
     {.path = "/short", .type = "text/plain", .make = answer_short},
     {.path = NULL}};
 
-/* While a report is made everybody else is answered; who asks for it meanwhile gets the same one;
- * and one who has left, or reads on slowly, is in nobody's way. */
+/* While a report is being made, others are answered; requests for it meanwhile get the same one; a
+ * client that has left, or reads slowly, blocks nobody. */
 static void long_answers(void)
 {
     static const char get[] = "GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -283,7 +283,7 @@ static void long_answers(void)
     }
     expect(GET("/short", ""), "HTTP/1.1 200", "short");
     close(fds[3]);
-    const int64_t from = ew_clock_ns(); /* for longer than a client may take for its request */
+    const int64_t from = ew_clock_ns(); /* longer than a client may take for its request */
     while (ew_clock_ns() - from < 3 * EW_NS_PER_S / 2)
         expect(GET("/short", ""), "HTTP/1.1 200", "short");
     EW_EXPECT(write(gate[1], "abf", 3) == 3);
@@ -296,7 +296,7 @@ static void long_answers(void)
     request_s = 0;
 }
 
-/* Connections that send no whole request, or do not read on; each report takes a while. */
+/* Connections that send no complete request, or do not read; each report takes a while. */
 static void stall(int *fds, size_t n)
 {
     static const char slow[] = "GET /report.html HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -306,7 +306,7 @@ static void stall(int *fds, size_t n)
     }
 }
 
-/* Whether the server has not given up on this one yet, as it does after half a minute. */
+/* True while the server has not closed the connection, which it does after half a minute. */
 static bool is_open(int fd)
 {
     char byte;
@@ -325,8 +325,8 @@ static void ask_and_write(const char *path)
     ew_store_close(s);
 }
 
-/* A head that never ends is cut off; one that never comes takes a place and nothing else; a report
- * that nobody reads on is nobody else's trouble. */
+/* An endless header is cut off; a missing one only occupies a slot; a report that nobody reads
+ * affects nobody else. */
 static void bad_clients(void)
 {
     const char *path = make_store();
@@ -343,8 +343,8 @@ static void bad_clients(void)
     free(answer);
     free(text);
 
-    /* Who waits for them is done only when they are closed.  A machine that is busy for half a
-     * minute gets another try. */
+    /* The wait ends only when they are closed.  If the machine was busy for half a minute, try
+     * again. */
     bool waited = true;
     for (int tries = 0; waited && tries < 5; tries++) {
         int idle[18];
@@ -373,7 +373,7 @@ static int dial_from(int n)
     return fd;
 }
 
-/* 24 connections that said little kept their address out, 48 of two addresses everybody. */
+/* Regression: 24 idle connections kept their address out, 48 from two addresses everybody. */
 static void slow_clients_make_room(void)
 {
     if (!begin(make_store(), NULL))
@@ -391,7 +391,7 @@ static void slow_clients_make_room(void)
     end();
 }
 
-/* A byte now and then is no silence; the request as a whole has an end all the same. */
+/* Single bytes now and then are not silence, but the request as a whole has a time limit. */
 static void requests_have_an_end(void)
 {
     request_s = 1;
@@ -403,7 +403,7 @@ static void requests_have_an_end(void)
     struct pollfd p = {.fd = fd, .events = POLLIN};
     bool closed = false;
     say(fd, "GET /state.json HTTP/1.1\r\nX: ", 29);
-    for (int i = 0; i < 300 && !closed; i++) { /* 30 s: far more than it may take */
+    for (int i = 0; i < 300 && !closed; i++) { /* 30 s: far more than the limit */
         char c;
         say(fd, "x", 1);
         closed = poll(&p, 1, 100) > 0 && recv(fd, &c, 1, 0) <= 0;
@@ -413,8 +413,8 @@ static void requests_have_an_end(void)
     end();
 }
 
-/* The server's own time, in which it makes an answer or does not run at all, is nobody's: who waits
- * with half a request is still heard. */
+/* Time that the server spends on its own work, or not running, does not count: a client with half a
+ * request is still served. */
 static void own_time_counts_for_nobody(void)
 {
     static const char request[] = "GET /state.json HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -425,7 +425,8 @@ static void own_time_counts_for_nobody(void)
         return;
     const int fd = dial();
     say(fd, request, 5);
-    expect(GET("/state.json", ""), "HTTP/1.1 200", NULL); /* so that the other is known, too */
+    expect(GET("/state.json", ""), "HTTP/1.1 200", NULL); /* so that the second client is known
+                                                           * too */
     kill(server, SIGSTOP);
     poll(NULL, 0, 2000); /* more than a request may take */
     kill(server, SIGCONT);

@@ -44,7 +44,7 @@ static void columns(void)
     free(text);
 }
 
-/* A table of results had more columns than there was room for their widths. */
+/* Regression: a table of results had more columns than the array of widths. */
 static void any_number_of_columns(void)
 {
     enum { COLUMNS = 100 };
@@ -63,7 +63,7 @@ static void any_number_of_columns(void)
     free(text);
 }
 
-/* Bytes aligned names of other scripts: "größe" took two columns too few. */
+/* Regression: widths were counted in bytes: "größe" got two columns too few. */
 static void display_width(void)
 {
     char *text = NULL;
@@ -98,7 +98,7 @@ static char *fitted(int columns)
     return text;
 }
 
-/* Texts are cut first; what is still too wide goes on below. */
+/* Texts are shortened first; if that is not enough, columns continue below. */
 static void fits_a_terminal(void)
 {
     char *text = fitted(46);

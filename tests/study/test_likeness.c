@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Order, optimum and trend of results beside published ones. */
+/* Agreement of results with published ones in order, optimum and trend. */
 #include "study/likeness.h"
 
 #include <string.h>
@@ -39,10 +39,10 @@ static void sets_differ_in_one_setting(void)
     put(1, "network=lenet5 workers=1", 17, 2.0);
     put(2, "network=lenet5 workers=2", 12, 1.5);
     put(3, "network=vgg11 workers=0", 90, 1.0);
-    put(4, "network=vgg11 workers=1", 91, 5.0); /* a tie there: it has no order */
+    put(4, "network=vgg11 workers=1", 91, 5.0); /* a tie in the publication: it has no order */
     put(5, "network=vgg11 workers=2", 50, 9.0);
     put(6, "network=vgg11 workers=4", 1, 1);
-    list[6].runs = 0; /* not done here */
+    list[6].runs = 0; /* not run here */
     EW_EXPECT_OK(ew_likeness_find(list, 7, &a, &v, &n));
     const struct ew_likeness *s = find(v, n, "workers", "network=lenet5");
     if (EW_EXPECT(s)) {
@@ -63,7 +63,7 @@ static void sets_differ_in_one_setting(void)
                       "order: 0 of 2 pairs alike, lowest at 0, there at "
                       "2, trend: rises, there it falls");
     }
-    /* Names have an order of their figures, and no trend. */
+    /* For names there is an order of figures, but no trend. */
     s = find(v, n, "network", "workers=1");
     if (EW_EXPECT(s)) {
         EW_EXPECT_INT(s->trend, 0);
@@ -72,7 +72,8 @@ static void sets_differ_in_one_setting(void)
     ew_arena_fini(&a);
 }
 
-/* The worst F1 was called the optimum; and what was measured beside others' work says so. */
+/* Regression: the worst F1 was called the optimum; and results measured while the machine was busy
+ * are marked as such. */
 static void the_best_score_is_the_highest(void)
 {
     struct ew_arena a;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Machines of a fleet: their file, the messages to them, and what of their rows is taken. */
+/* Machines of a fleet: their file, the messages to them, and which of their rows are accepted. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ static void file_is_read(void)
     ew_arena_fini(&a);
 }
 
-/* ssh hands its words to a shell, so none may mean anything there. */
+/* ssh passes arguments to a shell, so none may have a meaning there. */
 static void wrong_files_are_refused(void)
 {
     static const char *const bad[] = {
@@ -71,7 +71,7 @@ static void wrong_files_are_refused(void)
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
-/* Two ends of one pipe, read by the same side. */
+/* Both ends of one pipe, in the same process. */
 static void open_pair(struct ew_frames *f)
 {
     int fds[2] = {-1, -1};
@@ -84,7 +84,7 @@ static void messages_arrive(void)
     struct ew_frames f;
     struct ew_frame got;
     bool there, end;
-    static char large[300000]; /* more than a pipe holds */
+    static char large[300000]; /* more than a pipe's buffer */
     memset(large, 'x', sizeof(large));
     open_pair(&f);
     EW_EXPECT_OK(ew_frames_put_text(&f, "hello", "a\nedgewise end 1\n"));
@@ -138,7 +138,8 @@ static void wrong_messages_are_refused(void)
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* A machine's store with one done run, its machine called `unit`, under a true hash or not. */
+/* A machine's store with one finished run, its machine called `unit`, with a correct hash or
+ * not. */
 static ew_err make_theirs(const char *path, const char *unit, bool honest, char job[32])
 {
     struct ew_store *s;
@@ -167,7 +168,7 @@ static ew_err make_theirs(const char *path, const char *unit, bool honest, char 
     return EW_OK;
 }
 
-/* Takes it as the rows of `claim`; how many came, -1: refused. */
+/* Imports it as the rows of `claim`; returns how many were added, -1: refused. */
 static int take(const char *path, struct ew_store *home, const struct ew_store_claim *claim)
 {
     struct ew_store *s = NULL;
@@ -204,9 +205,9 @@ static void only_own_rows_are_taken(void)
     EW_EXPECT(kit_int(home, "SELECT count(*) FROM run") == 0);
     EW_EXPECT(kit_int(home, "SELECT count(*) FROM machine") == 0);
     EW_EXPECT(take(theirs, home, &mine) == 1);
-    EW_EXPECT(take(theirs, home, &mine) == 0); /* known by its uid */
+    EW_EXPECT(take(theirs, home, &mine) == 0); /* the run's uid is known already */
     EW_EXPECT(kit_int(home, "SELECT count(*) FROM metric") == 1);
-    EW_EXPECT(kit_int(home, "SELECT count(*) FROM job") == 0); /* ours is there already */
+    EW_EXPECT(kit_int(home, "SELECT count(*) FROM job") == 0); /* our job exists already */
     EW_EXPECT_OK(make_theirs(theirs, "pi4", false, job));      /* another machine's id */
     EW_EXPECT(take(theirs, home, &mine) == -1);
     EW_EXPECT(kit_int(home, "SELECT count(*) FROM run") == 1);
@@ -223,7 +224,7 @@ static ew_err take_epoch(struct ew_store *home, int64_t run, const char *text)
     return ew_epoch_feed_take(home, run, &f);
 }
 
-/* The agent finds its job's store by the words; what has ended goes over the pipe once. */
+/* The agent finds its job's store by the arguments; finished epochs are sent once. */
 static void epochs_come_as_they_end(void)
 {
     char theirs[256], path[256], words[300];
@@ -249,7 +250,7 @@ static void epochs_come_as_they_end(void)
     EW_EXPECT(pipe(pipes) == 0);
     EW_EXPECT_OK(ew_frames_open(&f, pipes[0], pipes[1], "far"));
     for (int i = 0; i < 2; i++)
-        EW_EXPECT_OK(ew_epoch_feed_send(&feed, &f)); /* the second time there is nothing new */
+        EW_EXPECT_OK(ew_epoch_feed_send(&feed, &f)); /* nothing new the second time */
     EW_EXPECT_OK(ew_frames_read(&f, &end));
     for (; there; n += there) {
         EW_EXPECT_OK(ew_frames_next(&f, &got, &there));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What jobs write and keep, with a script in the place of edgewise. */
+/* Output files of jobs, with a script instead of edgewise. */
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,8 +47,8 @@ static ew_err step(const struct ew_study *s, const struct ew_runner_opts *o,
     return err;
 }
 
-/* Killed when a job was in the store as done, but its output had not got its name: the next start
- * does it.  Killed earlier, the job is run again in an emptied folder. */
+/* Killed after a job was stored as done, but before its output was renamed: the next start does
+ * that.  Killed earlier, the job is repeated in an emptied folder. */
 static void kills_lose_nothing(void)
 {
     struct ew_arena a;
@@ -68,7 +68,7 @@ static void kills_lose_nothing(void)
     EW_EXPECT_OK(ew_output_find(&s, &s.jobs[0], NULL, &out));
     const struct ew_runner_opts o = {
         .program = script, .db = db, .outside = true, .limits = {.busy = 2}, .least_disk_bytes = 1};
-    EW_EXPECT_OK(ew_output_begin(&out)); /* as a killed run leaves it */
+    EW_EXPECT_OK(ew_output_begin(&out)); /* the state that a killed run leaves */
     EW_EXPECT_OK(ew_file_write(out.path, "half", 4));
     EW_EXPECT_OK(step(&s, &o, &report));
     EW_EXPECT_INT(report.event, EW_RUNNER_DONE);

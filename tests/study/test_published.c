@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Published values: all files are read, errata find their rows, and lines of studies pick the rows
+/* Published values: all files are read, errata match rows, and lines of studies select the rows
  * that they name. */
 #include <math.h>
 
@@ -35,7 +35,7 @@ static void all_files_are_read(void)
             EW_FAIL("fact %d of %s has no where or kind", i, f.v[i].file);
 }
 
-/* Each of the sixteen errata is of one row at least: the file's words are the rows' own. */
+/* Each of the sixteen errata matches at least one row. */
 static void errata_find_their_rows(void)
 {
     struct ew_fact_list f;
@@ -84,7 +84,7 @@ static void rows_are_picked(void)
         EW_EXPECT_STR(p->unit, "s");
         EW_EXPECT_STR(p->cite, "Them");
     }
-    /* Stated in one place and about so in another: what is stated counts. */
+    /* Stated exactly in one place and approximately in another: the exact value counts. */
     if ((p = find(&s, "stall_s", "network=mobilenet_v3_large workers=4", "Jetson Xavier NX")))
         EW_EXPECT_NEAR(p->value, 20.9, 1e-12);
     if ((p = find(&s, "energy_j", "network=r18 dvfs=on", "Jetson AGX Xavier")))

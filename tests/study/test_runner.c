@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running studies with a program of a few lines in the place of edgewise: what is recorded, what is
- * passed over, and that kills lose nothing. */
+/* Running studies with a small script instead of edgewise: what is recorded, what is skipped, and
+ * that kills lose nothing. */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@
 
 #define HEAD "[study]\norder = file\n[defaults]\ncommand = work\n"
 
-/* A program that does `body` and then notes its words in the file `log`. */
+/* A program that executes `body` and then appends its arguments to the file `log`. */
 static const char *make_program(const char *name, const char *body, const char *log)
 {
     char text[1024];
@@ -67,7 +67,7 @@ static struct ew_runner_opts options(const char *program, const char *db)
         .program = program, .db = db, .limits = {.busy = 2}, .least_disk_bytes = 1};
 }
 
-/* A run has one watch: the study's, or that of a command which reads the board itself. */
+/* Each run is sampled once: by the study, or by a command that samples the board itself. */
 static void runs_are_sampled_once(void)
 {
     for (int own = 0; own < 2; own++) {
@@ -114,7 +114,7 @@ static void jobs_are_run_once(void)
                   3);
     EW_EXPECT_INT(count(db, "SELECT done FROM study WHERE name = 'kit'"), 3);
 
-    /* A wider sweep runs what is new of it, in whatever order. */
+    /* An extended sweep runs only its new jobs, in any order. */
     EW_EXPECT_OK(kit_parse(&a, HEAD "[a]\nnetwork = n\nworkers = 3 2 1 0\n", false, NULL, &s));
     EW_EXPECT_OK(run_all(&s, &o, &c));
     EW_EXPECT_INT(c.known, 3);
@@ -122,7 +122,7 @@ static void jobs_are_run_once(void)
     ew_arena_fini(&a);
 }
 
-/* A job that hangs held up its study for ever. */
+/* Regression: a job that hangs blocked its study forever. */
 static void jobs_have_a_limit(void)
 {
     struct ew_arena a;
@@ -176,7 +176,7 @@ static void failures_are_recorded(void)
                            HEAD "[a]\nnetwork = n\nworkers = 0 1 2 3 4\n[b]\nnetwork = n\n"
                                 "power-mode = NO_SUCH\n",
                            false, NULL, &s));
-    for (int i = 0; i < 2; i++) { /* failures are tried again, skips are in the results once */
+    for (int i = 0; i < 2; i++) { /* failures are repeated, skipped jobs are in the results once */
         EW_EXPECT_OK(run_all(&s, &o, &c));
         EW_EXPECT_INT(c.failed, 3);
         EW_EXPECT_INT(c.skipped, 1);
@@ -190,7 +190,7 @@ static void failures_are_recorded(void)
     ew_arena_fini(&a);
 }
 
-/* Two processes once ran one study on one store, and each removed the other's folders. */
+/* Regression: two processes ran one study with one store, and each removed the other's folders. */
 static void one_process_at_a_time(void)
 {
     struct ew_arena a;
@@ -230,7 +230,8 @@ static void one_process_at_a_time(void)
     ew_arena_fini(&a);
 }
 
-/* The program is given the store, the run and nothing of ours that would change what it does. */
+/* The program gets the store and the run, and none of our environment that would change its
+ * behaviour. */
 static void children_know_their_run(void)
 {
     struct ew_arena a;
@@ -264,7 +265,7 @@ static void noisy_runs_are_marked_and_repeated(void)
     snprintf(db, sizeof(db), "%s", ew_test_path("noisy.db"));
     snprintf(log, sizeof(log), "%s", ew_test_path("noisy.log"));
     struct ew_runner_opts o = options(make_program("noisy.sh", "sleep 0.25", log), db);
-    o.limits.busy = -1; /* nothing is quiet enough */
+    o.limits.busy = -1; /* no machine is that idle */
     o.look_s = 0.02;
     o.repeat_noisy = 1;
     EW_EXPECT_OK(kit_parse(&a, HEAD "[a]\nnetwork = n\n", false, NULL, &s));
@@ -281,8 +282,8 @@ static void noisy_runs_are_marked_and_repeated(void)
 
 /* ---- Kills ----------------------------------------------------------------------------------- */
 
-/* Killed again and again, children and all: at the end each job has been recorded once and none is
- * missing; a child never outlives its study, so it cannot finish beside its second try. */
+/* Killed repeatedly, with its children: at the end each job is recorded exactly once; a child never
+ * outlives its study, so it cannot finish beside its repetition. */
 static void kills_lose_nothing(void)
 {
     struct ew_arena a;
@@ -317,11 +318,11 @@ static void kills_lose_nothing(void)
                             "status = 'done')"),
                   12);
     EW_EXPECT_INT(count(db, "SELECT count(*) FROM run WHERE status = 'running'"), 0);
-    EW_EXPECT(lines_of(log) <= 12 + kills); /* this program cannot say itself that it is done */
+    EW_EXPECT(lines_of(log) <= 12 + kills); /* the script cannot record its own completion */
     ew_arena_fini(&a);
 }
 
-/* A disk without room stops the study with a line that says so; nothing is marked as failed. */
+/* A full disk stops the study with a message; no job is marked as failed. */
 static void a_full_disk_stops_the_study(void)
 {
     struct ew_arena a;

@@ -30,7 +30,7 @@ static void lists_are_swept(void)
                                     false, NULL);
     EW_EXPECT_INT(s.n_jobs, 8);
     EW_EXPECT_STR(given(&s, 0, "batch"), "4");
-    EW_EXPECT_STR(given(&s, 1, "workers"), "1"); /* the last key fastest */
+    EW_EXPECT_STR(given(&s, 1, "workers"), "1"); /* the last key varies fastest */
     EW_EXPECT_STR(given(&s, 5, "batch"), "8");
     EW_EXPECT_STR(given(&s, 6, "network"), "my net");
     EW_EXPECT_STR(s.jobs[6].label, "b");
@@ -54,8 +54,7 @@ static void quick_keys_win(void)
     EW_EXPECT_STR(given(&quick, 0, "workers"), "0");
 }
 
-/* The hash is that of the resolved options: what is written, in which order and what is left to
- * defaults does not matter, what is set does. */
+/* The hash is of the resolved options: spelling, order and defaults do not matter, values do. */
 static void hashes_are_of_resolved_options(void)
 {
     char ids[5][EW_RECORD_ID_CHARS];
@@ -106,7 +105,7 @@ static void blocks_stay_together(void)
     EW_EXPECT_INT(s.n_jobs, 12);
     for (int i = 0; i < s.n_jobs; i++) {
         EW_EXPECT_STR(given(&s, i, "batch"), i < 6 ? "1" : "2");
-        EW_EXPECT_INT(s.jobs[i].repeat, i / 3 % 2); /* all once, then all again */
+        EW_EXPECT_INT(s.jobs[i].repeat, i / 3 % 2); /* all jobs once, then all again */
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Figures of runs from their epochs, beside published ones; machines as records; settings of power.
- */
+/* Metrics of runs from their epochs, next to published ones; machines as records; power
+ * settings. */
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ static ew_err put_epoch(struct ew_store *s, int64_t run, int64_t epoch, double s
     return ew_store_put(s, EW_RECORD_EPOCH, run, &e);
 }
 
-/* The first epoch fills the caches and stands apart; of scores the last one counts. */
+/* The first epoch fills the caches and is reported separately; of scores the last counts. */
 static void epochs_are_summed_up(void)
 {
     struct ew_store *s = NULL;
@@ -48,7 +48,8 @@ static void epochs_are_summed_up(void)
     EW_EXPECT_OK(put_epoch(s, run, 1, 7, 0.5));
     EW_EXPECT_OK(put_epoch(s, run, 2, 2, 0.7));
     EW_EXPECT_OK(put_epoch(s, run, 3, 4, 0.6));
-    EW_EXPECT_OK(kit_metric(s, run, "stall_s_first", 99)); /* what is there already stays */
+    EW_EXPECT_OK(kit_metric(s, run, "stall_s_first", 99)); /* existing metrics are not
+                                                            * overwritten */
     EW_EXPECT_OK(ew_summary_add(s, run));
     EW_EXPECT_NEAR(metric(s, run, "stall_s"), 3, 1e-12);
     EW_EXPECT_NEAR(metric(s, run, "stall_s_first"), 99, 0);
@@ -58,7 +59,7 @@ static void epochs_are_summed_up(void)
     EW_EXPECT_NEAR(metric(s, run, "best_f1"), 0.7, 1e-12);
     EW_EXPECT_NEAR(metric(s, run, "best_f1_epochs"), 2, 0);
     EW_EXPECT_NEAR(metric(s, run, "best_f1_s"), 17 + 12, 1e-12);
-    EW_EXPECT(isnan(metric(s, run, "energy_j"))); /* nobody measured it */
+    EW_EXPECT(isnan(metric(s, run, "energy_j"))); /* not measured */
     EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM metric WHERE name = 'stall_s' AND n = 2 AND "
                              "unit = 's' AND better = 'lower' AND quality = 'emulated' AND "
                              "abs(spread - 1.41421356) < 1e-6 AND lowest = 2 AND highest = 4"),
@@ -72,7 +73,7 @@ static void epochs_are_summed_up(void)
     ew_store_close(s);
 }
 
-/* Runs of a study on this device and no other stand beside the published figure. */
+/* Only runs of this study on this device are compared with the published figure. */
 static void published_stands_beside_ours(void)
 {
     struct ew_store *s = NULL;
@@ -105,7 +106,7 @@ static void published_stands_beside_ours(void)
     EW_EXPECT_INT(c[1].runs, 0);
     EW_EXPECT(isnan(c[1].value));
     EW_EXPECT_INT(c[2].jobs, 1);
-    EW_EXPECT_INT(c[2].runs, 0); /* nothing to divide by yet */
+    EW_EXPECT_INT(c[2].runs, 0); /* no divisor yet */
     const int64_t one = kit_begin(s, 1);
     struct ew_run_row r;
     ew_record_clear(EW_RECORD_RUN, &r);
@@ -172,7 +173,7 @@ static void power_settings_are_checked(void)
     ew_board_close(b);
 }
 
-/* Base load apart from training, and how long clocks were held. */
+/* Idle energy is separate from training, and how long clocks were held is derived. */
 static void energy_and_clocks_are_derived(void)
 {
     static const double mhz[] = {2265, 2263, 1100, 2100};
@@ -208,7 +209,7 @@ static void energy_and_clocks_are_derived(void)
     ew_store_close(s);
 }
 
-/* What a watch has read goes to the store once, with times since the run began. */
+/* Sensor readings are stored once, with times relative to the start of the run. */
 static void readings_are_kept(void)
 {
     struct ew_store *s = NULL;
@@ -228,7 +229,7 @@ static void readings_are_kept(void)
     EW_EXPECT(metric(s, w.run, "run_energy_j") > 0.5 * power_w);
     EW_EXPECT_NEAR(metric(s, w.run, "run_power_w"), power_w, 1e-6 * power_w);
     const int64_t n = kit_int(s, "SELECT count(*) FROM sample WHERE channel = 'temp.hottest'");
-    /* Four a second, the first and the last, however long we really slept. */
+    /* Four per second, the first and the last, however long the sleep really took. */
     EW_EXPECT(n >= 2 && (double)n <= 3 + 4e-9 * (double)(ew_clock_ns() - w.start_ns));
     EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM sample WHERE channel = 'mem.used'"), n);
     EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM sample WHERE channel = 'gpu.freq'"), n);
@@ -243,24 +244,24 @@ static void readings_are_kept(void)
     ew_store_close(s);
 }
 
-/* A board as it should be, hot, and in use. */
+/* A board in order, a hot one, and a busy one. */
 static void noise_has_reasons(void)
 {
     const struct ew_guard_limits l = {.busy = 0.1, .temp_c = 80};
     struct ew_guard g = {.busy = 0.05, .temp_c = 45};
     char text[EW_NOISE_CHARS];
     EW_EXPECT(!ew_guard_noise(&g, &l, text));
-    g.busy = g.temp_c = NAN; /* what cannot be seen is not held against it */
+    g.busy = g.temp_c = NAN; /* unknown values do not count as a problem */
     EW_EXPECT(!ew_guard_noise(&g, &l, text));
     g = (struct ew_guard){.busy = 0.4, .temp_c = 91};
     EW_EXPECT(ew_guard_noise(&g, &l, text));
     EW_EXPECT_STR(text, "others used 40 % of the CPU; 91 C");
 }
 
-/* Like is divided by like: the mean of two ratios, not the ratio of two means. */
+/* Ratios are formed pairwise: the mean of two ratios, not the ratio of two means. */
 static void ratios_are_of_pairs(void)
 {
-    static const double seconds[2][2] = {{1, 2}, {10, 40}}; /* by net, by workers */
+    static const double seconds[2][2] = {{1, 2}, {10, 40}}; /* by network, by workers */
     struct ew_store *s = NULL;
     struct ew_arena a;
     struct ew_study study;
