@@ -65,20 +65,20 @@ bool ew_backend_find(int i, struct ew_device_found *out)
 /* ---- Devices ---- */
 
 /* A device's name, parsed. */
-struct wanted {
+struct parsed_device {
     const char *device, *arguments;
     const struct ew_backend_type *type;
 };
 
-static ew_err resolve(const char *device, struct wanted *out)
+static ew_err resolve(const char *device, struct parsed_device *out)
 {
     device = device ? device : getenv("EW_DEVICE");
     device = device && *device ? device : "cpu";
     const size_t chars = strcspn(device, ":,");
     char names[256];
-    *out = (struct wanted){.device = device,
-                           .arguments = device + chars + (device[chars] != '\0'),
-                           .type = find_type(device, chars)};
+    *out = (struct parsed_device){.device = device,
+                                  .arguments = device + chars + (device[chars] != '\0'),
+                                  .type = find_type(device, chars)};
     EW_CHECK(out->type, EW_ERR_USAGE, "device %s: there is no backend %.*s; this program has %s",
              device, (int)chars, device, list_types(names, sizeof(names)));
     return EW_OK;
@@ -86,7 +86,7 @@ static ew_err resolve(const char *device, struct wanted *out)
 
 ew_err ew_backend_open(const struct ew_backend_opts *o, struct ew_backend **out)
 {
-    struct wanted w;
+    struct parsed_device w;
     EW_TRY(resolve(o->device, &w));
     return ew_fail_in(w.type->open(w.arguments, o, out), "device %s", w.device);
 }
@@ -94,7 +94,7 @@ ew_err ew_backend_open(const struct ew_backend_opts *o, struct ew_backend **out)
 /* A device's properties may depend on its arguments, so this opens it. */
 ew_err ew_backend_probe(const char *device, struct ew_device_found *out)
 {
-    struct wanted w;
+    struct parsed_device w;
     struct ew_backend *be = NULL;
     EW_TRY(resolve(device, &w));
     EW_TRY(ew_backend_open(&(struct ew_backend_opts){.device = w.device, .threads = 1}, &be));

@@ -61,7 +61,7 @@ static struct entry *find(struct ew_tuner *t, uint64_t key)
     return NULL;
 }
 
-static ew_err remember(struct ew_tuner *t, uint64_t key, const char *kernel)
+static ew_err add_entry(struct ew_tuner *t, uint64_t key, const char *kernel)
 {
     EW_TRY(ew_grow((void **)&t->entries, &t->cap, t->n + 1, sizeof(*t->entries)));
     struct entry e = {.key = key};
@@ -83,7 +83,7 @@ static ew_err parse(struct ew_tuner *t, char *text)
         char *end;
         const uint64_t key = strtoull(line, &end, 16);
         if (end == line + 16 && *end == ' ' && strlen(end + 1) < NAME_CHARS)
-            EW_TRY(remember(t, key, end + 1));
+            EW_TRY(add_entry(t, key, end + 1));
     }
     return EW_OK;
 }
@@ -162,7 +162,7 @@ struct trial {
     int n_blocks;
 };
 
-static void *take(struct trial *t, size_t bytes, struct ew_memory **out)
+static void *alloc_block(struct trial *t, size_t bytes, struct ew_memory **out)
 {
     struct ew_memory *m;
     if (t->n_blocks == (int)EW_COUNT(t->blocks) || ew_backend_alloc(t->be, bytes, &m) != EW_OK)
@@ -179,7 +179,7 @@ static bool fill_tensor(struct trial *t, struct ew_tensor *to, const struct ew_t
     *to = *from;
     if (from->data && ew_backend_info(t->be)->shares_host)
         return true;
-    to->data = take(t, bytes, &m);
+    to->data = alloc_block(t, bytes, &m);
     if (to->data && from->data)
         return ew_backend_write(m, 0, from->data, bytes) == EW_OK;
     EW_CLEANUP(ew_free_ptr) char *host = calloc(1, bytes + 1);
@@ -201,7 +201,7 @@ static struct ew_tensor **copy_tensors(struct trial *t, struct ew_tensor *const 
     return list;
 }
 
-static void give_back(struct trial *t, int n_blocks)
+static void free_blocks(struct trial *t, int n_blocks)
 {
     while (t->n_blocks > n_blocks)
         ew_backend_free(t->blocks[--t->n_blocks]);
@@ -230,14 +230,14 @@ static int64_t measure(struct trial *t, const struct ew_kernel *k)
     struct ew_memory *m;
     void *state = NULL;
     int64_t best = INT64_MAX;
-    t->c.scratch = take(t, k->scratch, &m);
-    t->c.packed = take(t, k->packed, &m);
+    t->c.scratch = alloc_block(t, k->scratch, &m);
+    t->c.packed = alloc_block(t, k->packed, &m);
     if (t->c.scratch && t->c.packed && ew_aligned_new(k->state, &state) == EW_OK) {
         t->c.state = state;
         best = run_rounds(t, k);
     }
     free(state);
-    give_back(t, before);
+    free_blocks(t, before);
     return best;
 }
 
@@ -253,7 +253,7 @@ void ew_tuner_times(struct ew_backend *be, const struct ew_kernel_query *query,
     t.c.out = out;
     for (int i = 0; i < n; i++)
         ns[i] = in && out ? measure(&t, &offers[i]) : INT64_MAX;
-    give_back(&t, 0);
+    free_blocks(&t, 0);
     ew_arena_fini(&t.arena);
 }
 
@@ -286,5 +286,5 @@ ew_err ew_tuner_pick(struct ew_tuner *t, struct ew_backend *be, const struct ew_
     }
     *best = fastest(be, query, offers, n);
     t->measured++;
-    return e ? EW_OK : remember(t, key, offers[*best].name);
+    return e ? EW_OK : add_entry(t, key, offers[*best].name);
 }

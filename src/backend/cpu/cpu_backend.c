@@ -63,14 +63,14 @@ static bool find(int i, struct ew_device_found *out)
     return true;
 }
 
-struct own {
+struct cpu_backend {
     struct ew_cpu cpu;
     char name[NAME_CHARS];
 };
 
 static void close_cpu(struct ew_backend *be)
 {
-    struct own *o = (struct own *)be;
+    struct cpu_backend *o = (struct cpu_backend *)be;
     ew_pool_free(o->cpu.pool);
     free(o);
 }
@@ -79,9 +79,9 @@ static ew_err open_cpu(const char *arguments, const struct ew_backend_opts *o,
                        struct ew_backend **out)
 {
     EW_CHECK(!*arguments, EW_ERR_USAGE, "the CPU takes no arguments");
-    struct own *own = calloc(1, sizeof(*own));
-    EW_CHECK(own, EW_ERR_MEMORY, "no memory for a backend");
-    struct ew_cpu *cpu = &own->cpu;
+    struct cpu_backend *b = calloc(1, sizeof(*b));
+    EW_CHECK(b, EW_ERR_MEMORY, "no memory for a backend");
+    struct ew_cpu *cpu = &b->cpu;
     ew_err e = o->reference ? EW_OK : ew_isa_pick(&cpu->isa);
     if (e == EW_OK && o->threads != 1)
         e = ew_pool_new(o->threads, &cpu->pool);
@@ -89,12 +89,12 @@ static ew_err open_cpu(const char *arguments, const struct ew_backend_opts *o,
         close_cpu(&cpu->base);
         return e;
     }
-    read_name(own->name, sizeof(own->name));
+    read_name(b->name, sizeof(b->name));
     cpu->base.type = &ew_cpu_type;
     cpu->base.info = (struct ew_device_info){
         .backend = "cpu",
         .device = "cpu",
-        .name = own->name,
+        .name = b->name,
         .target = cpu->isa ? cpu->isa->isa : "reference",
         .kernels = EW_KERNEL_ID,
         .threads = ew_pool_threads(cpu->pool),
@@ -203,7 +203,7 @@ static void *address(struct ew_memory *m, size_t offset)
 
 /* ---- Programs ---- */
 
-struct list {
+struct program {
     struct ew_program base;
     int n;
     struct ew_command commands[];
@@ -212,7 +212,7 @@ struct list {
 static ew_err load(struct ew_backend *be, const struct ew_command *commands, int n,
                    struct ew_program **out)
 {
-    struct list *l = malloc(sizeof(*l) + (size_t)n * sizeof(*commands));
+    struct program *l = malloc(sizeof(*l) + (size_t)n * sizeof(*commands));
     EW_CHECK(l, EW_ERR_MEMORY, "no memory for %d steps", n);
     l->base.be = be;
     l->n = n;
@@ -226,7 +226,7 @@ static void unload(struct ew_program *p)
     free(p);
 }
 
-static ew_err run_all(const struct list *l, int64_t *ns)
+static ew_err run_all(const struct program *l, int64_t *ns)
 {
     for (int k = 0; k < l->n; k++) {
         const struct ew_command *c = &l->commands[k];
@@ -243,7 +243,7 @@ static ew_err run_all(const struct list *l, int64_t *ns)
 static ew_err run(struct ew_program *p, const struct ew_run_params *params, int64_t *ns)
 {
     const uint64_t mode = ew_flush_begin();
-    const ew_err e = run_all((const struct list *)p, ns);
+    const ew_err e = run_all((const struct program *)p, ns);
     ew_flush_end(mode);
     return e;
 }

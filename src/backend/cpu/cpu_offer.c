@@ -19,7 +19,7 @@ static const struct ew_kernel_family *const families[] = {
 #undef EW_OFFER
 };
 
-static bool takes(const struct ew_kernel_family *family, const struct ew_op *op)
+static bool serves(const struct ew_kernel_family *family, const struct ew_op *op)
 {
     for (const struct ew_op *const *own = family->ops; *own; own++)
         if (*own == op)
@@ -42,7 +42,7 @@ static const struct ew_kernel view_backward = {
     .name = "view", .run = run_view_backward, .fresh = true, .in_place = true};
 
 /* Keeps the kernels that support the call's roles in fused groups; returns how many. */
-static int keep_able(const struct ew_call *c, struct ew_kernel *offers, int n)
+static int keep_supporting(const struct ew_call *c, struct ew_kernel *offers, int n)
 {
     int left = 0;
     for (int i = 0; i < n; i++)
@@ -56,7 +56,7 @@ int ew_cpu_offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     const struct ew_op *op = query->op;
     int n = 0;
     for (size_t i = 0; ew_cpu(query->be)->isa && i < EW_COUNT(families) && n == 0; i++)
-        if (takes(families[i], op))
+        if (serves(families[i], op))
             n = families[i]->offer(query, out);
     if (query->phase == EW_PHASE_BACKWARD && (op->flags & EW_OP_VIEW) && op->backward)
         out[n++] = view_backward;
@@ -66,7 +66,7 @@ int ew_cpu_offer(const struct ew_kernel_query *query, struct ew_kernel *out)
                                         .scratch = op->scratch ? op->scratch(query->c) : 0};
     if (reference.run)
         out[n++] = reference;
-    return keep_able(query->c, out, n);
+    return keep_supporting(query->c, out, n);
 }
 
 /* ---- What plans need beside operators ---- */

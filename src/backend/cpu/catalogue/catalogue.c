@@ -28,7 +28,7 @@ static const struct ew_kernel_rule *first_refusal(const struct ew_kernel_entry *
     return NULL;
 }
 
-static bool lists(const struct ew_kernel_list *l, const struct ew_kernel_query *query)
+static bool covers(const struct ew_kernel_list *l, const struct ew_kernel_query *query)
 {
     if (l->phase != query->phase)
         return false;
@@ -42,7 +42,7 @@ const struct ew_kernel_list *ew_catalogue_find(const struct ew_kernel_query *que
 {
     const struct ew_kernel_list *l;
     for (int i = 0; (l = ew_catalogue_at(i)) != NULL; i++)
-        if (l->resolve && lists(l, query))
+        if (l->resolve && covers(l, query))
             return l;
     return NULL;
 }
@@ -132,7 +132,7 @@ int ew_cpu_candidates(const struct ew_kernel_query *query, struct ew_kernel_cand
         return 0;
     for (int i = 0; (l = ew_catalogue_at(i)) != NULL; i++) {
         struct ew_kernel_case c;
-        if (!lists(l, query))
+        if (!covers(l, query))
             continue;
         const bool is_case = l->resolve && l->resolve(query, &c);
         for (int k = 0; k < l->n && n < most; k++) {

@@ -17,7 +17,7 @@ static bool is_last_axis(const struct ew_node *n, const struct ew_shape *s)
            axis == s->rank - 1;
 }
 
-static bool strides(const struct ew_fusing *f, const struct ew_call *c, enum ew_phase phase)
+static bool supports_stride(const struct ew_fusing *f, const struct ew_call *c, enum ew_phase phase)
 {
     return ew_fuse_preferred(f, c, phase).roles & EW_ROLE_STRIDED_OUTPUT;
 }
@@ -39,8 +39,8 @@ static ew_err fits(struct ew_fusing *f, int node, int value, bool *out)
         return EW_OK; /* kernels with a fused input norm support no row stride */
     struct ew_call c;
     EW_TRY(ew_fuse_call(f, from, &c));
-    bool joins =
-        strides(f, &c, EW_PHASE_FORWARD) && (!q->train || strides(f, &c, EW_PHASE_BACKWARD));
+    bool joins = supports_stride(f, &c, EW_PHASE_FORWARD) &&
+                 (!q->train || supports_stride(f, &c, EW_PHASE_BACKWARD));
     /* Masking the gradient of a strided part in a pass of its own would be slower than the copy. */
     if (joins && q->train && f->relu[value])
         EW_TRY(ew_fuse_will_mask(f, whole, &joins));

@@ -36,11 +36,11 @@
 #define LARGE         (2 << 20) /* elements of the convolution's output, at least */
 #define LARGE_FILTERS 16        /* at least */
 
-#define CHAIN 3 /* pool, activation, transpose */
+#define MOST_FUSED 3 /* pool, activation, transpose */
 
 /* A convolution and the nodes after it that are fused into it. */
 struct layer {
-    int conv, after[CHAIN], n;
+    int conv, after[MOST_FUSED], n;
     int pool; /* the window's size */
     bool relu, channels_first;
 };
@@ -59,7 +59,7 @@ static bool is_between(int64_t n, int64_t least, int64_t most)
     return n >= least && n <= most;
 }
 
-static bool takes_conv(const struct ew_graph *g, const struct ew_node *n)
+static bool is_supported_conv(const struct ew_graph *g, const struct ew_node *n)
 {
     if (n->op->layer != EW_LAYER_CONV || n->n_in > 3 || n->channels_first)
         return false;
@@ -95,7 +95,7 @@ static bool is_inner(const struct ew_graph *g, const struct ew_node *conv)
 }
 
 /* A pool of that size with stride 2, without padding or partial windows. */
-static bool takes_pool(const struct ew_graph *g, const struct ew_node *n, int size)
+static bool is_supported_pool(const struct ew_graph *g, const struct ew_node *n, int size)
 {
     if (n->op != &ew_op_max_pool || n->n_out != 1 || n->channels_first)
         return false;
@@ -124,8 +124,8 @@ static int window_of(const struct ew_graph *g, const struct ew_node *conv,
 {
     const struct ew_conv_attr *a = conv->attr;
     if (all_are(&a->win.stride, 1))
-        return takes_pool(g, pool, 2) ? 2 : 0;
-    return is_first(g, conv) && is_large(g, conv) && takes_pool(g, pool, 3) ? 3 : 0;
+        return is_supported_pool(g, pool, 2) ? 2 : 0;
+    return is_first(g, conv) && is_large(g, conv) && is_supported_pool(g, pool, 3) ? 3 : 0;
 }
 
 /* The only reader of the node's output, or -1. */
@@ -154,7 +154,7 @@ static bool find_layer(const struct ew_graph *g, const struct ew_readers *r, int
                        struct layer *out)
 {
     *out = (struct layer){.conv = node};
-    if (!takes_conv(g, &g->nodes[node]))
+    if (!is_supported_conv(g, &g->nodes[node]))
         return false;
     int last = reader_of(g, r, node);
     out->pool = last < 0 ? 0 : window_of(g, &g->nodes[node], &g->nodes[last]);

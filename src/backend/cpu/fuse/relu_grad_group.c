@@ -78,7 +78,7 @@ static bool completes(const struct ew_fusing *f, int node)
 
 /* Fills f->nodes with the nodes whose ReLUs produce the value, through transparent nodes; returns
  * how many. */
-static int find_makers(struct ew_fusing *f, int value)
+static int find_relu_nodes(struct ew_fusing *f, int value)
 {
     const struct ew_graph *g = f->query->g;
     int n = 1, makers = 0;
@@ -101,7 +101,7 @@ ew_err ew_fuse_relu_grads(struct ew_fusing *f)
         struct ew_group_step *s;
         if (!completes(f, k))
             continue;
-        const int makers = find_makers(f, f->query->g->nodes[k].in[0]);
+        const int makers = find_relu_nodes(f, f->query->g->nodes[k].in[0]);
         EW_TRY(ew_group_add(f->list, "ReLU's gradient", 1 + makers, &s));
         s[0] = (struct ew_group_step){
             .node = k, .phase = EW_PHASE_BACKWARD, .role = EW_ROLE_RELU_MASK};

@@ -13,11 +13,11 @@
 
 /* Small scratch is on the threads' stacks: its cache lines are never shared, while those of the
  * plan's memory may be in another core's cache. */
-#define OWN_BYTES (32 << 10)
+#define STACK_BYTES (32 << 10)
 
 static size_t plan_scratch(const struct ew_backend *be, size_t bytes)
 {
-    return bytes > OWN_BYTES ? ew_share_scratch(be, bytes) : 0;
+    return bytes > STACK_BYTES ? ew_share_scratch(be, bytes) : 0;
 }
 
 static bool is_channels_first(const struct ew_call *c)
@@ -64,10 +64,10 @@ static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct ew_conv_pool *p = c->state;
     const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const size_t bytes = k->conv_pool_scratch(&p->shape);
-    _Alignas(EW_ALIGN) char own[OWN_BYTES];
+    _Alignas(EW_ALIGN) char stack[STACK_BYTES];
     k->conv_pool_run(p, ew_part_tile(c->be, p->shape.batch, begin),
                      ew_part_tile(c->be, p->shape.batch, end),
-                     bytes > OWN_BYTES ? ew_worker_scratch(c, bytes, worker) : own);
+                     bytes > STACK_BYTES ? ew_worker_scratch(c, bytes, worker) : stack);
 }
 
 static ew_err run_forward(const struct ew_call *c)
@@ -120,10 +120,10 @@ static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct backward *b = c->state;
     const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const size_t bytes = k->conv_pool_grad_scratch(&b->p.shape);
-    _Alignas(EW_ALIGN) char own[OWN_BYTES];
+    _Alignas(EW_ALIGN) char stack[STACK_BYTES];
     const int64_t tiles = k->conv_pool_grad_tiles(&b->p.shape);
     k->conv_pool_grad_run(&b->p, ew_part_tile(c->be, tiles, begin), ew_part_tile(c->be, tiles, end),
-                          bytes > OWN_BYTES ? ew_worker_scratch(c, bytes, worker) : own);
+                          bytes > STACK_BYTES ? ew_worker_scratch(c, bytes, worker) : stack);
 }
 
 static void sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)

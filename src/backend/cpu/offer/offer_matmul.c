@@ -77,9 +77,9 @@ static ew_err prepare_backward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* ---- Stacks: state is the stack ---- */
+/* ---- Batched products: state is struct stack ---- */
 
-enum part { FORWARD, DATA, FILTER };
+enum part { FORWARD, GRAD_A, GRAD_B };
 
 struct work {
     const struct ew_call *c;
@@ -93,7 +93,7 @@ static size_t part_scratch(const struct ew_backend *be, const struct ew_conv_sha
 {
     const struct ew_kernels *k = ew_cpu(be)->isa;
     const enum ew_conv_method m = p == FORWARD ? EW_CONV_DGRAD : EW_CONV_GEMM;
-    return p == FILTER ? ew_adjoint_filter_scratch(k, s, 1) : ew_adjoint_pass_scratch(k, m, s, 1);
+    return p == GRAD_B ? ew_adjoint_filter_scratch(k, s, 1) : ew_adjoint_pass_scratch(k, m, s, 1);
 }
 
 /* Computes product i. */
@@ -111,7 +111,7 @@ static void run_product(const struct ew_call *c, enum part part, int64_t i)
                                                          .x = (const float *)c->in[0]->data + a,
                                                          .w = weights,
                                                          .y = (float *)c->out[0]->data + y});
-    else if (part == DATA)
+    else if (part == GRAD_A)
         ew_adjoint_pass_run(c, &(struct ew_adjoint_pass){.m = EW_CONV_GEMM,
                                                          .s = &st->shape,
                                                          .x = (const float *)c->dout[0]->data + y,
@@ -165,7 +165,7 @@ static ew_err run_stack_backward(const struct ew_call *c)
             continue;
         if (shared && c->fresh >> i & 1)
             memset(c->din[i]->data, 0, ew_tensor_bytes(c->din[i]));
-        run_part(c, i ? FILTER : DATA, shared);
+        run_part(c, i ? GRAD_B : GRAD_A, shared);
     }
     return EW_OK;
 }
@@ -181,9 +181,9 @@ static ew_err prepare_stack(const struct ew_call *c)
 static struct ew_kernel stack_kernel(const struct ew_kernel_query *q, const struct stack *s)
 {
     const bool forward = q->phase == EW_PHASE_FORWARD;
-    size_t each = part_scratch(q->be, &s->shape, forward ? FORWARD : DATA);
+    size_t each = part_scratch(q->be, &s->shape, forward ? FORWARD : GRAD_A);
     if (!forward) {
-        const size_t filter = part_scratch(q->be, &s->shape, FILTER);
+        const size_t filter = part_scratch(q->be, &s->shape, GRAD_B);
         each = filter > each ? filter : each;
     }
     return (struct ew_kernel){.run = forward ? run_stack : run_stack_backward,

@@ -24,7 +24,7 @@ struct work {
     struct ew_tensor *whole;
     int n_parts, axis;
     int64_t rows, grain;
-    enum { JOIN, PART, JOIN_BACK, PART_BACK } what;
+    enum { CONCAT, SPLIT, CONCAT_BACK, SPLIT_BACK } what;
 };
 
 static int64_t row_of(const struct ew_tensor *t, int axis)
@@ -43,16 +43,16 @@ static void parts_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
     const struct ew_call *c = w->c;
-    const bool out = w->what == PART || w->what == JOIN_BACK; /* from the whole to the parts */
-    struct ew_tensor *const *shapes = w->what == PART || w->what == PART_BACK ? c->out : c->in;
+    const bool out = w->what == SPLIT || w->what == CONCAT_BACK; /* from the whole to the parts */
+    struct ew_tensor *const *shapes = w->what == SPLIT || w->what == SPLIT_BACK ? c->out : c->in;
     const int64_t whole = row_of(w->whole, w->axis), first = begin * w->grain;
     const int64_t last = ew_min_i64(end * w->grain, w->rows);
     float *at = w->whole->data;
     for (int i = 0; i < w->n_parts; i++) {
         const int64_t n = row_of(shapes[i], w->axis);
-        const int input = w->what == JOIN_BACK ? i : 0;
+        const int input = w->what == CONCAT_BACK ? i : 0;
         const bool fresh = input < 32 && (c->fresh >> input & 1);
-        const bool back = w->what == JOIN_BACK || w->what == PART_BACK;
+        const bool back = w->what == CONCAT_BACK || w->what == SPLIT_BACK;
         if (w->parts[i]) {
             float *part = w->parts[i]->data;
             const struct ew_copy_rows rows = {.n = n,
@@ -62,7 +62,7 @@ static void parts_tiles(void *ctx, int64_t begin, int64_t end, int worker)
                                               .out = out ? part : at,
                                               .add = back && !fresh};
             ew_cpu(c->be)->isa->copy_rows(&rows, first, last);
-        } else if (w->what == PART_BACK && fresh) {
+        } else if (w->what == SPLIT_BACK && fresh) {
             clear_rows(at + first * whole, n, whole, last - first);
         }
         at += n;
@@ -80,27 +80,29 @@ static ew_err run_parts(struct work *w, int64_t axis)
 
 static ew_err run_concat(const struct ew_call *c)
 {
-    struct work w = {.c = c, .parts = c->in, .whole = c->out[0], .n_parts = c->n_in, .what = JOIN};
+    struct work w = {
+        .c = c, .parts = c->in, .whole = c->out[0], .n_parts = c->n_in, .what = CONCAT};
     return run_parts(&w, ((const struct ew_concat_attr *)c->attr)->axis);
 }
 
 static ew_err run_concat_back(const struct ew_call *c)
 {
     struct work w = {
-        .c = c, .parts = c->din, .whole = c->dout[0], .n_parts = c->n_in, .what = JOIN_BACK};
+        .c = c, .parts = c->din, .whole = c->dout[0], .n_parts = c->n_in, .what = CONCAT_BACK};
     return w.whole ? run_parts(&w, ((const struct ew_concat_attr *)c->attr)->axis) : EW_OK;
 }
 
 static ew_err run_split(const struct ew_call *c)
 {
-    struct work w = {.c = c, .parts = c->out, .whole = c->in[0], .n_parts = c->n_out, .what = PART};
+    struct work w = {
+        .c = c, .parts = c->out, .whole = c->in[0], .n_parts = c->n_out, .what = SPLIT};
     return run_parts(&w, ((const struct ew_split_attr *)c->attr)->axis);
 }
 
 static ew_err run_split_back(const struct ew_call *c)
 {
     struct work w = {
-        .c = c, .parts = c->dout, .whole = c->din[0], .n_parts = c->n_out, .what = PART_BACK};
+        .c = c, .parts = c->dout, .whole = c->din[0], .n_parts = c->n_out, .what = SPLIT_BACK};
     return w.whole ? run_parts(&w, ((const struct ew_split_attr *)c->attr)->axis) : EW_OK;
 }
 
