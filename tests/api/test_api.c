@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public headers beside training: devices, data, times, sensors, memory limits. */
+/* The public headers except training: devices, data, timing, sensors, memory limits. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -17,7 +17,7 @@ static void devices(void)
     EW_EXPECT_STR(d.id, "cpu");
     EW_EXPECT(d.name[0] && d.target[0] && !d.why[0] && !d.emulated);
     while (ew_device_at(n, &d) == EW_OK) {
-        EW_EXPECT(d.id[0] || d.why[0]); /* it is there, or the reason is */
+        EW_EXPECT(d.id[0] || d.why[0]); /* available, or with a reason */
         EW_EXPECT_INT(d.emulated, strcmp(d.backend, "dpu") == 0);
         n++;
     }
@@ -72,7 +72,7 @@ static void batches(void)
     EW_EXPECT_INT(a.batches, 3); /* the last is shorter */
     read_epoch(d, &o, 1, &b);
     EW_EXPECT(memcmp(a.index, b.index, sizeof(a.index)) != 0);
-    o.workers = 2; /* workers change nothing but the time */
+    o.workers = 2; /* workers only change the time */
     read_epoch(d, &o, 0, &again);
     EW_EXPECT(memcmp(&a, &again, sizeof(a)) == 0);
     o = (struct ew_batches_opts){.size = sizeof(o), .test = 1};
@@ -141,7 +141,7 @@ static int64_t bytes_of(const char *path)
     return i.packed_bytes + i.activation_bytes;
 }
 
-/* A limit below what the fastest kernels pack is met by others, or refused. */
+/* A limit below the packed size of the fastest kernels is met by other kernels, or refused. */
 static void memory_limit(void)
 {
     char path[1024];
@@ -162,7 +162,7 @@ static void memory_limit(void)
 
 /* ---- Sensors ---- */
 
-/* Until a channel of power has a value: the meter's command may be slow to start. */
+/* Waits until a power channel has a value: the meter's command may be slow to start. */
 static void wait_for_power(struct ew_meter *m)
 {
     struct ew_meter_channel c;
@@ -195,7 +195,7 @@ static void recorded_board(void)
     ew_meter_close(m);
 }
 
-/* A meter that always says 5 W: joules are 5 times the seconds, whatever those are. */
+/* A meter that always reports 5 W: joules are 5 times the seconds. */
 static void energy(void)
 {
     const struct ew_meter_opts o = {.size = sizeof(o),

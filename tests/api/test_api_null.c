@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that overlooks a failure goes on with NULL: every public function says so. */
+/* A program that ignores an error passes NULL on: every public function reports that. */
 #include <math.h>
 
 #include "edgewise_bench.h"
@@ -67,7 +67,7 @@ static void engines(void)
     REFUSED(ew_contexts_compare(none, 2, NULL, t, NULL), "contexts[i]");
 }
 
-/* With an engine at hand: results that have nowhere to go. */
+/* With an engine: output pointers that are NULL. */
 static void contexts(void)
 {
     struct ew_graph *g = NULL;

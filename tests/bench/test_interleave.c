@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans side by side: everybody runs as often as asked for, and the slower one is found slower. */
+/* Interleaved plans: each runs as often as requested, and the slower one is found slower. */
 #include "bench/bench.h"
 #include "ew_test.h"
 #include "plan/plan.h"
@@ -26,7 +26,7 @@ static void count(void *ctx, int64_t done, int64_t total)
 static void the_slower_one_is_slower(void)
 {
     struct ew_graph *g[2];
-    /* More than thirty times the arithmetic: no other work on the machine makes up for that. */
+    /* More than thirty times the arithmetic: no load on the machine can outweigh that. */
     struct ew_bench_side s[2] = {{.p = plan("lenet5", 28, &g[0])},
                                  {.p = plan("squeezenet1_1", 64, &g[1])}};
     const struct ew_bench_opts o = {.warmup = 1, .iters = 7, .trials = 2, .rounds = 3};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams under load: everybody runs, requests come at their times, percentiles are by rank. */
+/* Streams under load: all run, requests arrive at their times, percentiles are by rank. */
 #include "bench/bench_load.h"
 
 #include <math.h>
@@ -54,7 +54,7 @@ static void one_stream_runs_as_often_as_asked(void)
     close_plans();
 }
 
-/* Request k comes at k / qps, whoever serves it and however late. */
+/* Request k arrives at k / qps, whichever stream serves it and however late. */
 static void requests_come_at_their_times(void)
 {
     struct ew_load_result r;
@@ -70,7 +70,7 @@ static void requests_come_at_their_times(void)
     close_plans();
 }
 
-/* What runs beside ends when the others have, and is counted apart. */
+/* Background networks end when the others have, and are counted separately. */
 static void streams_beside_are_not_in_the_result(void)
 {
     struct ew_load_result r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Others' share of the CPU: ours is not counted, short looks tell nothing. */
+/* CPU share of other processes: ours is excluded, short intervals are inconclusive. */
 #include "bench/quiet.h"
 
 #include <math.h>
@@ -19,13 +19,13 @@ static void shares(void)
 {
     EW_EXPECT(fabs(others(1, 1, 1, 2) - 0) < 1e-9);
     EW_EXPECT(fabs(others(1, 1.5, 1, 2) - 0.25) < 1e-6);
-    EW_EXPECT(fabs(others(1, 0.9, 1, 2) - 0) < 1e-9); /* counters of unlike grain */
+    EW_EXPECT(fabs(others(1, 0.9, 1, 2) - 0) < 1e-9); /* counters with different resolutions */
     EW_EXPECT(fabs(others(1, 9, 0, 2) - 1) < 1e-9);
     EW_EXPECT(isnan(others(0.1, 1, 0, 2)));
     EW_EXPECT(isnan(others(1, NAN, 0, 2)));
 }
 
-/* Our own work is found in both counts. */
+/* Our own work is in both counters. */
 static void now(void)
 {
     const struct ew_cpu_use a = ew_cpu_use_now();
@@ -40,7 +40,7 @@ static void now(void)
     EW_EXPECT(b.at_ns > a.at_ns);
 }
 
-/* Any memory is faster than a disk and slower than a cache line a cycle. */
+/* Any memory is faster than a disk and slower than a cache line per cycle. */
 static void bandwidth(void)
 {
     double bytes_s = 0;

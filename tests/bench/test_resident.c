@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a plan says it needs is what the process takes, within 5 %; and running it takes nothing
- * more. Each case has a process of its own, so that freed memory of another does not hide anything.
- */
+/* A process takes the memory that the plan reports, within 5 %, and running takes no more.  Each
+ * case has its own process, so that memory freed by another hides nothing. */
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,8 +24,8 @@ enum kind { KEEP, CONSUME, TRAIN };
 
 struct figures {
     int64_t planned, taken; /* bytes */
-    int64_t weights;        /* of the graph, as it was */
-    int64_t heap_growth;    /* of the heap over ten runs */
+    int64_t weights;        /* bytes of the graph before compilation */
+    int64_t heap_growth;    /* of the heap, over ten runs */
     bool ok;
 };
 
@@ -103,7 +102,7 @@ static void inference(void)
     if (SANITIZED)
         EW_SKIP("sanitizers have their own memory");
     const struct figures keep = check("resnet18", KEEP);
-    /* The caller gives its weights up: what is packed is all there is. */
+    /* The caller gives its weights up: only the packed ones remain. */
     const struct figures alone = check("resnet18", CONSUME);
     EW_EXPECT((double)(keep.planned - alone.planned) > 0.95 * (double)keep.weights);
 }
@@ -139,7 +138,7 @@ static ew_err large_layer(struct ew_graph **out)
     return ew_graph_output(*out, y);
 }
 
-/* Bytes by which the peak of the process grows while the layer is compiled, and its outputs. */
+/* Growth of the process's peak memory while the layer is compiled; also its outputs. */
 static ew_err run_large(bool consume, int64_t *peak, float *y)
 {
     struct ew_graph *g;
@@ -162,8 +161,8 @@ static ew_err run_large(bool consume, int64_t *peak, float *y)
     return EW_OK;
 }
 
-/* Weights that are given up are given back as they are packed: both forms at once would take the
- * bytes twice. */
+/* Weights that are given up are freed as they are packed: both forms at once would take twice the
+ * bytes. */
 static void large_layers_are_packed_in_pieces(void)
 {
     if (SANITIZED)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line's words: options in all their spellings, arguments, mistakes.  Also that every
- * command's table is whole. */
+/* Command-line parsing: options in all spellings, arguments, errors; and every command's option
+ * table is complete. */
 #include "cli/cmd.h"
 
 #include <stdio.h>
@@ -56,7 +56,7 @@ struct parsed {
     struct ew_cmd_line line;
 };
 
-/* Parses a line of words with spaces between them. */
+/* Parses a line of space-separated words. */
 static ew_err parse(struct parsed *p, const char *text)
 {
     static char buf[256];

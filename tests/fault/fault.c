@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library to be preloaded that lets the n-th allocation, or the n-th call that changes a disk,
- * fail once: FAULT_KIND=alloc or io, FAULT_AT=n; int: that Ctrl-C comes at this call.
- * FAULT_COUNT=FILE gets how many there were. Processes that the program starts are left alone. */
+/* A library for LD_PRELOAD that lets the n-th allocation, or the n-th call that modifies files,
+ * fail once: FAULT_KIND=alloc or io, FAULT_AT=n; FAULT_KIND=int sends Ctrl-C at this call.
+ * FAULT_COUNT=FILE receives the number of calls.  Child processes are not affected. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* glibc's own, under names that no one replaces. */
+/* glibc's functions under their internal names. */
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t n);
@@ -37,7 +37,7 @@ __attribute__((constructor)) static void begin(void)
     memcpy(&plain_fflush, &next, sizeof(next));
     unsetenv("LD_PRELOAD");
     unsetenv("FAULT_KIND");
-    kind = !k                        ? OFF /* last: counting begins here */
+    kind = !k                        ? OFF /* last: enables counting */
            : strcmp(k, "alloc") == 0 ? ALLOC
            : strcmp(k, "int") == 0   ? INTERRUPT
                                      : IO;
@@ -129,7 +129,7 @@ DISK(rename, (const char *a, const char *b), syscall(SYS_renameat2, AT_FDCWD, a,
 DISK(renameat2, (int a, const char *from, int b, const char *to, unsigned flags),
      syscall(SYS_renameat2, a, from, b, to, flags))
 
-/* Streams' own writes are inside the C library; their failure shows here. */
+/* Writes of streams happen inside the C library; their failure is injected here. */
 int fflush(FILE *f)
 {
     if (f && f != stderr && fails(IO)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Federated learning: who has what, what is made of answers, and rounds that can be foretold. */
+/* Federated learning: partitions, aggregation, and rounds whose result can be computed by hand. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define DATA "synthetic:train=240,test=60,seed=3"
 
-/* ---- Splits ---- */
+/* ---- Partitions ---- */
 
 static void fill_labels(int32_t *labels, int n, int classes)
 {
@@ -19,7 +19,7 @@ static void fill_labels(int32_t *labels, int n, int classes)
         labels[i] = i * 7 % classes;
 }
 
-/* Every sample once, and nobody without one. */
+/* Every sample belongs to one client, and no client is empty. */
 static void expect_whole(const struct ew_partition *p, int64_t n)
 {
     int *seen = calloc((size_t)n, sizeof(*seen));
@@ -35,7 +35,7 @@ static void expect_whole(const struct ew_partition *p, int64_t n)
     free(seen);
 }
 
-/* The mean over clients of the share that the most frequent class has there. */
+/* Mean over the clients of the share of a client's most frequent class. */
 static double unevenness(const struct ew_partition *p, const int32_t *labels)
 {
     double sum = 0;
@@ -72,7 +72,7 @@ static void splits(void)
     EW_EXPECT(uneven[0] < 0.25);
     EW_EXPECT(uneven[1] > uneven[0] && uneven[1] < 0.6);
     EW_EXPECT(uneven[2] > 0.6);
-    EW_EXPECT(uneven[3] >= 0.5); /* two pieces have at most two to four classes */
+    EW_EXPECT(uneven[3] >= 0.5); /* with two shards a client has at most two to four classes */
 
     struct ew_partition p;
     const struct ew_partition_opts many = {.kind = EW_PARTITION_EVEN, .clients = N + 1};
@@ -82,14 +82,14 @@ static void splits(void)
                   "sample 7 has no class");
 }
 
-/* ---- Combining ---- */
+/* ---- Aggregation ---- */
 
 static void combine(enum ew_combine_kind kind, const float (*v)[2], int n, float out[2])
 {
     struct ew_combine c;
     bool taken;
     EW_EXPECT_OK(ew_combine_open(kind, 2, 0.2, &c));
-    for (int round = 0; round < 2; round++) { /* a second one begins anew */
+    for (int round = 0; round < 2; round++) { /* the second one starts from zero */
         for (int i = 0; i < n; i++) {
             EW_EXPECT_OK(ew_combine_add(&c, v[i], i + 1, &taken));
             EW_EXPECT(taken);
@@ -173,7 +173,7 @@ static void trial_close(struct trial *t)
     free(t->now);
 }
 
-/* The weights after so many rounds; released by the caller. */
+/* The weights after this many rounds; to be released by the caller. */
 static float *after(const struct ew_federation_opts *o, int rounds, struct ew_federation_row *row)
 {
     struct trial t;
@@ -199,7 +199,7 @@ static double distance(const float *a, const float *b)
     return sqrt(sum);
 }
 
-/* What the methods have in common, they compute alike. */
+/* Methods agree in the cases in which they are equivalent. */
 static void methods_agree_where_they_must(void)
 {
     struct ew_federation_opts o = usual();
@@ -212,7 +212,7 @@ static void methods_agree_where_they_must(void)
     float *again = after(&o, 1, &row);
     EW_EXPECT(distance(avg, again) <= 0); /* the same bits */
 
-    o.method = EW_FEDERATION_SCAFFOLD; /* its variates begin at zero */
+    o.method = EW_FEDERATION_SCAFFOLD; /* its control variates start at zero */
     float *scaffold = after(&o, 1, &row);
     EW_EXPECT(distance(avg, scaffold) < 1e-5);
     float *later = after(&o, 3, &row);
@@ -224,7 +224,7 @@ static void methods_agree_where_they_must(void)
     o.mu = 0;
     float *free_prox = after(&o, 1, &row);
     EW_EXPECT(distance(avg, free_prox) <= 0);
-    o.mu = 5; /* lr * mu = 1/4: held back */
+    o.mu = 5; /* lr * mu = 1/4 pulls the weights back */
     float *held = after(&o, 1, &row);
     struct ew_federation_opts none = usual();
     float *start = after(&none, 0, &row);
@@ -258,12 +258,12 @@ static void learns(void)
     float *start = after(&o, 0, &row), *kept = after(&o, 2, &row);
     EW_EXPECT_INT(row.dropped, 3);
     EW_EXPECT_INT(row.answered, 0);
-    EW_EXPECT(distance(start, kept) <= 0); /* nobody answered: the server keeps what it has */
+    EW_EXPECT(distance(start, kept) <= 0); /* no client answered: the server keeps its weights */
     free(start);
     free(kept);
 }
 
-/* A run that is taken up again ends with the same bits. */
+/* A resumed run ends with the same bits. */
 static void resumes(void)
 {
     struct ew_federation_opts o = usual();
@@ -303,7 +303,7 @@ static void resumes(void)
 
 /* ---- Fleets ---- */
 
-/* For clients that train a network of the zoo in batches of 16. */
+/* Clients that train a network of the zoo in batches of 16. */
 static ew_err read_fleet(const char *path, const char *network, struct ew_fleet *out)
 {
     const struct ew_model_opts o = {.size = sizeof(o), .batch = 1};
@@ -374,7 +374,8 @@ static void fleets_that_are_none(void)
     path = ew_test_file("net.ini", "[a]\nboard = agx-xavier\n", 23);
     EW_EXPECT_OK(read_fleet(path, "lenet5", &fleet));
     EW_EXPECT(fleet.kinds[0].samples_per_s > 100 && fleet.kinds[0].power_w > 1);
-    /* A network that nobody measured goes by its plan: twice the arithmetic and more, slower. */
+    /* A network without measurements is timed by its plan: twice the arithmetic and more takes
+     * longer. */
     const double known = fleet.kinds[0].samples_per_s;
     EW_EXPECT_OK(read_fleet(path, "fedavg_cnn", &fleet));
     const double planned = fleet.kinds[0].samples_per_s;

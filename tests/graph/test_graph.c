@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs: names, inference and known values, sweeping, cloning, and the move between layouts. */
+/* Graphs: names, inference and constant folding, sweeping, cloning, and layout conversion. */
 #include "graph/graph.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define H 4
 #define W 5
 
-/* ---- An operator with a channel meaning: y = x * (channel + 1), channels last ---- */
+/* ---- An operator that depends on the channel axis: y = x * (channel + 1), channels last ---- */
 
 static ew_err by_channel(const struct ew_call *c)
 {
@@ -127,7 +127,7 @@ static void constants_are_computed_early(void)
     ew_graph_free(g);
 }
 
-/* A sum of constants is a constant; one that rests on an input's shape follows that shape. */
+/* A sum of constants is a constant; one that depends on an input's shape changes with it. */
 static void known_values_become_constants(void)
 {
     struct ew_graph *g = new_graph();
@@ -143,7 +143,7 @@ static void known_values_become_constants(void)
     EW_EXPECT_OK(ew_graph_output(g, follows));
     EW_EXPECT_OK(ew_graph_keep_known(g));
     EW_EXPECT_OK(ew_graph_sweep(g));
-    EW_EXPECT_INT(g->n_nodes, 2); /* shape and the sum that follows it */
+    EW_EXPECT_INT(g->n_nodes, 2); /* the shape and the sum that depends on it */
     EW_EXPECT_INT(g->values[g->outputs[0]].kind, EW_VALUE_CONST);
     EW_EXPECT_OK(ew_graph_set_batch(g, 9));
     EW_EXPECT_INT(ew_tensor_get_int(&g->values[g->outputs[0]].t, 0), 4);
@@ -198,7 +198,7 @@ static void clone_is_independent(void)
 
 /* ---- Layout ---- */
 
-/* x -> by_channel -> relu -> + bias[C, 1, 1] -> by_channel, all in ONNX's order. */
+/* x -> by_channel -> relu -> + bias[C, 1, 1] -> by_channel, all in ONNX's layout. */
 static struct ew_graph *channels_first_net(void)
 {
     static float bias[C] = {0.5f, -2, 3};
@@ -257,7 +257,7 @@ static void and_back_leaves_none(void)
     ew_graph_free(g);
 }
 
-/* Both branches of a residual are permuted: the sum must not bring a transpose back. */
+/* Both branches of a residual are permuted: the addition must not reintroduce a transpose. */
 static void residuals_pass(void)
 {
     struct ew_graph *g = new_graph();
@@ -270,7 +270,7 @@ static void residuals_pass(void)
     ew_graph_free(g);
 }
 
-/* A network built here takes images channels-last; its file takes them as everybody's files do. */
+/* A network built here takes channels-last images; its file takes channels-first ones. */
 static void own_inputs_turn_channels_first(void)
 {
     struct ew_graph *g = new_graph();
@@ -290,7 +290,7 @@ static void own_inputs_turn_channels_first(void)
 
 /* ---- Rewriting ---- */
 
-/* relu, relu, ... of one input: the node that reads the last value is `n - 1`. */
+/* relu, relu, ... of one input: node n - 1 reads the last value. */
 static struct ew_graph *relu_chain(int n)
 {
     struct ew_graph *g = new_graph();
@@ -302,7 +302,7 @@ static struct ew_graph *relu_chain(int n)
     return g;
 }
 
-/* Every node but each third becomes neg(abs()) or nothing at all, in one rewrite. */
+/* Replaces every node, except each third, by neg(abs()) or by nothing, in one rewrite. */
 static ew_err replace_some(struct ew_graph *g)
 {
     const int n = g->n_nodes;
@@ -325,7 +325,7 @@ static ew_err replace_some(struct ew_graph *g)
 static void many_nodes_are_replaced_in_one_rewrite(void)
 {
     static const char *const expect[] = {"relu", "abs", "neg"};
-    enum { BLOCKS = 20000 }; /* seconds where each splice walks the graph */
+    enum { BLOCKS = 20000 }; /* takes seconds if each splice walks the graph */
     struct ew_graph *g = relu_chain(3 * BLOCKS);
     EW_EXPECT_OK(replace_some(g));
     EW_EXPECT_INT(g->n_nodes, 3 * BLOCKS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How two networks' values are compared: what is no number is no agreement. */
+/* Comparison of two networks' values: a NaN or infinity never agrees. */
 #include <math.h>
 
 #include "ew_test.h"
@@ -17,8 +17,7 @@ static void ratios(void)
     EW_EXPECT(db(0, 1) <= -200);
 }
 
-/* An infinity that the other does not have: the ratio of both sums is NaN where it is the first's.
- */
+/* An infinity in one network only: the ratio of both sums is NaN if it is in the first. */
 static void infinities_differ(void)
 {
     EW_EXPECT(db(HUGE_VAL, HUGE_VAL) <= -200);

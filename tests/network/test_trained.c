@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trained networks by name: the list is whole, what is fetched is checked, one's own folder counts.
- */
+/* Trained networks by name: the list is complete, downloads are verified, the user's folder is
+ * searched. */
 #include "network/trained.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records: every field of every table is absent, written and named as it should be. */
+/* Records: every field of every table has the right absent value, format and name. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ union any_row {
     struct ew_published_row published;
 };
 
-/* A table with a wrong offset or a name twice would damage files quietly. */
+/* A table with a wrong offset or a duplicate name would silently corrupt files. */
 static void tables_are_sound(void)
 {
     for (int r = 0; r < EW_RECORD_N; r++) {
@@ -122,7 +122,7 @@ static void ids(void)
     EW_EXPECT_INT(strlen(t), 20);
 }
 
-/* A label "=cmd|..." would be run by a spreadsheet; numbers keep their sign. */
+/* A label "=cmd|..." would be executed by a spreadsheet; numbers keep their sign. */
 static void csv_has_no_formulas(void)
 {
     static const char *const cells[][2] = {
