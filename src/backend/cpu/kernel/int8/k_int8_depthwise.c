@@ -72,12 +72,12 @@ size_t EW_K(int8_depthwise_scratch)(const struct ew_conv_shape *s)
     return qlines_bytes(s) + (size_t)(qdepth_taps(s) + 1) * sizeof(uint8_t *);
 }
 
-struct both {
+struct sum_pair {
     vint a, b;
 };
 
 /* sum += x * weights of one tap + y * weights of the next. */
-INLINE void add_pair(struct both *sum, v16 x, v16 y, const int16_t *w)
+INLINE void add_pair(struct sum_pair *sum, v16 x, v16 y, const int16_t *w)
 {
 #if defined(EW_ISA_IS_avx512)
     const __m512i low = _mm512_unpacklo_epi16((__m512i)x, (__m512i)y);
@@ -124,8 +124,8 @@ INLINE v16 load_tap(const uint8_t *p, int64_t n, uintptr_t end, vbytes flip)
 }
 
 /* Sums of channels [c, c + n) of one pixel; `at` lists its taps, padded to an even number. */
-INLINE struct both sum_taps(const struct ew_qconv *q, const uint8_t *const *at, int64_t c,
-                            int64_t n, const struct form f)
+INLINE struct sum_pair sum_taps(const struct ew_qconv *q, const uint8_t *const *at, int64_t c,
+                                int64_t n, const struct form f)
 {
     const int64_t pairs = f.pairs;
     const int64_t wide = wide_of(q->shape);
@@ -136,7 +136,7 @@ INLINE struct both sum_taps(const struct ew_qconv *q, const uint8_t *const *at, 
     const int64_t pixels = (int64_t)s->batch * a[0].in * a[1].in * a[2].in;
     const uintptr_t end = (uintptr_t)(q->x + pixels * s->cin);
     const vbytes flip = f.flips ? q->of_x.flip - (vbytes){0} : (vbytes){0};
-    struct both sum = {load_int(packed + wide + c), load_int(packed + wide + c + LANES)};
+    struct sum_pair sum = {load_int(packed + wide + c), load_int(packed + wide + c + LANES)};
     UNROLL
     for (int64_t i = 0; i < pairs; i++, w += 2 * WIDE)
         add_pair(&sum, load_tap(at[2 * i] + c, n, end, flip),
@@ -157,7 +157,7 @@ INLINE void run_wide(const struct qpixel *x, int64_t c, int64_t n, const struct 
 {
     const struct ew_qconv *q = x->q;
     const float *ratio = (const float *)q->packed + c;
-    const struct both sum = sum_taps(q, x->taps, c, n, f);
+    const struct sum_pair sum = sum_taps(q, x->taps, c, n, f);
     if (x->plain) {
         const v16 bytes =
             narrow2(requantize(sum.a, load(ratio)), requantize(sum.b, load(ratio + LANES)));

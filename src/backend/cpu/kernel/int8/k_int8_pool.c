@@ -8,26 +8,26 @@ int64_t EW_K(int8_pool_tiles)(const struct ew_conv_shape *s)
 }
 
 /* The taps of one axis that are inside the input. */
-struct part {
+struct tap_range {
     int64_t first, count; /* first input position, number of taps */
     int64_t step;
 };
 
-INLINE struct part part_of(const struct ew_conv_axis *a, int64_t o)
+INLINE struct tap_range taps_inside(const struct ew_conv_axis *a, int64_t o)
 {
     const int64_t at = o * a->stride - a->pad;
     if (at >= 0 && at + (int64_t)(a->taps - 1) * a->dilation < a->in) /* avoids divisions for most
                                                                        * windows */
-        return (struct part){at, a->taps, a->dilation};
+        return (struct tap_range){at, a->taps, a->dilation};
     const int64_t skip = at < 0 ? div_up(-at, a->dilation) : 0;
     const int64_t first = at + skip * a->dilation;
     const int64_t fit = first < a->in ? div_up(a->in - first, a->dilation) : 0;
-    return (struct part){first, max_i64(min_i64(fit, a->taps - skip), 0), a->dilation};
+    return (struct tap_range){first, max_i64(min_i64(fit, a->taps - skip), 0), a->dilation};
 }
 
 /* One window: its taps along all three axes; x points at the channels of an image. */
 struct window {
-    struct part p[3];
+    struct tap_range p[3];
     int64_t step[3]; /* bytes between input positions */
     const uint8_t *x;
 };
@@ -233,7 +233,7 @@ static void pool_row(const struct ew_qpool *p, struct window *w, const uint8_t *
             if (o == out)
                 break;
         }
-        w->p[2] = part_of(&a[2], o);
+        w->p[2] = taps_inside(&a[2], o);
         w->x = image + w->p[2].first * channels;
         (p->max ? max_pixel : mean_pixel)(p, w, y + o * channels);
     }
@@ -247,7 +247,7 @@ void EW_K(int8_pool_run)(const struct ew_qpool *p, int64_t begin, int64_t end)
     for (int64_t row = begin; row < end; row++) {
         const int64_t o1 = row % a[1].out, o0 = row / a[1].out % a[0].out;
         struct window w = {
-            .p = {part_of(&a[0], o0), part_of(&a[1], o1)},
+            .p = {taps_inside(&a[0], o0), taps_inside(&a[1], o1)},
             .step = {plane * a[0].dilation, line * a[1].dilation, channels * a[2].dilation}};
         const uint8_t *image = p->x + row / a[1].out / a[0].out * a[0].in * plane +
                                w.p[0].first * plane + w.p[1].first * line;

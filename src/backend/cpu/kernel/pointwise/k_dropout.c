@@ -68,7 +68,7 @@ INLINE void draw(uint64_t seed, uint64_t first, vbits out[2])
     out[1] = (vbits)MIX(low, high, HIGH);
 }
 
-struct rule {
+struct keep_rule {
     uint64_t seed;
     uint32_t below; /* elements whose number is below this are dropped */
     double keep;
@@ -92,7 +92,7 @@ INLINE void step(const struct ew_dropout *d, const int32_t *kept, double keep, c
 }
 
 /* DRAWN elements from `at` on, a multiple of four. */
-INLINE void drop(const struct ew_dropout *d, const struct rule *r, int64_t at, const float *x,
+INLINE void drop(const struct ew_dropout *d, const struct keep_rule *r, int64_t at, const float *x,
                  float *y)
 {
     vbits words[2];
@@ -108,7 +108,8 @@ INLINE void drop(const struct ew_dropout *d, const struct rule *r, int64_t at, c
 }
 
 /* Fewer than DRAWN elements, from any position on. */
-static void drop_part(const struct ew_dropout *d, const struct rule *r, int64_t begin, int64_t end)
+static void drop_part(const struct ew_dropout *d, const struct keep_rule *r, int64_t begin,
+                      int64_t end)
 {
     float x[DRAWN] = {0}, y[DRAWN] = {0};
     const int64_t at = begin / 4 * 4;
@@ -126,11 +127,11 @@ void EW_K(dropout_run)(const struct ew_dropout *d, int64_t begin, int64_t end)
     /* u < ratio with u = n / 2^32 is n < ratio * 2^32, where n is an integer. */
     const double below = ceil(d->ratio * 0x1p32);
     const bool all = below >= 0x1p32;
-    const struct rule r = {.seed = d->seed,
-                           .below = all ? 0 : (uint32_t)below,
-                           .keep = all            ? 0
-                                   : d->ratio > 0 ? 1 / (1 - d->ratio)
-                                                  : 1};
+    const struct keep_rule r = {.seed = d->seed,
+                                .below = all ? 0 : (uint32_t)below,
+                                .keep = all            ? 0
+                                        : d->ratio > 0 ? 1 / (1 - d->ratio)
+                                                       : 1};
     int64_t i = begin;
     if (i % 4 && i < end) {
         const int64_t next = min_i64(i / 4 * 4 + 4, end);

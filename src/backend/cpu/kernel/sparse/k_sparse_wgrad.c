@@ -11,7 +11,7 @@
 #define TRANSPOSED (SPAN * (WIDE > SPAN ? WIDE : SPAN)) /* floats of a transposed block */
 
 /* An operand: x or dy. */
-struct side {
+struct operand {
     const float *at;
     int64_t step, channels;
 };
@@ -20,7 +20,7 @@ struct work {
     const struct ew_unpacked_grads *g;
     bool by_x;
     int64_t rows;
-    struct side sparse, dense;
+    struct operand sparse, dense;
     int64_t s0, some;  /* current sparse channels, [s0, s0 + some) */
     int64_t d0, wide;  /* dense channels of the tile, [d0, d0 + wide) */
     float *sums;       /* [MANY][WIDE] */
@@ -87,8 +87,8 @@ void EW_K(sparse_wgrad_run)(const struct ew_unpacked_grads *g, bool by_x, int64_
                             int64_t end, void *scratch)
 {
     const struct ew_conv_shape *s = &g->filter.shape;
-    const struct side x = {g->filter.x, s->cin, s->cin};
-    const struct side dy = {g->filter.dy, y_step_of(s), s->cout};
+    const struct operand x = {g->filter.x, s->cin, s->cin};
+    const struct operand dy = {g->filter.dy, y_step_of(s), s->cout};
     struct work w = {.g = g,
                      .by_x = by_x,
                      .rows = sparse_rows(s),
