@@ -621,9 +621,7 @@ struct ew_column_sums {
     X(void,    batch_back_total, (const struct ew_batch_norm *b, float *to)) /* [2][channels]: all splits added */ \
     X(int64_t, squeeze_excite_tiles,    (const struct ew_squeeze_excite_norm *g))                  \
     X(void,    squeeze_excite_run,      (const struct ew_squeeze_excite_norm *g, int64_t begin, int64_t end)) \
-    X(void,    squeeze_excite_total,    (const struct ew_squeeze_excite_norm *g, float *to)) /* as
-                                                                                              * of
-                                                                                              * batch_back_total */ \
+    X(void,    squeeze_excite_total,    (const struct ew_squeeze_excite_norm *g, float *to)) /* as batch_back_total */ \
     X(void,    batch_back_finish, (const struct ew_batch_norm *b))                                 \
     X(void,    batch_back_apply, (const struct ew_batch_norm *b, int64_t begin, int64_t end))      \
     X(size_t,  lrn_scratch,    (const struct ew_lrn *l))                                           \

@@ -37,8 +37,7 @@ struct ew_kernel_entry {
     const char *test;                             /* under tests/ */
     struct ew_kernel_rule rules[EW_KERNEL_RULES]; /* terminated by an entry without function */
     double (*cycles)(const struct ew_kernel_case *c);      /* estimate for one core; NULL: none */
-    const char *(*detail)(const struct ew_kernel_case *c); /* further choices, for display; NULL:
-                                                            * none */
+    const char *(*detail)(const struct ew_kernel_case *c); /* further choices; NULL: none */
     struct ew_kernel (*make)(const struct ew_kernel_case *c);
     /* Instead of make: a kernel that inspects the data at run time and may fall back to `next`, the
      * kernel chosen among the others. */

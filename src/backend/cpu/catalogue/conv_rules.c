@@ -98,8 +98,7 @@ bool ew_if_worth_the_bytes(const struct ew_kernel_case *c)
     const size_t bytes = ew_conv_packed_bytes(c->k, EW_CONV_WINOGRAD, &plain);
     const struct ew_conv_axis *a = c->shape.axis;
     const int64_t images = (int64_t)c->shape.batch * a[0].out / ew_max_i64(samples, 1);
-    const int64_t tiles = images * ((a[1].out + 3) / 4) * ((a[2].out + 3) / 4); /* 4x4 outputs
-                                                                                 * each */
+    const int64_t tiles = images * ((a[1].out + 3) / 4) * ((a[2].out + 3) / 4); /* 4x4 each */
     return transformed < bytes + WORTH_BYTES || (tiles < WORTH_TILES && bytes < FAR_BYTES);
 }
 

@@ -20,8 +20,7 @@ INLINE vec vexp(vec x)
     const vec t = vmin(vmax(x, splat(-104.0f)), splat(89.0f));
     const vec magic = splat(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
     const vec nf = (t * 1.44269504f + magic) - magic;
-    const vec r = (t - nf * 0.693145752f) - nf * 1.42860677e-6f; /* ln 2 in two parts (Cody and
-                                                                  * Waite) */
+    const vec r = (t - nf * 0.693145752f) - nf * 1.42860677e-6f; /* ln 2 in two parts */
     vec p = splat(0.00139269266f);
     p = p * r + 0.00836377387f;
     p = p * r + 0.0416665501f;

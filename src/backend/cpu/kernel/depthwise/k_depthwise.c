@@ -430,8 +430,8 @@ void EW_K(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row)
                 lines_fetch(s, c->x, row, o / PIXELS, parts);
             if (!l->far && l->back)
                 lines_fetch(s, l->back->x, row, o / PIXELS, parts);
-            fetch(c->y + span.y + PIXELS * s->cout, PIXELS * s->cout); /* prefetch the next span's
-                                                                        * outputs */
+            /* The next span's outputs. */
+            fetch(c->y + span.y + PIXELS * s->cout, PIXELS * s->cout);
         }
         run(&span, min_i64(PIXELS, out - o));
         stats.begins = false;

@@ -34,8 +34,7 @@ struct batch_lanes_tile {
 bool EW_K(batch_lanes_is_plain)(const struct ew_conv_shape *s);
 
 bool EW_K(batch_lanes_init)(struct batch_lanes *f,
-                            const struct ew_conv_shape *s); /* false: the line buffer is too
-                                                             * large */
+                            const struct ew_conv_shape *s); /* false: too large */
 
 struct batch_lanes_tile EW_K(batch_lanes_tile)(const struct batch_lanes *f, int64_t index);
 

@@ -63,8 +63,7 @@ void EW_K(batch_lanes_fill_lines)(const struct batch_lanes *f, const struct batc
     const struct ew_conv_axis *h = &f->s->axis[1];
     const int64_t first = t->row * h->stride - h->pad;
     const int64_t last = first + (t->rows - 1) * h->stride + h->taps;
-    for (int64_t y = max_i64(first, 0); y < min_i64(last, h->in); y++) /* lines outside are not
-                                                                        * read */
+    for (int64_t y = max_i64(first, 0); y < min_i64(last, h->in); y++) /* others are not read */
         EW_K(batch_lanes_transpose_line)(f, t, x, y, line_buffer + (y - first) * f->line);
 }
 

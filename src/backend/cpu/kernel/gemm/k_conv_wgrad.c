@@ -56,8 +56,7 @@ size_t EW_K(conv_wgrad_partial)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
-    return p.partial ? (size_t)(p.splits * (p.size + p.outputs)) : 0; /* filters, then bias
-                                                                       * gradients */
+    return p.partial ? (size_t)(p.splits * (p.size + p.outputs)) : 0; /* dw, then db */
 }
 
 int64_t EW_K(conv_wgrad_tiles)(const struct ew_conv_shape *s)

@@ -16,8 +16,7 @@ struct tap_range {
 INLINE struct tap_range taps_inside(const struct ew_conv_axis *a, int64_t o)
 {
     const int64_t at = o * a->stride - a->pad;
-    if (at >= 0 && at + (int64_t)(a->taps - 1) * a->dilation < a->in) /* avoids divisions for most
-                                                                       * windows */
+    if (at >= 0 && at + (int64_t)(a->taps - 1) * a->dilation < a->in) /* avoids most divisions */
         return (struct tap_range){at, a->taps, a->dilation};
     const int64_t skip = at < 0 ? div_up(-at, a->dilation) : 0;
     const int64_t first = at + skip * a->dilation;

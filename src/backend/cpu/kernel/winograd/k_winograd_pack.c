@@ -201,8 +201,7 @@ static void filter_square(const struct ew_conv_shape *s, const float *w, bool fl
         const int64_t tap = part.tap * taps + t;
         const float *from = w + (o * all + tap) * cin + part.c;
         vec line[LANES];
-        if (!flip && part.n == LANES && cout - o >= LANES) { /* a full tile: transpose in
-                                                              * registers */
+        if (!flip && part.n == LANES && cout - o >= LANES) { /* a full tile */
             transpose_load(from, all * cin, LANES, LANES, line);
             UNROLL
             for (int i = 0; i < LANES; i++)
@@ -237,8 +236,7 @@ void EW_K(winograd_transform)(const struct ew_conv_shape *s, const struct wino_s
         for (int64_t c = a->c; c < a->c_end; c += LANES) {
             float g[FILTER_FLOATS];
             const struct tap_part part = tap_part(s, c);
-            const bool there = a->flip && s->cout - a->o - o >= LANES; /* contiguous: needs no
-                                                                        * transpose */
+            const bool there = a->flip && s->cout - a->o - o >= LANES; /* no transpose */
             if (has_cells(s))
                 filter_cells(s, a->w, c, a->o + o, g);
             else if (!there)
