@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* 8-bit Winograd is exact: sums of extreme bytes and weights, with as many channels as it supports,
- * against plain ones; every instruction set, guarded buffers.  tests/backend/test_rows.c tests its
- * epilogues. */
+ * against plain ones; every instruction set, guarded buffers. */
 #include <string.h>
 
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-# A network that gives back its input: trained by reconstruction, resumed, and its errors.
+# A network that reconstructs its input: training, resuming, and its errors.
 few="--width 0.25 --batch 8 --threads 1 --optimizer adam --lr 0.002"
 data=synthetic:kind=motion,size=12,train=48,test=16,classes=2
 edgewise train video_autoencoder $few --data $data --epochs 2 -o whole 2>&1 | grep -oE '^(epoch +2: loss|loss: )'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Networks and engines side by side; power from a meter; accuracy; protocols.
-# once: the commands and protocols are those of other cases; here it is the figures that count.
+# once: commands and protocols are covered by other cases; this one checks the figures.
 exec 2>&1
 export XDG_CACHE_HOME=$PWD
 edgewise compile lenet5 -o a.ewe --mean 0.5 --std 0.5 >/dev/null 2>&1
@@ -22,7 +22,7 @@ for bad in "" "a.ewe a.onnx --train" "a.ewe --reference" "a.ewe --batch 2" "a.ew
     edgewise bench $bad --power-seconds 0 --iters 2 --warmup 0 | grep -v '^hint' || true
 done
 edgewise bench lenet5 --memory-limit 100K --iters 1 2>&1 || true
-# Each network is a run of its own in the store.
+# Each network is a separate run in the store.
 edgewise bench lenet5 a.ewe --iters 1 --warmup 0 --power-seconds 0 --db bench.db >/dev/null
 edgewise results --db bench.db --json | grep '"network"'
 edgewise bench --protocol engine --db bench.db 2>&1 || true

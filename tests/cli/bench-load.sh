@@ -1,4 +1,5 @@
-# Streams, rates, durations, percentiles of choice and every run as CSV; what is for one network alone is said.
+# Streams, rates, durations, selected percentiles and every run as CSV; options for a single network are refused with
+# several.
 edgewise bench lenet5 --iters 30 --warmup 1 --threads 1 --streams 2 --qps 1000 --percentiles 50,99.9 --csv runs.csv --json 2>/dev/null >out.json
 sed -n 's/ *"\(streams\|runs\|threads\)": /\1 /p' out.json
 grep -A 3 percentiles_ms out.json | grep -c '"\(50\|99.9\)": [0-9]'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# bench --compare-with onnxruntime: a library of our own stands for it, whose network gives ten zeros.
+# bench --compare-with onnxruntime: a stub library stands for it, whose network returns ten zeros.
 cat >ort.c <<'C'
 #include <stddef.h>
 #include <stdint.h>
@@ -40,7 +40,7 @@ static const struct { const void *(*table)(uint32_t); const char *(*version)(voi
 const void *OrtGetApiBase(void) { return &base; }
 C
 ${CC:-cc} -w -shared -fPIC ort.c -o ort.so || { echo "no compiler" >&2; exit 77; }
-# The names of an exported network are input and output.
+# An exported network has the names input and output.
 EW_ONNXRUNTIME=./ort.so edgewise bench lenet5-mnist --compare-with onnxruntime --iters 16 --json 2>/dev/null >found.json
 grep -E '"(name|peer|peer_version|runs)"' found.json
 grep -cE '"(median_ms|peer_median_ms|speed_up|speed_up_min|output_difference)": [0-9.e+-]+' found.json

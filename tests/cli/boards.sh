@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The boards that are known, from documents.
+# The built-in boards, from documents.
 edgewise boards
 edgewise boards agx-xavier
 edgewise boards agx-orin | tail -n 5

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a checkpoint knows of its images and classes goes with the network: to ONNX, to int8, to an engine.
+# A checkpoint's preprocessing and classes are kept in ONNX, int8 files and engines.
 set=synthetic:kind=shapes,size=16,classes=4,train=256,test=32
 edgewise train lenet5 --data $set --epochs 6 --batch 16 --lr 0.05 --val-split 0 -o run >/dev/null 2>&1
 edgewise export run/best.ckpt -o net.onnx >/dev/null

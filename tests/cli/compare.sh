@@ -1,4 +1,4 @@
-# The same network agrees with itself; another precision differs, and the first value that does is named.
+# A network agrees with itself; another precision differs, and the first differing value is named.
 edgewise export lenet5-mnist -o same.onnx >/dev/null
 edgewise compare lenet5-mnist same.onnx | tail -n 1
 edgewise compare lenet5-mnist same.onnx --layers --all --threads 1 | sed -n '/^[a-z_0-9]* /{s/ .*//;p}' | tr '\n' ' '
@@ -11,13 +11,13 @@ edgewise export lenet5 --seed 1 -o a.onnx >/dev/null 2>&1
 edgewise compare a.onnx lenet5-mnist --layers 2>/dev/null | tail -n 1 | sed 's/, .*//'
 edgewise compare lenet5-mnist resnet9-cifar10 2>&1 || echo "exit $?"
 edgewise compare lenet5-mnist same.onnx --all 2>&1 || echo "exit $?"
-# A layer whose batch norm one side has folded into it is not compared: the values behind it are.
+# A layer that only one side has folded its batch norm into is not compared: the values after it are.
 edgewise quantize resnet9-cifar10 --calib synthetic:kind=shapes,train=16,test=4 --no-time --no-equalize -o nine.onnx >/dev/null 2>&1
 edgewise compare resnet9-cifar10 nine.onnx --layers --all --data synthetic:kind=shapes,train=16,test=4 --min-sqnr 15 | grep -E '^(relu|prep.conv|they) ' | sed 's/  .*//'
-# As many images as asked for, also where that is all of them or more than there are.
+# The requested number of images, also if it is all of them or more than exist.
 edgewise data make --kind digits --train 10 --test 40 --to digits >/dev/null 2>&1
 for n in digits digits:5 digits:40 digits:50; do edgewise compare lenet5-mnist same.onnx --data $n | grep -o '^[0-9]* inputs'; done
-# Against what was saved: the output as a file, values in a folder; tensors are [N, C, H, W].
+# Comparison with saved values: the output as a file, values in a folder; tensors are [N, C, H, W].
 {
     printf '\223NUMPY\001\000v\000'
     printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 28, 28), }"
@@ -32,7 +32,7 @@ cp x.npy saved/conv1.npy
 edgewise compare lenet5-mnist saved --input x.npy 2>&1 || echo "exit $?"
 edgewise compare lenet5-mnist y.npy 2>&1 || echo "exit $?"
 edgewise compare lenet5-mnist same.onnx --input x.npy 2>&1 || echo "exit $?"
-# Channels come first in files: each of these has a value of its own.
+# Files are channels-first: each element here has a different value.
 {
     printf '\223NUMPY\001\000v\000'
     printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 32, 32), }"
@@ -40,7 +40,7 @@ edgewise compare lenet5-mnist same.onnx --input x.npy 2>&1 || echo "exit $?"
 } >rgb.npy
 edgewise run resnet9-cifar10 --input rgb.npy -o scores.npy >/dev/null 2>&1
 edgewise compare resnet9-cifar10 scores.npy --input rgb.npy --gate | tail -n 1
-# A gate for scripts: the same words, and status 1 where something differs.
+# For scripts: the same output, and exit status 1 on a difference.
 edgewise export lenet5 --seed 1 -o one.onnx >/dev/null 2>&1
 edgewise export lenet5 --seed 2 -o two.onnx >/dev/null 2>&1
 edgewise compare one.onnx one.onnx --gate | tail -n 1

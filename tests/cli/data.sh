@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Making, packing, showing and timing data sets; getting one from files, whole or not at all.
+# Generating, packing, showing and timing data sets; getting one from files, completely or not at all.
 export XDG_CACHE_HOME=$PWD/cache EW_LOG=warn
 edgewise data list | sed 's/ *$//'
 edgewise data make --kind shapes --train 40 --test 20 --side 16 --to shapes
@@ -24,7 +24,7 @@ printf 'no image' >shapes/train/disc/000000.png
 fails bench shapes --epochs 1 2>&1
 edgewise data bench shapes --epochs 1 --on-bad-sample skip 2>&1 | grep -v -e seconds -e '^ *1 '
 find cache -name '.*' -print 2>/dev/null | sort
-# A cut file is named, whoever finds out that it is; a set that is not there has a hint.
+# A truncated file is named, whichever command detects it; a missing set gives a hint.
 head -c 100 shapes/train/ring/000001.png >cut.png
 mv cut.png shapes/train/ring/000001.png
 edgewise data bench shapes --on-bad-sample skip --epochs 1 --workers 0 2>&1 >/dev/null | grep -o 'ring/000001.png: .*'
@@ -32,7 +32,7 @@ fails info mnits 2>&1
 fails info nothing-like-it 2>&1
 edgewise data info synthetic --split test | grep '^from'
 edgewise data get mnst 2>&1 || true
-# Clips of moving shapes as video files, where the build writes them.
+# Clips of moving shapes as video files, if the build can write them.
 if edgewise data make --kind motion --classes 2 --train 4 --test 2 --to moving >made 2>&1; then
     find moving -name '*.mp4' | wc -l
     edgewise data info clips:path=moving,size=28 | grep -E '^(train|test|clips)'

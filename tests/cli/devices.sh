@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What can run networks, and how a device is named.
+# Available devices, and their names.
 edgewise devices | head -n 1 | tr -s ' '
 edgewise devices | awk '$1 == "cpu" { print "there is a cpu" }'
 edgewise devices --json | grep -c '"device": *"cpu"'

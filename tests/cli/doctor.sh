@@ -1,4 +1,4 @@
-# Every captured board: what to change before measuring, with the command.
+# Every captured board: advice before measuring, with the commands.
 for board in "$CASES"/../fixtures/boards/*/; do
     echo "== $(basename "$board")"
     edgewise doctor --root "$board"

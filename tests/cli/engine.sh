@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Engines: compiled, the same bytes twice, run on tensors, images, folders and streams, and refused.
+# Engines: compiled, reproducible, run on tensors, images, folders and streams, and refused.
 exec 2>&1
 edgewise compile lenet5 -o a.ewe --mean 0 --std 1 --batch 1-4 --threads 1 2>/dev/null | sed 's/, for .*//; s/^file .*/sizes/'
 edgewise compile lenet5 -o b.ewe --mean 0 --std 1 --batch 1-4 --threads 1 --json 2>/dev/null | grep -cE '"(bytes|packed_bytes|activation_bytes|seconds)": [0-9]'
@@ -17,11 +17,11 @@ printf 'images/grey.png\n' | edgewise run a.ewe - --json | grep -cE '"(class|rea
 edgewise run a.ewe images --fps 200 --seconds 0.1 --budget 1000 --json | grep -E '"(frames|fps|budget_ms)"'
 edgewise info a.ewe | grep -vE '^(file|packed|activations|kernels)' | sed 's/, for .*//'
 edgewise info a.ewe --json | grep -E '"(form|precision|params|cdl|channels_last|repacked)"'
-# A file whose batch is fixed: its engine, and what is counted by images, has that one.
+# A file with a fixed batch size: its engine, and counts of images, use that size.
 edgewise export lenet5 --batch 3 -o fixed.onnx >/dev/null 2>&1
 edgewise compile fixed.onnx -o fixed.ewe 2>/dev/null | sed 's/, for .*//; /^file/d'
 edgewise bench fixed.ewe --iters 3 --warmup 0 2>/dev/null | head -n 1 | cut -d, -f 1-3
-# What is wrong is said in one line.
+# Errors are one line.
 edgewise export a.ewe -o a.onnx || echo "status $?"
 edgewise run a.ewe --random --reference || echo "status $?"
 edgewise compile lenet5 || echo "status $?"
@@ -29,7 +29,7 @@ edgewise compile lenet5 -o x.ewe --batch 4-2 || echo "status $?"
 edgewise compile lenet5 -o x.ewe --precision int8 2>&1 | tail -n 2
 edgewise compile lenet5 -o x.ewe --precision fp32 --calib synthetic || echo "status $?"
 edgewise compile lenet5 -o x.ewe --calib synthetic || echo "status $?"
-# Quantised on the way.
+# Quantised while compiling.
 edgewise export lenet5 -o l.onnx >/dev/null 2>&1
 edgewise compile l.onnx -o q.ewe --precision int8 --mean 0.5 --std 0.5 \
     --calib synthetic:kind=digits,size=32,channels=1:8 2>/dev/null | head -n 1 | sed 's/, for .*//'

@@ -15,7 +15,7 @@ edgewise eval run/best.ckpt || true
 edgewise export lenet5 -o net.onnx >/dev/null 2>&1
 edgewise eval net.onnx --data synthetic || true
 edgewise eval run/best.ckpt --data nowhere || true
-# Top 5, all predictions, the worst mistakes; an engine says what its network says.
+# Top 5, all predictions, the worst mistakes; an engine gives the same results as its network.
 edgewise eval run/best.ckpt --data synthetic:100 --predictions p.csv --mistakes worst.png >text
 head -n 1 p.csv
 accuracy=$(sed -n 's/^accuracy: *\([0-9.]*\)%.*/\1/p' text)
@@ -31,18 +31,18 @@ edgewise compile trained.onnx -o one.ewe >/dev/null 2>&1
 edgewise compile trained.onnx --batch 1-8 -o range.ewe >/dev/null 2>&1
 for e in one range; do edgewise eval $e.ewe --data synthetic:100 | grep ^accuracy; done | uniq -c | tr -s " " | cut -d " " -f 2
 edgewise eval one.ewe --data synthetic:100 | grep ^accuracy | cut -d , -f 1 | diff - <(grep ^accuracy text | cut -d , -f 1)
-# More classes than the data set has: said, since it is seldom meant.
+# More classes than the data set has: a warning, since it is rarely intended.
 edgewise eval run/best.ckpt --data synthetic:classes=4,train=40,test=20 2>&1 >/dev/null | grep 'classes' || echo "not a word"
-# Refused before the work: nothing is written.
+# Refused before any work: nothing is written.
 edgewise eval run/best.ckpt --data synthetic:20 --csv first.csv --png nowhere/m.png || ls first.csv 2>/dev/null || true
-# A network that gives NaN has no answer: not one of the classes, and said.
+# NaN scores predict no class, which is reported.
 nan=$CASES/../fixtures/finds/nan-score.onnx few=synthetic:size=8,train=40,test=20
 edgewise eval "$nan" --data $few --mean 0.5 --std 0.5 --predictions nan.csv --mistakes nan.png | grep -E '^(accuracy|no answer|top 5|mistakes)' | cut -d , -f 1
 sed -n 2p nan.csv
 edgewise eval "$nan" --data $few --mean 0.5 --std 0.5 --json | grep -E '"(accuracy|unanswered|top5_accuracy)"'
 edgewise run "$nan" --random 2>/dev/null | grep -E 'class|not finite'
 edgewise compare "$nan" "$nan" | grep 'largest score'
-# A gate for scripts.
+# An exit status for scripts.
 edgewise eval lenet5-mnist --data synthetic:train=10,test=40 --min-accuracy 0 >/dev/null 2>&1 && echo passed
 edgewise eval lenet5-mnist --data synthetic:train=10,test=40 --min-accuracy 1 2>&1 >/dev/null | sed 's/accuracy [0-9.]* %/accuracy N %/' || true
 edgewise eval lenet5-mnist --data synthetic:train=10,test=40 --min-accuracy 1 --db gate.db >/dev/null 2>&1 || echo "exit $?"

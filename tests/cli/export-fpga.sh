@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# For tools for FPGAs: QDQ and QCDQ with power-of-two scales, XIR; all give the same bits.
+# Export for FPGA tools: QDQ and QCDQ with power-of-two scales, XIR; all give the same bits.
 data=synthetic:train=320,test=100
 edgewise train lenet5 --data $data --epochs 1 --batch 16 --threads 1 -o float >/dev/null 2>&1
 edgewise quantize float/best.ckpt --scheme pow2 --calib $data:64 -o dpu.onnx >/dev/null 2>&1
@@ -12,13 +12,13 @@ score() { edgewise eval "$1" --data $data --device dpu --json 2>/dev/null | grep
 score dpu.onnx >want
 for file in pow2.onnx qcdq.onnx dpu.xmodel; do score $file | diff want - && echo "$file: the same"; done
 edgewise export dpu.xmodel -o again.xmodel >/dev/null && score again.xmodel | diff want - && echo "twice: the same"
-# Anything but power-of-two scales is refused.
+# Scales other than powers of two are refused.
 edgewise quantize float/best.ckpt --no-time --calib $data:64 -o int8.onnx >/dev/null 2>&1
 edgewise export int8.onnx --qdq pow2 -o no.onnx 2>&1 | cut -c 1-60
 edgewise export float/best.ckpt -o no.xmodel 2>&1 || true
 edgewise export dpu.onnx --qdq qcdq -o no.xmodel 2>&1 || true
 ls no.* 2>/dev/null || true
-# What runs where, and why.
+# Layers on the DPU and on the host, with reasons.
 edgewise compile dpu.onnx --device dpu:B4096 -o dpu.ewe 2>/dev/null | sed -n '4,$p' | sed 's/ *$//; s/_[0-9][0-9]*\b/_N/g; s/  */ /g'
 edgewise compile float/best.ckpt --device dpu:B4096 -o host.ewe 2>/dev/null | tail -1
 # The scaling study's protocol on trained networks.

@@ -1,4 +1,4 @@
-# Federated learning: rounds, a run that is taken up again with the same end, and what is refused.
+# Federated learning: rounds, a resumed run with the same result, and errors.
 data=synthetic:train=200,test=50,seed=3
 quick="--clients 5 --share 0.6 --local-epochs 1 --batch 8 --threads 1 --split dirichlet --alpha 0.5"
 edgewise federate lenet5 --data $data $quick --method scaffold --rounds 3 -o whole >/dev/null
@@ -12,7 +12,7 @@ printf '[nanos]\ncount = 3\nboard = jetson-nano\nmode = 5W\n[pi]\nsamples_per_s 
 edgewise federate lenet5 --data $data $quick --rounds 1 --fleet fleet.ini --share 1 | grep -o 'waited for pi'
 printf '[orins]\nboard = orin-nx\nmode = MAXN\n' >maxn.ini
 edgewise federate lenet5 --data $data $quick --rounds 1 --fleet maxn.ini --share 1 | grep -o 'waited for orins'
-# Clients by a key of the data: three writers, of 100, 60 and 40 samples.
+# Clients by a key in the data: three writers, with 100, 60 and 40 samples.
 for i in $(seq 200); do if [ $((i % 2)) = 0 ]; then echo anna; elif [ $((i % 5)) = 0 ] || [ $i -gt 150 ]; then echo bert; else echo "clara k."; fi; done >keys.txt
 edgewise federate lenet5 --data $data --split key --keys keys.txt --share 1 --local-epochs 1 --rounds 1 --threads 1 2>&1 | sed 's/accuracy.*loss [0-9.]* *//'
 head -n 20 keys.txt >short.txt
@@ -24,17 +24,17 @@ edgewise federate lenet5 --data $data $quick --method scaffold --momentum 0.9 ||
 edgewise federate lenet5 --data $data --clients 500 || true
 edgewise federate lenet5 --data $data --deadline 5 || true
 edgewise federate lenet5 || true
-# A folder from somebody else, with a link in the place of its rows.
+# Security: a folder from somebody else, with a link in the place of its rows.
 echo mine >victim
 mkdir linked
 cp parts/last.ckpt linked/
 ln -s ../victim linked/rounds.csv
 edgewise federate --resume linked --rounds 4 || cat victim
-# Data and folder of the same name: the folder is not taken for the data, nor left behind.
+# Data and folder with the same name: the folder is not taken for the data, nor left behind.
 edgewise federate lenet5 --data nowhere -o nowhere >/dev/null 2>&1 || [ -e nowhere ] || echo "no folder"
 # One process at a time in a folder.
 flock whole edgewise federate --resume whole --rounds 9 2>&1 | grep -o "another process.*"
-# Rows that somebody keeps in a folder without a checkpoint stay; those of a run killed in its first round do not.
+# Rows in a folder without a checkpoint are kept; those of a run killed in its first round are not.
 mkdir kept begun
 cp whole/rounds.csv kept/
 edgewise federate lenet5 --data $data $quick --rounds 1 -o kept || cmp kept/rounds.csv whole/rounds.csv && echo "kept"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Files over the shell's limit and full disks: the system's reason by the file's name, and nothing left behind.
-# The program ended by a signal there, without a word, and left its temporary file.
+# Files beyond the shell's size limit and full disks: the error names the file and the system's reason, and nothing is
+# left behind.  Regression: the program was ended silently by a signal, and left its temporary file.
 limited() { (ulimit -f 20 && { edgewise "$@" >/dev/null; } 2>&1 | tail -n 1); }
 limited export lenet5 -o big.onnx
 limited compile lenet5 -o big.ewe
@@ -10,5 +10,5 @@ if [ -w /dev/full ]; then
 else
     echo 'edgewise: /dev/full: No space left on device'
 fi
-# A command of the user's has the limit that the shell gave it.
+# A command started by the program has the limit that the shell set.
 (ulimit -f 20 && edgewise monitor --json -- sh -c 'head -c 100000 /dev/zero >zeros' 2>/dev/null | grep '"exit_status"') || true

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What cannot be shown says why in one line, and what to do.
+# Networks that cannot be shown: the reason in one line, and what to do.
 try() { edgewise info "$@" && echo "passed: $*"; echo "$?"; }
 try resnet5
 try vgg11_cifar --width 0.01

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Memory is that of the plan that runs: a network of the zoo and its own ONNX file pack the same weights, as bench does, and
-# activations are those that bench plans.
+# Memory is that of the plan that runs: a network of the zoo and its exported ONNX file pack the same weights, as in
+# bench, and activations are those that bench plans.
 edgewise export mobilenet_v2_cifar -o net.onnx >/dev/null 2>&1
 field() { sed -n "s/.*\"$1\": \([0-9]*\),*/\1/p" "$2"; }
 for net in mobilenet_v2_cifar net.onnx; do

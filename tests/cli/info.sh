@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One network: layers, summary, JSON, picture; options shape it.
+# One network: layers, summary, JSON, picture; with options.
 edgewise info lenet5 | sed '/^packed/d; /^activations/d; /^training/d'
 value() { edgewise info "$@" --json | sed -n "s/^  \"$KEY\": \([0-9]*\),*$/\1/p"; }
 KEY=params value resnet50 --input 32x32x3 --classes 10

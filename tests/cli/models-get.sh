@@ -1,4 +1,4 @@
-# Trained networks by name: those that come along, a folder of one's own, and fetching with resume and checksum.
+# Trained networks by name: included ones, the user's folder, and downloads with resume and checksum.
 export XDG_CACHE_HOME=$PWD/cache
 edgewise run lenet5-mnist "$CASES/../../docs/pictures/three.png" --top 1 2>/dev/null
 edgewise models --json | grep -A 2 '"name": "resnet9-cifar10"' | tail -n 2
@@ -6,8 +6,8 @@ edgewise info resnet18-imagenet 2>&1 || echo "exit $?"
 edgewise models get resnet18 2>&1 || echo "exit $?"
 mkdir own && edgewise export lenet5 --seed 3 -o own/mine.onnx >/dev/null 2>&1
 EW_MODELS=$PWD/own edgewise info mine | grep ^parameters
-# A server on loopback that knows ranges, as publishers' do; the published file is not ours to carry, so the
-# checksum is tested with bytes that are not it.
+# A server on loopback with range requests, like publishers'; the published file cannot be included, so the checksum is
+# tested with other bytes.
 command -v python3 >/dev/null || { echo "no python3 for a server" >&2; exit 77; }
 head -c 100000 /dev/zero >files.onnx
 cat >server.py <<'PY'

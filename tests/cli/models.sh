@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The zoo and the trained networks, and the same as JSON.  A cache of its own: what somebody has fetched is no matter.
+# The zoo and the trained networks, also as JSON.  With an empty cache, so that earlier downloads do not matter.
 export XDG_CACHE_HOME=$PWD/cache
 edgewise models | tee table
 [ "$(edgewise models --json | grep -c '"name"')" -eq "$(grep -cvE '^(name|trained|studies:| |$)' table)" ]

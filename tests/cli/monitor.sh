@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every captured board as plain text, without escapes where there is no terminal, and under a command.
+# Every captured board as plain text, without escape sequences if there is no terminal, and with a command.
 round() { awk '$1 == "\"power_mean_w\":" { $2 = sprintf("%.3f", $2) } { print }'; }
 for board in "$CASES"/../fixtures/boards/*/; do
     echo "== $(basename "$board")"
@@ -27,22 +27,22 @@ for option in --tegrastats --watch; do
     edgewise monitor --count 1 $option none 2>error || echo "exit $?"
     cat error
 done
-# Ctrl-C ends a baseline; it was kept for the command, which then ran all the same.
+# Ctrl-C during the baseline ends monitor.  Regression: the command ran all the same.
 begun=$SECONDS
 timeout -s INT 0.3 edgewise monitor --baseline 30 -- touch ran || echo "exit $?"
 [ $((SECONDS - begun)) -lt 20 ] && [ ! -e ran ]
-# A short interval filled the ring before it was looked at.
+# Regression: a short interval filled the ring before it was read.
 edgewise monitor --json --interval 0.001 -- sleep 0.5 | grep '"sampler_dropped"'
-# The last reading for Prometheus: base units, and no line for what a board cannot tell.
+# The last reading for Prometheus: base units, and no line for absent values.
 edgewise monitor --root "$CASES/../fixtures/boards/rpi4" --count 2 --interval 0.05 --log board.prom >/dev/null
 grep -E '^# TYPE|temperature_celsius\{|cpu0.freq|throttle.*under' board.prom
 grep -c power board.prom || true
 { edgewise monitor --count 1 --log board.txt >/dev/null; } 2>&1 || echo "exit $?"
-# Processes, whatever they are called: the larger one first where neither used the CPU.
+# Processes with any names: the larger one first if neither used the CPU.
 mkdir -p root/proc/7 root/proc/12
 echo '7 (a) (b) S 1 7 7 0 -1 0 0 0 0 0 100 50 0 0 20 0 1 0 5 1000 256 0' >root/proc/7/stat
 echo '12 (init) S 1 12 12 0 -1 0 0 0 0 0 900 50 0 0 20 0 1 0 5 1000 512 0' >root/proc/12/stat
 edgewise monitor --root root --count 2 --interval 0.05 | grep -A 2 processes
-# A meter that is a script is run; its text was waited for as readings.
+# A meter given as a script is executed.  Regression: its text was read as readings.
 printf '#!/bin/sh\nwhile :; do echo 12.5; sleep 0.02; done\n' >meter.sh && chmod +x meter.sh
 edgewise monitor --power-from ./meter.sh -- sleep 0.5 | grep -c 'energy .* J .*power of meter'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What cannot be done is said in one line, and nothing is changed.
+# Invalid requests: an error in one line, and nothing is changed.
 cp -a "$CASES/../fixtures/boards/agx-xavier-jp5" agx
 cp -a agx before
 try() {
@@ -21,6 +21,6 @@ try show -- true
 try set --cores 4 -- false
 rm -rf agx/run
 diff -r <(cd agx && grep -ra . sys | sort) <(cd before && grep -ra . sys | sort) >&2
-# A machine without clocks, as many virtual ones: nothing was set, and it must not say so.
+# A machine without clock control, like many virtual ones: nothing was set, and success must not be reported.
 mkdir -p none/sys/devices/system/cpu/cpu0 && echo 0 >none/sys/devices/system/cpu/present
 edgewise power --root none set --dvfs off || echo "exit $?" >&2

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Modes, clocks and state of every captured board; setting and putting back on a copy of one.
+# Modes, clocks and state of every captured board; setting and restoring on a copy of one.
 for board in "$CASES"/../fixtures/boards/*/; do
     echo "== $(basename "$board")"
     edgewise power list --root "$board"

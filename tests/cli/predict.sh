@@ -1,4 +1,4 @@
-# Predictions from a file: the plan, a check, a table, CSV, and input that cannot be used.
+# Predictions from a file: the plan, validation, a table, CSV, and invalid input.
 modes=$CASES/../fixtures/train-modes.csv
 edgewise predict --plan --board agx-orin --count 3 --csv -
 edgewise predict --from "$modes" --check --workload resnet | head -2 | cut -c 1-50
@@ -22,6 +22,6 @@ edgewise predict --from sim.csv --modes 8/1200/900/2133 | head -1
 edgewise predict --simulate zcu104 --workload resnet18 2>&1 || echo "exit $?"
 edgewise predict --simulate agx-xavier --workload resnet18 --compare | cut -c 1-38 | sed 's, *$,,' | head -6
 edgewise predict --simulate agx-xavier --workload vgg11 2>&1 || echo "exit $?"
-# Columns without a unit that could be something else.
+# Columns without a unit that are ambiguous.
 printf 'cores,cpu,memory,time\n4,1000,512,3\n' >bare.csv
 edgewise predict --from bare.csv 2>&1 | grep 'no unit' || true

@@ -1,4 +1,4 @@
-# Networks, batches, threads, workers and machines that were never tried, from stores of runs.
+# Untried networks, batches, threads, workers and machines, predicted from stores of runs.
 words() { sed -E 's/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)? (ms|%)/N \3/g; s/interval [0-9.e+-]+ to [0-9.e+-]+/interval N to N/; s/^on [^,]*, /on MACHINE, /; s/median [0-9.]+/median N/'; }
 for batch in 1 2 4; do
     for threads in 1 2; do
@@ -10,7 +10,7 @@ edgewise predict --from a.db --network lenet5 --batch 8 --threads 1 | words
 edgewise predict --from a.db --from b.db --network mobilenet_v2_cifar --batch 2 --threads 2 | words
 edgewise predict --from a.db,b.db --network lenet5 --width 0.75 --threads 1 --json | grep -c low90_ms
 edgewise predict --from a.db --from b.db --check 2>/dev/null | words
-# Two devices, each with its own store: the second knows one network, the first tells of the other.
+# Two devices with a store each: the second has run one network; the other is predicted from the first.
 for batch in 1 2 4; do EW_UNIT=slow edgewise bench lenet5 --batch $batch --threads 1 --warmup 1 --iters 2 --width 0.5 --db d.db >/dev/null 2>&1; done
 edgewise predict --from a.db --from d.db --network lenet5 --batch 2 --threads 1 --on slow | sed -n 's/^on slow [^,]*, /on SLOW, /p'
 edgewise predict --from d.db --from a.db --network lenet5 --batch 2 --threads 1 --on "$(edgewise results --db a.db --columns machine_unit | sed -n 2p)" | words | tail -1

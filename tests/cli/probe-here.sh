@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# This machine, whatever it has; a capture of it reads back as the same board.
+# This machine, whatever it has; a capture of it is read back as the same board.
 edgewise probe >text
 edgewise probe --json >json
 grep -q '^mem.total ' text

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every captured board: what it has, what is absent and why, and which rails make up its power.
+# Every captured board: its sensors, what is absent and why, and which rails make up its power.
 for board in "$CASES"/../fixtures/boards/*/; do
     echo "== $(basename "$board")"
     edgewise probe --root "$board"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Channels that leave a network, targets, and what is refused before any work.
+# Removing channels, targets, and errors before any work.
 try() { { edgewise prune "$@" >/dev/null && echo "passed: $*"; } 2>&1 || true; }
 
 counts() { grep -E '"(params|macs)(_before)?"'; }
@@ -7,12 +7,12 @@ edgewise prune lenet5 --keep 0.5 -o half.onnx --json | counts
 edgewise info half.onnx --json | grep '"params"'
 edgewise prune resnet9-cifar10 --macs 50% --global --importance bn --align 8 -o resnet.onnx --json | counts
 edgewise prune shufflenet_v2_x0_5 --params 1e6 --importance random -o shuffle.onnx --json | counts
-# Cut in two steps, with learning in between, by what the loss needs.
+# Two pruning steps with training in between, by the Taylor criterion.
 edgewise prune lenet5 --macs 60% --importance taylor --score-batches 2 --data synthetic:train=320,test=64 \
     --mean 0 --std 1 --steps 2 --epochs 1 --batch 16 --threads 1 -o learnt.onnx --json 2>log | counts
 grep -c '^cut' log
 grep -c '^epoch' log
-# The result goes on as any file does.
+# The result is an ordinary file.
 edgewise eval learnt.onnx --mean 0 --std 1 --data synthetic:train=320,test=64 --json | grep -c '"accuracy"'
 edgewise compile learnt.onnx -o learnt.ewe >/dev/null
 
@@ -31,7 +31,7 @@ try nowhere.onnx --keep 0.5 -o x.onnx
 try lenet5 --keep 0.5 --data synthetic:classes=10 -o x.onnx
 try lenet5 --keep 0.5 -o nowhere/x.onnx
 try lenet5 --bytes 1kk -o x.onnx
-# Once these came to light after the first cut, the epochs or all of the work.
+# Regression: these errors appeared only after the first cut, the epochs or all of the work.
 train() { try learnt.onnx --keep 0.5 --mean 0 --std 1 --data synthetic:train=320,test=64 --threads 1 "$@"; }
 train --epochs 1 -o nowhere/x.onnx
 train --epochs 1 -o .

@@ -1,4 +1,4 @@
-# A quantised file is refused, the same images for ranges and accuracy are said, sizes are shown before and after.
+# A quantised file is refused; a warning if ranges and accuracy use the same images; sizes before and after.
 edgewise data make --kind digits --train 60 --test 1 --to made >/dev/null 2>&1
 edgewise export lenet5 -o net.onnx 2>/dev/null
 images=(--calib made/train --mean 0.5 --std 0.5 --no-equalize --no-correct-bias --no-time --threads 1)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Results on read-only media are read; what would be written there says why it cannot be, and the kernels that
-# --tune measured are used where they cannot be remembered.
+# Results on read-only media can be read; writing there gives the reason, and kernels that --tune measured are used even
+# if they cannot be cached.
 mkdir disk
 mount -t tmpfs -o size=4m tmpfs disk 2>/dev/null || { echo "no tmpfs can be mounted here" >&2; exit 77; }
 trap 'umount disk' EXIT

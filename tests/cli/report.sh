@@ -1,4 +1,4 @@
-# Reports of what two commands have measured, and what cannot be reported.
+# Reports of the measurements of two commands, and errors.
 edgewise bench lenet5 --iters 3 --warmup 0 --threads 1 --db r.db >/dev/null 2>&1
 edgewise bench lenet5 --iters 3 --warmup 0 --threads 1 --db r.db >/dev/null 2>&1
 edgewise report --db r.db --figure batch | sed -n 's/^not shown: \(Batch size\): .*/\1 is not shown/p'

@@ -1,4 +1,4 @@
-# Runs recorded by hand: listed, compared, copied to another file and back, and a condition that is wrong.
+# Recorded runs: listed, compared, copied to another file and back, and an invalid condition.
 export EW_UNIT=test
 edgewise bench lenet5 --iters 3 --warmup 1 --threads 1 --db a.db >/dev/null
 edgewise bench lenet5 --iters 3 --warmup 1 --threads 1 --batch 4 --db a.db >/dev/null
@@ -11,7 +11,7 @@ edgewise results --db a.db --csv --columns id,batch,status
 edgewise results --db a.db --json --columns batch --where "id = 2" | tr -d ' \n'
 echo
 edgewise results --db a.db --csv --columns id,no_such 2>&1 || echo "exit $?"
-# Options of another command are no difference between runs: the table had seventy columns.
+# Regression: options of other commands are not differences between runs: the table had seventy columns.
 edgewise train lenet5 --data synthetic:train=32,test=16 --batch 16 --epochs 1 --db m.db >/dev/null 2>&1
 edgewise results import a.db --db m.db >/dev/null
 edgewise results --db m.db --where "status = 'done'" | head -n 1 | tr -s ' '

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One clear line for each thing that can be wrong.
+# One clear line for each possible error.
 try() {
     echo "-- $*"
     edgewise "$@" 2>&1 || echo "exit $?"

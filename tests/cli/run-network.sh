@@ -10,7 +10,7 @@ printf 'zero\none\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n' >names
 edgewise run lenet5.onnx "$CASES/../fuzz/corpus/image/grey.png" --top 1 --labels names --mean 0 --std 1 2>/dev/null |
     grep -cE 'class +[0-9] .* (zero|one|two|three|four|five|six|seven|eight|nine)$'
 edgewise run lenet5.onnx --input "$CASES/../fuzz/corpus/image/rgb.jpg" --mean 0 --std 1 --json 2>/dev/null | grep -c '"class"'
-# What is done to an image is said; what is not known is asked for.
+# Preprocessing is printed; unknown preprocessing must be given.
 edgewise run lenet5.onnx "$CASES/../fuzz/corpus/image/rgb.jpg" --mean 0.5 --std 0.5 2>&1 >/dev/null |
     sed -n 's/.*rgb.jpg: //p'
 edgewise run lenet5.onnx "$CASES/../fuzz/corpus/image/rgb.jpg" 2>&1 || true

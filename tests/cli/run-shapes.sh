@@ -1,4 +1,4 @@
-# An input on which a shape depends is given as a file and becomes a constant; it is no file too many.
+# An input that determines a shape is given as a file and becomes a constant; it does not count as an extra file.
 node=/usr/share/libonnx-testdata/data/node/test_reshape_reduced_dims
 [ -d "$node" ] || { echo "there is no $node (package libonnx-testdata)" >&2; exit 77; }
 data=$node/test_data_set_0

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Runs the command-line cases.  A case is NAME.sh beside what it must print: NAME.stdout, NAME.stderr and
-# NAME.exit; what has no file is not looked at, but for the exit status, which is then 0.  Scripts run in an
-# empty folder with `edgewise` in PATH and CASES naming this folder; where they print the tree's path or
-# their own, SOURCE and WORK stand for it.
-# With EW_TEST_QUICK, as under sanitizers, cases that say "# once:" are left out; EW_TEST_TIMES=1 adds the
-# processor's seconds.
+# Runs the command-line cases.  A case is NAME.sh, with the expected output in NAME.stdout, NAME.stderr and NAME.exit; a
+# missing file means that the output is not checked, and the exit status must be 0.  Scripts run in an empty folder with
+# `edgewise` in PATH and CASES naming this folder; in outputs SOURCE and WORK stand for the paths of the tree and of
+# this folder.
+# With EW_TEST_QUICK, as under sanitizers, cases with "# once:" are skipped; EW_TEST_TIMES=1 prints CPU seconds.
 # usage: run.sh SOURCE_DIR BUILD_DIR [K/N | NAME...]      all cases, part K of N of them, or these
-#        UPDATE=1 writes what is printed as what is expected
+#        UPDATE=1 stores the output as the expected output
 set -euo pipefail
 source=$(cd "$1" && pwd)
 build=$(cd "$2" && pwd)
@@ -22,7 +21,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0
 
-# compare CASE KIND: whether the output is the expected one, where there is one.
+# compare CASE KIND: true if the output is as expected, or not checked.
 compare() {
     local want=$CASES/$1.$2 got=$work/$1.$2
     if [ -n "${UPDATE:-}" ] && { [ -s "$got" ] || [ -e "$want" ]; }; then cp "$got" "$want"; fi
@@ -30,7 +29,7 @@ compare() {
     diff -u --label "expected $2" --label "printed $2" "$want" "$got"
 }
 
-# used: hundredths of a second that the processor has spent on what has ended.
+# used: CPU time of ended child processes, in hundredths of a second.
 used() {
     local stat
     read -ra stat </proc/$$/stat

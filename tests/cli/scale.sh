@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Widths for a size, the ratio for a limit, and what is refused.
+# Widths for a size, the scaling ratio for a limit, and errors.
 # once: whole networks are measured; scale/ runs the code.
 records=$CASES/../fixtures/neuralscale
 try() { edgewise scale "$@" 2>&1 && echo "passed: $*"; return 0; }
@@ -21,12 +21,12 @@ edgewise bench lenet5 --width 0.5 --iters 2 --db store.db >/dev/null
 edgewise scale select lenet5 --memory 1M --from store.db --json | grep '"points"'
 edgewise scale select lenet5 --memory 1M --from store.db | head -n 1 | sed 's/[0-9.]*[0-9]/N/g'
 
-# What a model of a board says is no point of this machine's line.
+# Simulated results do not count for this machine's fit.
 edgewise bench vgg11_cifar --width 0.25 --device dpu:zcu104 --db store.db >/dev/null
 edgewise scale select lenet5 --latency 1s --from store.db --json | grep '"points"'
 edgewise scale select lenet5 --latency 1s --from store.db --where "parameters > 0" --json | grep '"points"'
 
-# A descent of two short iterations; stopped after the first and begun again it ends the same.
+# A search of two short iterations; stopped after the first and resumed it gives the same result.
 descend() {
     edgewise scale search vgg11_cifar --data synthetic:kind=shapes,train=64,test=16 --batch 8 --warmup 1 \
         --prune-every 1 --prune-units 300 --fraction 0.9 --lr 0.02 --threads 1 "$@" 2>/dev/null
@@ -35,7 +35,7 @@ descend --iterations 1 -o short >/dev/null
 descend --iterations 2 -o short | tail -n 1 >resumed
 descend --iterations 2 -o whole | tail -n 1 >whole.txt
 cmp resumed whole.txt && cmp short/iteration-01.csv whole/iteration-01.csv && echo "the same"
-# Records of other options are not taken for its own, nor two written to one folder at once.
+# Records with other options are not used, and two searches cannot use one folder at the same time.
 edgewise scale search vgg11_cifar --data synthetic:kind=shapes,train=64,test=16 --batch 8 --seed 2 -o whole 2>&1 | grep -o "another search.*"
 flock whole edgewise scale search vgg11_cifar --data synthetic:kind=shapes,train=64,test=16 --batch 8 -o whole 2>&1 | grep -o "another process.*"
 edgewise scale fit vgg11_cifar --from whole/iteration-01.csv >/dev/null 2>&1 && echo "fitted"
@@ -44,7 +44,7 @@ try generate vgg11_cifar
 try search lenet5 --data synthetic -o none
 try search vgg11_cifar -o none
 try search vgg11_cifar --classes 5 --data synthetic:kind=shapes -o none
-# Hours would end at these.
+# Errors that would otherwise appear after hours.
 touch file
 try search vgg11_cifar --data synthetic:kind=shapes,train=64 -o none --batch 100
 try search vgg11_cifar --data synthetic:kind=shapes,train=64 -o none --batch 8 --prune-units 2752

@@ -1,4 +1,4 @@
-# The live page is confined by the kernel before it answers anybody, and still answers.
+# The live page's server is sandboxed before it answers the first request, and still works.
 grep -q '^Seccomp:' /proc/self/status || { echo "this kernel has no seccomp" >&2; exit 77; }
 edgewise bench lenet5 --iters 3 --warmup 0 --threads 1 --db r.db >/dev/null
 mkfifo where

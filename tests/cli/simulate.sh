@@ -1,15 +1,16 @@
-# Boards that are not here: bench, train and study by a board's model, marked as simulated, and what cannot be.
+# Simulated boards: bench, train and study by a board's model, marked as simulated, and errors.
 # once: numbers of many boards; advise/simulate runs the code.
 edgewise bench resnet50 --simulate jetson-nano | sed 's/[0-9]*\.[0-9]*/N/g'
 edgewise bench resnet50 --simulate agx-xavier:2/2100/900/1600 --json | grep -c '"quality": "simulated"'
 edgewise bench mobilenet_v2 --simulate rpi4 --db s.db >/dev/null
 edgewise train lenet5 --data synthetic --batch 16 --workers 1 --epochs 2 --dry --simulate agx-xavier:g --db s.db | sed 's/[0-9]*\.[0-9]*/N/g' | head -2
 edgewise results --db s.db --where "quality = 'simulated'" | wc -l
-# A known data set need not be here: its counts are enough.
+# A known data set need not be installed: its counts are enough.
 XDG_CACHE_HOME=$PWD/none edgewise train mobilenet_v3_large --data gld23k --input 224x224x3 --batch 16 --epochs 1 --simulate agx-xavier --db g.db >/dev/null
 edgewise results --db g.db --columns dataset,status | tail -n 1 | tr -s ' '
 XDG_CACHE_HOME=$PWD/none edgewise train lenet5 --data nosuch --simulate agx-xavier 2>&1 | head -1 | sed 's, in /.*, in CACHE,'
-# The first epoch reads from the medium; repetitions have noise of their own; clocks that follow the load are left out.
+# The first epoch reads from the medium; repetitions have their own noise; modes whose clocks follow the load are left
+# out.
 for medium in hdd ssd; do
     edgewise train lenet5 --data synthetic --batch 16 --epochs 2 --storage $medium --simulate agx-xavier --db m.db >/dev/null
 done

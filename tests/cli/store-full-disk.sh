@@ -1,4 +1,4 @@
-# A disk that fills up under a store: the line says so, nothing that was there is lost, and with room it goes on.
+# A disk that fills up under a store: the error says so, existing data is not lost, and with free space it continues.
 mkdir disk
 mount -t tmpfs -o size=300k tmpfs disk 2>/dev/null || { echo "no tmpfs can be mounted here" >&2; exit 77; }
 trap 'umount disk' EXIT
@@ -12,7 +12,7 @@ edgewise results --db disk/a.db --columns id,status
 mount -o remount,size=2m disk
 edgewise bench lenet5 --iters 1 --warmup 0 --db disk/a.db >/dev/null
 edgewise results --db disk/a.db --columns id --where "status = 'done'"
-# An export is whole in its one file, or fails.
+# An export is complete in its one file, or fails.
 edgewise results export whole.db --db disk/a.db >/dev/null
 for size in 100 140 180 220 260 300 340 380; do
     umount disk

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A study on four machines, each a folder and a home of its own behind a launcher and, where the system lets us, in
-# namespaces of its own: processes, network, host name, users.  Every one of them is killed once while it works (jobs
-# wait, by qps, most of their second); all jobs are done once, and what was lost is marked.
+# A study on four machines, each a folder and a home of its own behind a launcher and, if the system permits, with its
+# own namespaces: processes, network, host name, users.  Each machine is killed once while it works (jobs spend most of
+# their second waiting, by qps); all jobs run once, and lost runs are marked.
 cat >f.study <<'STUDY'
 [study]
 order = file
@@ -34,7 +34,7 @@ done
 edgewise study f.study --on four.ini --quick >table 2>talk.txt &
 study=$!
 for m in $machines; do
-    # It works: its run is in the store.
+    # The machine is working: its run is in the store.
     until edgewise results --where "status = 'running' and machine_unit = '$m'" --csv 2>/dev/null | tail -n +2 | grep -q .; do
         kill -0 "$study" 2>/dev/null || { echo "no job for $m" && break; }
         sleep 0.02
@@ -47,12 +47,12 @@ edgewise results --where "status in ('running', 'failed', 'skipped')" 2>&1
 said=$(grep -c 'went away; its job is interrupted' talk.txt)
 kept=$(edgewise results --where "status = 'interrupted' and reason like '%went away%'" --csv | tail -n +2 | wc -l)
 [ "$said" -ge 1 ] && [ "$said" -eq "$kept" ] && echo "what was lost is marked"
-# Done already: nothing is started.
+# Finished already: nothing is started.
 rm ./*.pid
 edgewise study f.study --on four.ini --quick --json | grep -E '"(done|left)"'
 ls ./*.pid 2>/dev/null || echo "nobody was asked"
 
-# Each job on each machine; one is not there, and its jobs wait for it.
+# Each job on each machine; one machine is missing, and its jobs remain open.
 sed 's/order = file/order = file\nrepeat = per-device/; s/iters = .*/iters = 11 12/' f.study >each.study
 sed 's/retries = 50/retries = 0/' four.ini >once.ini
 touch c.off
@@ -62,7 +62,7 @@ rm c.off
 edgewise study each.study --on once.ini --quick --json 2>/dev/null | grep -E '"(done|left)"'
 edgewise results --where "study = 'each' and status = 'done'" --order machine_unit,iters --columns machine_unit,iters
 
-# What a machine cannot do another may: only d has the data.
+# A job that one machine cannot run goes to another: only d has the data.
 cat >data.study <<'STUDY'
 [defaults]
 command = train
@@ -76,14 +76,14 @@ edgewise data make --kind digits --train 40 --test 20 --to d.work/small >/dev/nu
 edgewise study data.study --on four.ini --quick >/dev/null 2>talk.txt || echo "exit $?"
 edgewise results --where "study = 'data' and status = 'done'" --order batch --columns machine_unit,batch
 
-# Not the device that the file means; another program; a shell that talks; no launcher at all.
+# A device other than the file says; another program; a shell that prints; no launcher.
 printf '[a]\nlauncher = ./launch a\nfolder = a.work\ndevice = device-b\nretries = 0\n' >wrong.ini
 edgewise study f.study --on wrong.ini --quick --db w.db 2>&1 >/dev/null | head -n 1
 printf '[a]\nlauncher = sh -c "echo Welcome; cat"\nretries = 0\n' >talks.ini
 edgewise study f.study --on talks.ini --quick --db w.db 2>&1 >/dev/null | head -n 1
 printf '[a]\nlauncher = no-such-launcher\nretries = 0\n' >none.ini
 edgewise study f.study --on none.ini --quick --db w.db 2>&1 >/dev/null | head -n 1
-# One that is alive and never done with its job.
+# A machine that is alive but never finishes its job.
 sed 's/iters = .*/iters = 100000/' f.study >long.study
 printf '[a]\nlauncher = ./launch a\nfolder = a.work\nretries = 0\njob-timeout = 1\n' >slow.ini
 edgewise study long.study --on slow.ini --quick --db w.db 2>&1 >/dev/null | grep 'given up'
@@ -91,7 +91,7 @@ edgewise results --db w.db --where "study = 'long'" --csv --columns status,reaso
 printf '[a]\nprogram = edgewise;reboot\n' >shell.ini
 edgewise study f.study --on shell.ini --quick 2>&1 || echo "exit $?"
 
-# Other commands on all of them.
+# Other commands on all machines.
 edgewise probe --on four.ini 2>/dev/null | grep '^=='
 edgewise probe --on four.ini --json 2>/dev/null | grep -cE '^  "[abcd]": {'
 edgewise monitor --on four.ini --json --count 2 --interval 0.05 2>/dev/null | sed 's/,.*//' | sort | uniq -c | sed 's/^ *//'

@@ -1,4 +1,4 @@
-# A study removes nothing that it has not made.  `keep = models` once emptied an existing models/ before the
+# A study removes nothing that it has not created.  Regression: `keep = models` emptied an existing models/ before the
 # job, `keep = ..` the folder above, and the second job of a sweep removed what the first had kept.
 export EW_UNIT=test
 head=$'[defaults]\ncommand = train\nnetwork = lenet5\ndata = synthetic:train=32,test=16\nbatch = 16\nepochs = 1\n[a]\n'
@@ -10,7 +10,7 @@ study taken 'keep = models'
 run taken
 cat models/precious.ckpt
 
-# Names that leave the folder: upward, absolute, through a link; with permission they are used, never emptied.
+# Names that leave the folder: upward, absolute, through a link; with permission they are used, but never emptied.
 mkdir -p inner/deep elsewhere && echo "not yours" >elsewhere/file && ln -s ../elsewhere inner/link
 study up 'keep = ..'
 study absolute "keep = $PWD/elsewhere/net"
@@ -21,7 +21,7 @@ for s in up absolute link made; do mv $s.study inner; (cd inner && run $s); done
 find elsewhere inner -name last.ckpt | sort
 cat elsewhere/file
 
-# Two jobs, one name; one inside the other; and names of their own.
+# Two jobs with one name; one name inside the other; and separate names.
 study sweep $'batch = 8 16\nkeep = out/net'
 study nested $'keep = out\n[b]\nbatch = 8\nkeep = ./out//net'
 study apart $'batch = 8 16\nkeep = out/net-{batch}'
@@ -37,7 +37,7 @@ run repeat --repeat 2
 run repeat --repeat 2 --db other.db
 find once runs -mindepth 1 -maxdepth 1
 
-# What lies where a study works, but is not of its making: of a setup, of the scratch folder.
+# Foreign files in folders that a study uses: of a setup, of the scratch folder.
 printf '[study]\nsetup = made | data make --kind digits --train 8 --test 4 --to {}\n%snetwork = lenet5\n' "$head" >setup.study
 mkdir .made.part && echo mine >.made.part/file
 run setup

@@ -1,4 +1,4 @@
-# Killed in the middle three times, a study still does every job once.  Jobs wait, by qps, most of their time.
+# Killed three times in the middle, a study still runs every job once.  Jobs spend most of their time waiting, by qps.
 cat >k.study <<'EOF'
 [defaults]
 command = bench

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Epochs of jobs on other machines are on the live page while they run, and go when the jobs' own rows come.
+# Epochs of running jobs on other machines are on the live page, and are replaced when the jobs' own rows arrive.
 cat >t.study <<'STUDY'
 [study]
 repeat = per-device

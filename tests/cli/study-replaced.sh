@@ -1,5 +1,5 @@
-# A study whose program is replaced while it runs, as by a build, goes on with the one that it began with: its next job failed,
-# or was done by another version than the store says.
+# A study whose program is replaced while it runs, as by a build, continues with the original one.  Regression: its next
+# job failed, or ran another version than the store says.
 cat >r.study <<'EOF'
 [defaults]
 command = bench

@@ -1,4 +1,4 @@
-# Every protocol that comes with the program can be read in both sizes, and has figures to stand beside.
+# Every included protocol can be read in both sizes, and has published figures to compare with.
 edgewise study list | awk '{ print $1 }' >names
 while read -r name; do
     full=$(edgewise study "$name" --dry-run --json | grep -c '"job"')

@@ -1,4 +1,4 @@
-# A study by hand: what it would do, what it does, what it does when it is started again, and files that are wrong.
+# A study: dry run, run, restart, and invalid files.
 export EW_UNIT=test
 cat >tiny.study <<'EOF'
 [study]
@@ -43,5 +43,5 @@ edgewise study tiny.study --only nothing 2>&1 || echo "exit $?"
 edgewise study tran-workers 2>&1 || echo "exit $?"
 sed -i 's/iters = 5/itres = 5/' tiny.study
 edgewise study tiny.study 2>&1 || echo "exit $?"
-# Before its data is made nothing is known of a study's time: it must not say 0 seconds.
+# Before its data exists the duration of a study is unknown: it must not print 0 seconds.
 edgewise study train-workers --quick --dry-run --db none.db | grep 'jobs, 0 done'

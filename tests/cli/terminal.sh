@@ -1,4 +1,4 @@
-# Names in files may hold terminal control sequences: none of a command's output does, whatever prints it.
+# Names in files may contain terminal control sequences: no command prints them.
 export EW_UNIT=test
 esc=$(printf '\033')
 cp "$CASES/../fixtures/finds/terminal-escapes.onnx" evil.onnx

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Training by several ranks of MPI: the same as one process with the same batch, the same bits twice, on
-# with fewer ranks when one is killed.
+# Training by several MPI ranks: the same as one process with the same batch, bit-identical when repeated, resumed with
+# fewer ranks after one is killed.
 command -v mpirun >/dev/null || { echo "no mpirun" >&2; exit 77; }
 [ -e "$(dirname "$(command -v edgewise)")/libedgewise-mpi.so" ] || { echo "built without MPI" >&2; exit 77; }
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
@@ -9,7 +9,7 @@ edgewise data make --kind digits --train 200 --test 40 --to digits >/dev/null 2>
 train=(edgewise train lenet5 --data digits --batch 20 --threads 1 --workers 1)
 # ranks N WORD...: trains with N ranks, quietly
 ranks() { mpirun -np "$@" >said.txt 2>&1 || { cat said.txt; return 1; }; }
-# far A B: the ratio of signal to difference in dB of what two networks say, in tens
+# far A B: signal-to-difference ratio in dB of two networks' outputs, in tens
 far() { edgewise compare "$1/last.ckpt" "$2/last.ckpt" --json | awk -F: '/sqnr/ { print (int($2 / 10) >= 9 || $2 !~ /[0-9]/) ? "as one process" : "far: " $2; exit }'; }
 "${train[@]}" --epochs 2 -o one >/dev/null 2>&1
 for n in 2 3 4; do # 3 does not divide 20
@@ -17,16 +17,16 @@ for n in 2 3 4; do # 3 does not divide 20
     far one "by$n"
 done
 cut -d , -f 1,2 by3/ranks.csv
-# Where the time of every rank has gone adds up.
+# The times of every rank add up.
 awk -F , 'NR > 1 { d = $(NF - 5) - $(NF - 4) - $(NF - 3) - $(NF - 2) - $(NF - 1); if (d < -1e-6 || d > 1e-6) bad++ } END { print bad + 0, "rows do not add up" }' by4/ranks.csv
-# Validation and test are shared out too, evenly or not, and counted as by one process.
+# Validation and test are divided among ranks, evenly or not, and counted as by one process.
 column() { awk -F , -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i } END { print $at }' "$1/epochs.csv"; }
 for x in accuracy f1; do [ "$(column one $x)" = "$(column by3 $x)" ] && echo "validation has the same $x"; done
 awk -v a="$(column one loss)" -v b="$(column by3 loss)" 'BEGIN { print a - b < 1e-6 && b - a < 1e-6 ? "and loss" : "another loss: " a " " b }'
 [ "$(grep -o '"test_accuracy": [0-9.]*' one/result.json)" = "$(grep -o '"test_accuracy": [0-9.]*' by3/result.json)" ] && echo "and so has the test"
 ranks 3 "${train[@]}" --epochs 1 --eval-samples 2 -o few # one rank has no sample
 column few accuracy
-# Batch norm by each rank's samples, or with --sync-bn by all as one process has them.
+# Batch norm over each rank's samples, or with --sync-bn over all samples as in one process.
 norm=(edgewise train resnet9 --width 0.25 --data digits --samples 80 --batch 20 --threads 1 --workers 1 --lr 0.001 --epochs 1)
 sqnr() { edgewise compare norm/last.ckpt "$1/last.ckpt" --json | awk -F '[:,]' '/sqnr/ { print $2; exit }'; }
 "${norm[@]}" -o norm >/dev/null 2>&1
@@ -37,12 +37,12 @@ awk -v a="$(sqnr local)" -v b="$(sqnr sync)" 'BEGIN { if (b > a + 20) print "nea
 ranks 3 "${train[@]}" --epochs 2 -o again
 for x in by3 again; do edgewise export $x/last.ckpt -o $x.onnx >/dev/null 2>&1; done
 cmp by3.onnx again.onnx && echo "the same bits"
-# Compressed gradients learn as well.
+# Compressed gradients also learn.
 for form in fp16 topk; do
     ranks 2 "${train[@]}" --epochs 2 --compress $form --compress-share 0.05 -o $form
     tail -n 1 $form/epochs.csv | cut -d , -f 1
 done
-# What was not sent yet is in checkpoints: going on is the same to the last bit.
+# Gradients not yet sent are stored in checkpoints: resuming gives the same bits.
 for form in fp16 topk; do
     on=("${train[@]}" --schedule constant --compress "$form")
     ranks 3 "${on[@]}" --epochs 2 -o "$form-whole"
@@ -52,7 +52,7 @@ for form in fp16 topk; do
     cmp $form-whole.onnx $form-half.onnx && echo "$form goes on"
     ranks 2 edgewise train --resume "$form-half" --epochs 3 && echo "and with fewer ranks"
 done
-# A rank is killed: all end, its name is said, and two go on from the checkpoint.
+# A rank is killed: all end, its name is printed, and two resume from the checkpoint.
 cat >rank <<'RANK'
 #!/bin/sh
 echo $$ >"rank$OMPI_COMM_WORLD_RANK.pid"
@@ -67,21 +67,21 @@ until [ -e killed/batches.csv ] && [ "$(wc -l <killed/batches.csv)" -gt 5 ]; do
 done
 kill -9 "$(cat rank1.pid)"
 wait $job || echo "it ended"
-# By us, unless mpirun has ended the others before they could say it.
+# Printed by us, unless mpirun has ended the others first.
 if grep -qE 'rank 1 .* is gone' said.txt; then grep -q 'hint: mpirun -np N edgewise train --resume killed' said.txt; fi
 grep -qE 'rank 1 .* is gone|process rank 1 ' said.txt && echo "rank 1 is named"
 done=$(tail -n 1 killed/epochs.csv | cut -d , -f 1)
 [ "$done" != epoch ] || done=0
 ranks 2 edgewise train --resume killed --epochs $((done + 2))
 tail -n 2 killed/ranks.csv | cut -d , -f 2
-# More ranks than samples of a batch; another seed somewhere.
+# More ranks than samples in a batch; a different seed on one rank.
 mpirun -np 3 "${train[@]}" --batch 2 -o small 2>&1 | grep -o 'cannot be divided among 3 ranks' | head -n 1
 cat >rank <<'RANK'
 #!/bin/sh
 exec "$@" --seed "$OMPI_COMM_WORLD_RANK"
 RANK
 mpirun -np 2 ./rank "${train[@]}" -o other 2>&1 | grep -o 'rank 1 .* has other options or data than rank 0' | sed 's/(.*)/(HOST, PROCESS)/' | head -n 1
-# Federated: ranks play the clients, with the result of one process to the last bit.
+# Federated: ranks act as the clients, with the same bits as one process.
 fed=(edgewise federate lenet5 --data digits --clients 7 --share 0.7 --local-epochs 1 --batch 8 --threads 1 --rounds 2
     --split dirichlet --alpha 0.5 --drop 0.2 --method scaffold)
 "${fed[@]}" -o fed1 >/dev/null 2>&1

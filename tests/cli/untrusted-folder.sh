@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A folder that somebody else has packed, with a file of the program's name and a module beside it: nothing
-# of it is run or taken for ours when the program is called there.
+# Security: called in a foreign folder that contains a file with the program's name and a module, the program neither
+# runs nor loads any of it.
 cc -shared -fPIC -x c -o libedgewise-cuda.so - <<'C' 2>/dev/null || { echo "no compiler here" >&2; exit 77; }
 #include <stdio.h>
 __attribute__((constructor)) static void begin(void)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Wrong usage: one line that says what, the nearest known name, exit 2.
+# Wrong usage: one line with the reason, the nearest known name, exit status 2.
 try() {
     code=0
     edgewise "$@" || code=$?

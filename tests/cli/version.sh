@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The version in its three forms.
+# The three forms of the version.
 v=$(edgewise version | cut -d' ' -f2)
 edgewise --version | grep -q "^edgewise $v "
 edgewise version --json | grep -q "\"version\": \"$v\""

@@ -1,4 +1,4 @@
-# Networks for video: their sizes, training on clips, and what does not fit together.
+# Networks for video: their sizes, training on clips, and invalid combinations.
 edgewise info r2plus1d_18 | grep -E '^(parameters|MACs)'
 edgewise export c3d_small --width 0.1 -o c3d.onnx
 edgewise info c3d.onnx | grep -o 'input 1x3x16x28x28'

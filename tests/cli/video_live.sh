@@ -1,6 +1,6 @@
-# once: a camera is waited for, which no sanitizer has to see twice
-# A camera over RTSP that goes away and comes back with frames of another size, a file whose frames
-# change their size, and raw frames that pause.
+# once: it waits for a camera, which sanitizers need not see twice
+# An RTSP camera that disappears and returns with another frame size, a file whose frame size changes, and raw frames
+# that pause.
 command -v python3 >/dev/null || {
     echo "no python3 for an RTSP server"
     exit 77
