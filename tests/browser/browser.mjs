@@ -1,4 +1,4 @@
-// A browser to be looked through: headless Chromium by its debugging pipe, nothing but node needed.
+// Drives headless Chromium through its debugging pipe; needs only node.
 import {spawn} from 'node:child_process';
 import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';

@@ -1,5 +1,5 @@
-// Looks at the report, the live page and the page of a network in a browser: charts have as many marks as there are values, nothing
-// is logged as an error, nothing is fetched from elsewhere, and no name from the results becomes script.
+// Tests the report, the live page and the page of a network in a browser: charts have as many marks as there are values,
+// no error is logged, nothing is fetched from other servers, and no name from the results is executed as script.
 // usage: node look.mjs BROWSER REPORT HOSTILE STILL LIVE-URL GRAPH PICTURES
 import {Browser} from './browser.mjs';
 
@@ -23,8 +23,8 @@ async function check(name, test) {
 const expect = (is, want, what) => (is === want ? '' : `${what}: ${is}, expected ${want}`);
 const drawn = 'document.documentElement.dataset.drawn';
 
-// In the page: what is wrong with its charts' marks.  A mark is a graphic element of the library that has
-// become an element of the picture with a size.
+// Runs in the page: returns the errors in its charts' marks.  A mark is a graphic element of the charting library that
+// has an SVG element with a size.
 const marks = `(() => {
   const wrong = [];
   let all = 0;
@@ -96,7 +96,7 @@ await check('hover, legend and zoom', async () => {
     zoomed < less ? '' : `${less} shapes, ${zoomed} after zooming in`, ...page.errors];
 });
 
-// Charts follow the window and the theme; what was switched off comes back with it.
+// Charts adapt to the window and the theme; series that were switched off can be switched on again.
 for (const [name, look] of [['phone', {width: 390, height: 844}], ['dark-phone', {width: 390, height: 844, dark: true}],
   ['dark', {width: 1280, dark: true}]]) {
   await check(name, async () => {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs of a CUDA device, captured into CUDA graphs.
  *
- * The first run launches each kernel: libraries load their kernels lazily, and ours read constants
- * on the host.  The second run is captured, and later runs launch the graph.  Activity of other
- * threads on the card can make a capture fail: that run then launches kernels as the first did, and
- * the next run tries again, up to CAPTURES times. */
+ * The first run launches each kernel: libraries load their kernels lazily, and ours read the
+ * constants that they need.  The second run is captured, and later runs launch the graph.  Activity
+ * of other threads on the card can make a capture fail: that run then launches kernels as the first
+ * did, and the next run tries again, up to CAPTURES times. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

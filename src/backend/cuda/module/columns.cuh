@@ -19,8 +19,8 @@ struct column_shape {
 
 #define COLUMN_THREADS     256
 #define COLUMN_INLINE      2   /* up to so many quantities the last block adds the partial sums */
-#define COLUMN_MANY_BLOCKS 192 /* with more quantities: blocks if there are few columns, */
-#define COLUMN_MANY_SPLITS 64  /* and the least limit on splits */
+#define COLUMN_MANY_BLOCKS 192 /* with more: limit on the blocks of one `outer`, */
+#define COLUMN_MANY_SPLITS 64  /* but at least so many splits are allowed */
 
 /* True in all threads of the last of `n` blocks to arrive; resets the counter to zero. */
 __device__ inline bool last_block(unsigned *counter, unsigned n)

@@ -206,8 +206,8 @@ template <int A> __device__ inline float act_slope_as(const ew_cuda_act &a, floa
     return act_slope(a, x);
 }
 
-/* Maps none, relu and clip to one kind (clip with bounds); depthwise kernels are instantiated for
- * few kinds. */
+/* none, relu and clip as bounds of a clip, so that depthwise and stem kernels need one instance for
+ * the three. */
 __device__ inline ew_cuda_act as_bounds(const ew_cuda_act &a)
 {
     ew_cuda_act b = a;
