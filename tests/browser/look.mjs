@@ -96,7 +96,7 @@ await check('hover, legend and zoom', async () => {
     zoomed < less ? '' : `${less} shapes, ${zoomed} after zooming in`, ...page.errors];
 });
 
-// Charts adapt to the window and the theme; series that were switched off can be switched on again.
+// Charts are redrawn for another window or theme, with all series, including one that was switched off.
 for (const [name, look] of [['phone', {width: 390, height: 844}], ['dark-phone', {width: 390, height: 844, dark: true}],
   ['dark', {width: 1280, dark: true}]]) {
   await check(name, async () => {
