@@ -29,7 +29,7 @@ static const char *bound_text(const struct ew_dpu_net *n, const struct ew_dpu_la
 {
     if (l->unit == EW_DPU_HOST)
         return l->reason;
-    if (l->with >= 0)
+    if (l->fused_into >= 0)
         return "";
     return l->ddr_bound ? "DDR" : "arithmetic";
 }
@@ -44,11 +44,11 @@ static void print_layer(const struct ew_dpu_net *n, const struct ew_dpu_layer *l
     ew_table_cell(t, "%s", ew_dpu_unit_names[l->unit]);
     ew_table_cell(t, "%lldx%lldx%lld", (long long)l->out_h, (long long)l->out_w,
                   (long long)l->out_c);
-    if (l->with >= 0) {
+    if (l->fused_into >= 0) {
         ew_table_count(t, l->ticks);
         for (int i = 0; i < 3; i++)
             ew_table_cell(t, "%s", "");
-        ew_table_cell(t, "with %s", n->layers[l->with].name);
+        ew_table_cell(t, "with %s", n->layers[l->fused_into].name);
         return;
     }
     ew_table_count(t, l->ticks);
@@ -109,7 +109,7 @@ static void json_layer(struct ew_json *j, const struct ew_dpu_net *n, const stru
     ew_json_str(j, "op", l->op);
     ew_json_str(j, "unit", ew_dpu_unit_names[l->unit]);
     ew_json_str(j, "reason", l->reason);
-    ew_json_str(j, "with", l->with >= 0 ? n->layers[l->with].name : NULL);
+    ew_json_str(j, "with", l->fused_into >= 0 ? n->layers[l->fused_into].name : NULL);
     ew_json_int(j, "macs", l->macs);
     ew_json_int(j, "ticks", l->ticks);
     ew_json_int(j, "load_bytes", l->load_bytes);

@@ -22,11 +22,11 @@ static const struct ew_shape *shape_of(const struct reading *r, int value)
     return &r->g->values[value].t.shape;
 }
 
-static int new_tensor(struct reading *r, int value, int maker)
+static int new_tensor(struct reading *r, int value, int producer)
 {
     const int at = r->n->n_tensors++;
     r->n->tensors[at] = (struct ew_dpu_tensor){
-        .bytes = ew_shape_count(shape_of(r, value)), .root = at, .maker = maker};
+        .bytes = ew_shape_count(shape_of(r, value)), .root = at, .producer = producer};
     return at;
 }
 
@@ -46,8 +46,12 @@ static struct ew_dpu_layer *add_layer(struct reading *r, const struct ew_node *n
     struct ew_dpu_layer *l = &r->n->layers[at];
     struct ew_cost cost = {0};
     int64_t h, w;
-    *l = (struct ew_dpu_layer){
-        .name = n->name, .op = n->op->name, .unit = unit, .kernel_h = 1, .kernel_w = 1, .with = -1};
+    *l = (struct ew_dpu_layer){.name = n->name,
+                               .op = n->op->name,
+                               .unit = unit,
+                               .kernel_h = 1,
+                               .kernel_w = 1,
+                               .fused_into = -1};
     for (int i = 0; i < n->n_in && l->n_in < EW_DPU_LAYER_INPUTS; i++) {
         const int t = n->in[i] < 0 ? -1 : r->of[n->in[i]];
         if (t < 0)
@@ -140,7 +144,7 @@ static ew_err read_average(struct reading *r, const struct ew_node *n)
     return EW_OK;
 }
 
-static ew_err read_element(struct reading *r, const struct ew_node *n)
+static ew_err read_elementwise(struct reading *r, const struct ew_node *n)
 {
     add_layer(r, n, EW_DPU_ELEMENT);
     return EW_OK;
@@ -159,9 +163,10 @@ static ew_err read_hard_swish(struct reading *r, const struct ew_node *n)
 static ew_err read_norm(struct reading *r, const struct ew_node *n)
 {
     const struct ew_dpu_tensor *t = &r->n->tensors[r->of[n->in[0]]];
-    const int maker = t->maker;
-    if (maker >= 0 && t->reads == 0 &&
-        (r->n->layers[maker].unit == EW_DPU_CONV || r->n->layers[maker].unit == EW_DPU_DEPTHWISE))
+    const int producer = t->producer;
+    if (producer >= 0 && t->reads == 0 &&
+        (r->n->layers[producer].unit == EW_DPU_CONV ||
+         r->n->layers[producer].unit == EW_DPU_DEPTHWISE))
         return read_view(r, n);
     struct ew_dpu_layer *l = add_layer(r, n, EW_DPU_DEPTHWISE);
     l->weight_bytes = 2 * l->out_c;
@@ -179,7 +184,7 @@ static ew_err read_concat(struct reading *r, const struct ew_node *n)
 }
 
 /* Post-processing. */
-static ew_err read_result(struct reading *r, const struct ew_node *n)
+static ew_err read_post_processing(struct reading *r, const struct ew_node *n)
 {
     struct ew_dpu_layer *l = add_layer(r, n, EW_DPU_HOST);
     l->reason = "is post-processing, part of the host's share";
@@ -202,18 +207,18 @@ static read_fn *find_reader(const char *op)
         {"global_average_pool", read_average},
         {"adaptive_avg_pool", read_average},
         {"reduce_mean", read_average},
-        {"add", read_element},
-        {"mul", read_element},
+        {"add", read_elementwise},
+        {"mul", read_elementwise},
         {"hard_swish", read_hard_swish},
-        {"resize", read_element},
-        {"channel_shuffle", read_element},
-        {"depth_to_space", read_element},
-        {"space_to_depth", read_element},
+        {"resize", read_elementwise},
+        {"channel_shuffle", read_elementwise},
+        {"depth_to_space", read_elementwise},
+        {"space_to_depth", read_elementwise},
         {"batch_norm", read_norm},
         {"concat", read_concat},
-        {"softmax", read_result},
-        {"log_softmax", read_result},
-        {"argmax", read_result},
+        {"softmax", read_post_processing},
+        {"log_softmax", read_post_processing},
+        {"argmax", read_post_processing},
     };
     static const char *const views[] = {
         "quantize_linear", "dequantize_linear", "identity",  "dropout", "relu",  "clip",
@@ -245,7 +250,7 @@ static ew_err read_node(struct reading *r, const struct ew_node *n)
 
 /* Fuses an addition into the convolution that computes one of its operands: the adder reads the
  * convolution's results as they are produced. */
-static void join_additions(struct ew_dpu_net *n)
+static void fuse_additions(struct ew_dpu_net *n)
 {
     for (int k = 0; k < n->n_layers; k++) {
         struct ew_dpu_layer *l = &n->layers[k];
@@ -253,8 +258,9 @@ static void join_additions(struct ew_dpu_net *n)
             continue;
         for (int i = 0; i < l->n_in; i++) {
             const struct ew_dpu_tensor *t = &n->tensors[l->in[i]];
-            if (t->maker > l->with && t->reads == 1 && n->layers[t->maker].unit == EW_DPU_CONV)
-                l->with = t->maker;
+            if (t->producer > l->fused_into && t->reads == 1 &&
+                n->layers[t->producer].unit == EW_DPU_CONV)
+                l->fused_into = t->producer;
         }
     }
 }
@@ -277,7 +283,7 @@ ew_err ew_dpu_net_init(const struct ew_graph *g, struct ew_dpu_net *out)
     }
     for (int k = 0; k < g->n_nodes; k++)
         EW_TRY(ew_fail_in(read_node(&r, &g->nodes[k]), "node %s", g->nodes[k].name));
-    join_additions(out);
+    fuse_additions(out);
     return EW_OK;
 }
 

@@ -33,7 +33,7 @@ const struct ew_dpu_constants ew_dpu_fitted = {.conv_s = 9e-6,
 #define CORE_MACS  2048.0
 #define CORE_MHZ   300.0
 
-static int64_t parts(int64_t n, int64_t each)
+static int64_t ceil_div(int64_t n, int64_t each)
 {
     return (n + each - 1) / each;
 }
@@ -42,18 +42,18 @@ static int64_t parts(int64_t n, int64_t each)
 static int64_t ticks_of(const struct ew_dpu_layer *l, const struct ew_dpu_arch *a)
 {
     const int64_t taps = l->kernel_h * l->kernel_w;
-    const int64_t slow = parts(l->out_h, a->pp / 2) * l->out_w * parts(l->out_c, a->icp);
+    const int64_t slow = ceil_div(l->out_h, a->pp / 2) * l->out_w * ceil_div(l->out_c, a->icp);
     if (l->unit == EW_DPU_HOST)
         return 0;
     if (l->unit == EW_DPU_ELEMENT)
         return slow * (l->n_in > 0 ? l->n_in : 1);
     if (l->unit != EW_DPU_CONV)
         return slow * taps;
-    const int64_t pixels = parts(l->out_h, a->pp) * l->out_w * parts(l->out_c, a->ocp);
+    const int64_t pixels = ceil_div(l->out_h, a->pp) * l->out_w * ceil_div(l->out_c, a->ocp);
     /* Channel augmentation: taps of a row fill unused input channels. */
     if (l->kernel_w > 1 && l->in_c * l->kernel_w <= 2 * a->icp)
-        return pixels * parts(l->in_c * l->kernel_w, a->icp) * l->kernel_h;
-    return pixels * parts(l->in_c, a->icp) * taps;
+        return pixels * ceil_div(l->in_c * l->kernel_w, a->icp) * l->kernel_h;
+    return pixels * ceil_div(l->in_c, a->icp) * taps;
 }
 
 /* True if a feature map does not fit into the image buffer. */
@@ -65,12 +65,12 @@ static bool in_ddr(const struct ew_dpu_net *n, const struct ew_dpu_arch *a, int 
     return n->tensors[root].bytes > (int64_t)a->image_kib * 1024;
 }
 
-/* DDR traffic of a layer.  A fused addition (`joined`) takes the layer's output before it is
+/* DDR traffic of a layer.  A fused addition (`fused`) takes the layer's output before it is
  * stored. */
 static void traffic(const struct ew_dpu_net *n, const struct ew_dpu_arch *a, struct ew_dpu_layer *l,
-                    const struct ew_dpu_layer *joined)
+                    const struct ew_dpu_layer *fused)
 {
-    const struct ew_dpu_layer *last = joined ? joined : l;
+    const struct ew_dpu_layer *last = fused ? fused : l;
     int64_t maps = 0, weights = l->weight_bytes;
     for (int i = 0; i < l->n_in; i++)
         if (in_ddr(n, a, l->in[i]) || n->tensors[l->in[i]].is_input)
@@ -79,22 +79,22 @@ static void traffic(const struct ew_dpu_net *n, const struct ew_dpu_arch *a, str
     if (maps && weights > filter) {
         /* Neither fits: load the maps for each part of the filters, or the filters for each part of
          * the maps, whichever is less. */
-        const int64_t by_filters = maps * parts(weights, filter) + weights;
-        const int64_t by_maps = maps + weights * parts(maps, image);
+        const int64_t by_filters = maps * ceil_div(weights, filter) + weights;
+        const int64_t by_maps = maps + weights * ceil_div(maps, image);
         weights = (by_filters < by_maps ? by_filters : by_maps) - maps;
     }
-    for (int i = 0; joined && i < joined->n_in; i++)
-        if (joined->in[i] != l->out && in_ddr(n, a, joined->in[i]))
-            maps += joined->in_bytes[i];
+    for (int i = 0; fused && i < fused->n_in; i++)
+        if (fused->in[i] != l->out && in_ddr(n, a, fused->in[i]))
+            maps += fused->in_bytes[i];
     l->load_bytes = maps + weights;
     const bool leaves = n->tensors[last->out].reads == 0 && n->tensors[last->out].root == last->out;
     l->store_bytes = in_ddr(n, a, last->out) || leaves ? n->tensors[last->out].bytes : 0;
 }
 
-static struct ew_dpu_layer *joined_to(const struct ew_dpu_net *n, int layer)
+static struct ew_dpu_layer *fused_addition(const struct ew_dpu_net *n, int layer)
 {
     for (int k = layer + 1; k < n->n_layers; k++)
-        if (n->layers[k].with == layer)
+        if (n->layers[k].fused_into == layer)
             return &n->layers[k];
     return NULL;
 }
@@ -105,7 +105,7 @@ static struct ew_dpu_layer *joined_to(const struct ew_dpu_net *n, int layer)
  * next set.  Results leave at OCP bytes a cycle, so PP x OCP of them take at least PP cycles. */
 static double conv_cycles(const struct ew_dpu_layer *l, const struct ew_dpu_arch *a, double swap)
 {
-    const int64_t lines = parts(l->out_h, a->pp) * parts(l->out_c, a->ocp);
+    const int64_t lines = ceil_div(l->out_h, a->pp) * ceil_div(l->out_c, a->ocp);
     const int64_t sets = l->ticks / (l->out_w > 0 ? l->out_w : 1);
     return fmax((double)l->ticks + swap * (double)sets, (double)(lines * l->out_w * a->pp));
 }
@@ -121,9 +121,9 @@ static double cycles_of(const struct ew_dpu_layer *l, const struct ew_dpu_arch *
                                                            : 1);
 }
 
-static bool stands_alone(const struct ew_dpu_layer *l)
+static bool has_own_step(const struct ew_dpu_layer *l)
 {
-    return l->with < 0 && l->unit != EW_DPU_HOST;
+    return l->fused_into < 0 && l->unit != EW_DPU_HOST;
 }
 
 static double bandwidth(const struct ew_dpu_config *c, const struct ew_dpu_constants *k, int cores)
@@ -140,8 +140,8 @@ static double core_time(struct ew_dpu_net *n, const struct ew_dpu_config *c,
     const double room_s = c->arch->weight_kib * 1024 / rate;
     double sum = 0, idle_s = 0; /* idle memory time during the previous layer */
     for (int k = 0; k < n->n_layers; k++) {
-        struct ew_dpu_layer *l = &n->layers[k], *j = joined_to(n, k);
-        if (!stands_alone(l))
+        struct ew_dpu_layer *l = &n->layers[k], *j = fused_addition(n, k);
+        if (!has_own_step(l))
             continue;
         const double cycles = cycles_of(l, c->arch, by) + (j ? cycles_of(j, c->arch, by) : 0);
         const double ahead = fmin(fmin(idle_s, room_s), (double)l->weight_bytes / rate);
@@ -201,8 +201,8 @@ void ew_dpu_time_by(struct ew_dpu_net *n, const struct ew_dpu_config *c,
         n->layers[k].ticks = ticks_of(&n->layers[k], a);
         n->layers[k].load_bytes = n->layers[k].store_bytes = 0;
         n->layers[k].seconds = 0;
-        if (stands_alone(&n->layers[k]))
-            traffic(n, a, &n->layers[k], joined_to(n, k));
+        if (has_own_step(&n->layers[k]))
+            traffic(n, a, &n->layers[k], fused_addition(n, k));
     }
     out->shared_s = core_time(n, c, by, c->cores);
     out->core_s = core_time(n, c, by, 1); /* last: these times stay in the layers */

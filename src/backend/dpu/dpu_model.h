@@ -32,7 +32,7 @@ struct ew_dpu_layer {
     int in[EW_DPU_LAYER_INPUTS], n_in; /* indices of tensors */
     int64_t in_bytes[EW_DPU_LAYER_INPUTS];
     int out;
-    int with; /* index of the layer that it is fused into as its last step; -1: none */
+    int fused_into; /* index of the layer that it is fused into as its last step; -1: none */
 
     /* Results of the model: */
     int64_t ticks;
@@ -44,9 +44,9 @@ struct ew_dpu_layer {
 /* A feature map.  Inputs of a concatenation are written directly into its output. */
 struct ew_dpu_tensor {
     int64_t bytes;
-    int root;  /* index of the concatenation that it is an input of, or its own */
-    int reads; /* number of layers that read it */
-    int maker; /* layer; -1: it is a graph input or a concatenation */
+    int root;     /* index of the concatenation that it is an input of, or its own */
+    int reads;    /* number of layers that read it */
+    int producer; /* layer; -1: it is a graph input or a concatenation */
     bool is_input;
 };
 
