@@ -18,7 +18,9 @@ struct attention {
     struct ew_graph *g;
     const struct ew_onnx_node *n;
     int64_t heads;
-    int q, k, v; /* initially [batch, tokens, heads * size] */
+    bool causal;
+    bool split;  /* inputs and output are [batch, heads, tokens, size] */
+    int q, k, v; /* initially [batch, tokens, heads * size], unless `split` */
 };
 
 static int input(const struct ew_onnx_node *n, int i)
@@ -48,18 +50,25 @@ static ew_err reshape(struct ew_graph *g, const char *name, const int64_t *dims,
     return join(g, &ew_op_reshape, *value, shape, value);
 }
 
+static ew_err transpose(struct ew_graph *g, const int perm[4], int *value)
+{
+    const struct ew_transpose_attr attr = {.perm = {4, {perm[0], perm[1], perm[2], perm[3]}}};
+    const int from = *value;
+    return ew_graph_add(g, &ew_op_transpose, NULL, &attr, EW_INPUTS(from), value);
+}
+
 /* Reshapes [batch, tokens, heads * size] to [batch, heads, tokens, size], keys to [..., size,
  * tokens]. */
 static ew_err split_heads(const struct attention *a, bool keys, int *value)
 {
-    struct ew_transpose_attr perm = {.perm = {4, {0, 2, keys ? 3 : 1, keys ? 1 : 3}}};
     const struct ew_shape *s = &a->g->values[*value].t.shape;
+    if (a->split)
+        return keys ? transpose(a->g, (const int[]){0, 1, 3, 2}, value) : EW_OK;
     EW_CHECK(s->rank == 3 && s->dim[2] % a->heads == 0, EW_ERR_UNSUPPORTED,
              "queries, keys and values must be [batch, tokens, %lld heads]", (long long)a->heads);
     const int64_t dims[] = {0, 0, a->heads, s->dim[2] / a->heads};
     EW_TRY(reshape(a->g, a->n->name, dims, 4, value));
-    const int from = *value;
-    return ew_graph_add(a->g, &ew_op_transpose, NULL, &perm, EW_INPUTS(from), value);
+    return transpose(a->g, (const int[]){0, 2, keys ? 3 : 1, keys ? 1 : 3}, value);
 }
 
 /* ---- Masks and bias ---- */
@@ -107,7 +116,6 @@ static ew_err attend(struct attention *a, int mask, int bias, int *out)
 {
     struct ew_graph *g = a->g;
     const struct ew_softmax_attr last = {.axis = -1};
-    const struct ew_transpose_attr back = {.perm = {4, {0, 2, 1, 3}}};
     int scale, scores;
     EW_TRY(split_heads(a, false, &a->q));
     EW_TRY(split_heads(a, true, &a->k));
@@ -119,15 +127,16 @@ static ew_err attend(struct attention *a, int mask, int bias, int *out)
     EW_TRY(join(g, &ew_op_mul, scores, scale, &scores));
     if (mask >= 0)
         EW_TRY(add_mask(a, mask, &scores));
-    if (ew_onnx_int(a->n, "unidirectional", 0))
+    if (a->causal)
         EW_TRY(add_causal(a, &scores));
     if (bias >= 0)
         EW_TRY(join(g, &ew_op_add, scores, bias, &scores));
     const int from = scores;
     EW_TRY(ew_graph_add(g, &ew_op_softmax, a->n->name, &last, EW_INPUTS(from), &scores));
-    EW_TRY(join(g, &ew_op_matmul, scores, a->v, &scores));
-    const int heads = scores;
-    EW_TRY(ew_graph_add(g, &ew_op_transpose, NULL, &back, EW_INPUTS(heads), out));
+    EW_TRY(join(g, &ew_op_matmul, scores, a->v, out));
+    if (a->split)
+        return EW_OK;
+    EW_TRY(transpose(g, (const int[]){0, 2, 1, 3}, out));
     return reshape(g, a->n->name, (const int64_t[]){0, 0, -1}, 3, out);
 }
 
@@ -167,10 +176,62 @@ static ew_err take_three(struct attention *a)
     return join(a->g, &ew_op_add, a->v, parts[2], &a->v);
 }
 
+/* ---- ONNX's own ---- */
+
+/* Turns a boolean mask (true: visible) into a bias of the scores. */
+static ew_err mask_as_bias(struct ew_graph *g, enum ew_dtype dtype, int *mask)
+{
+    int zero, never;
+    if (*mask < 0 || g->values[*mask].t.dtype != EW_BOOL)
+        return EW_OK;
+    EW_TRY(ew_onnx_scalar(g, dtype, 0, &zero));
+    EW_TRY(ew_onnx_scalar(g, dtype, -HUGE_VAL, &never));
+    const int in[] = {*mask, zero, never};
+    return ew_graph_add(g, &ew_op_where, NULL, NULL, ew_inputs(in, 3), mask);
+}
+
+/* q, k and v are [batch, heads, tokens, size], or [batch, tokens, heads * size] with the number of
+ * heads as an attribute. */
+static ew_err import_standard(struct attention *a, int *out)
+{
+    enum { QUERY, KEY, VALUE, MASK };
+    const struct ew_onnx_node *n = a->n;
+    EW_CHECK(input(n, KEY) >= 0 && input(n, VALUE) >= 0, EW_ERR_FORMAT, "needs three inputs");
+    for (int i = MASK + 1; i < n->n_in; i++)
+        EW_CHECK(n->in[i] < 0, EW_ERR_UNSUPPORTED, "keys and values of earlier tokens");
+    for (int i = 1; i < n->n_out; i++)
+        EW_CHECK(!n->out_used[i], EW_ERR_UNSUPPORTED, "more than one output");
+    EW_CHECK(!(ew_onnx_float(n, "softcap", 0) > 0), EW_ERR_UNSUPPORTED, "softcap is set");
+    a->q = n->in[QUERY];
+    a->k = n->in[KEY];
+    a->v = n->in[VALUE];
+    const struct ew_shape *q = &a->g->values[a->q].t.shape, *k = &a->g->values[a->k].t.shape;
+    a->split = q->rank == 4;
+    a->heads = a->split ? q->dim[1] : ew_onnx_int(n, "q_num_heads", 0);
+    const int64_t kept =
+        a->split ? (k->rank == 4 ? k->dim[1] : 0) : ew_onnx_int(n, "kv_num_heads", 0);
+    EW_CHECK(a->heads > 0, EW_ERR_FORMAT, "queries have %lld heads", (long long)a->heads);
+    EW_CHECK(kept == a->heads, EW_ERR_UNSUPPORTED, "%lld heads of keys for %lld of queries",
+             (long long)kept, (long long)a->heads);
+    a->causal = ew_onnx_int(n, "is_causal", 0) != 0;
+    const int tokens = a->split ? 2 : 1;
+    EW_CHECK(!a->causal || q->dim[tokens] == k->dim[tokens], EW_ERR_UNSUPPORTED,
+             "is_causal with %lld keys for %lld queries", (long long)k->dim[tokens],
+             (long long)q->dim[tokens]);
+    int bias = input(n, MASK);
+    EW_TRY(mask_as_bias(a->g, a->g->values[a->q].t.dtype, &bias));
+    return attend(a, -1, bias, out);
+}
+
 ew_err ew_attention_import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     const bool one = strcmp(n->type, "Attention") == 0;
-    struct attention a = {.g = g, .n = n, .heads = ew_onnx_int(n, "num_heads", 0)};
+    struct attention a = {.g = g,
+                          .n = n,
+                          .heads = ew_onnx_int(n, "num_heads", 0),
+                          .causal = ew_onnx_int(n, "unidirectional", 0) != 0};
+    if (!*n->domain)
+        return import_standard(&a, out);
     EW_CHECK(a.heads > 0, EW_ERR_FORMAT, "num_heads is %lld", (long long)a.heads);
     for (int i = 1; i < n->n_out; i++)
         EW_CHECK(!n->out_used[i], EW_ERR_UNSUPPORTED, "keys and values as outputs");

@@ -5,7 +5,9 @@
 
 #include "graph/onnx.h"
 #include "graph/ops.h"
+#include "op/math_attr.h"
 #include "op/norm.h"
+#include "op/shape_attr.h"
 #include "op/types.h"
 
 extern const struct ew_op ew_op_layer_norm;
@@ -85,6 +87,54 @@ static ew_err backward(const struct ew_call *c)
 
 static const char *const renames[] = {"eps", "epsilon", NULL};
 
+static ew_err join(struct ew_graph *g, const struct ew_op *op, int a, int b, int *out)
+{
+    return ew_graph_add(g, op, NULL, NULL, EW_INPUTS(a, b), out);
+}
+
+static ew_err cast(struct ew_graph *g, int value, enum ew_dtype to, int *out)
+{
+    const struct ew_cast_attr attr = {.to = (int)to};
+    return ew_graph_add(g, &ew_op_cast, NULL, &attr, EW_INPUTS(value), out);
+}
+
+/* x / sqrt(mean(x^2) + eps) * scale, the mean from an axis on: in float32 at least, as stash_type
+ * says. */
+static ew_err add_rms(struct ew_graph *g, const struct ew_onnx_node *n, int x, int scale, int *out)
+{
+    const struct ew_tensor t = g->values[x].t;
+    const bool half = t.dtype == EW_F16 || t.dtype == EW_BF16;
+    const struct ew_reduce_attr keep = {.keepdims = true};
+    int64_t axes[EW_MAX_RANK];
+    int axis, eps, along, root;
+    EW_TRY(ew_shape_axis(ew_onnx_int(n, "axis", -1), t.shape.rank, &axis));
+    for (int i = axis; i < t.shape.rank; i++)
+        axes[i - axis] = i;
+    if (half)
+        EW_TRY(cast(g, x, EW_F32, &x));
+    EW_TRY(ew_graph_const_ints(g, NULL, axes, t.shape.rank - axis, &along));
+    EW_TRY(
+        ew_onnx_scalar(g, g->values[x].t.dtype, ew_onnx_float(n, "epsilon", (double)1e-5f), &eps));
+    EW_TRY(join(g, &ew_op_mul, x, x, &root));
+    const int squares[] = {root, along};
+    EW_TRY(ew_graph_add(g, &ew_op_reduce_mean, NULL, &keep, ew_inputs(squares, 2), &root));
+    EW_TRY(join(g, &ew_op_add, root, eps, &root));
+    const int mean = root;
+    EW_TRY(ew_graph_add(g, &ew_op_sqrt, NULL, NULL, EW_INPUTS(mean), &root));
+    EW_TRY(join(g, &ew_op_div, x, root, &x));
+    if (half)
+        EW_TRY(cast(g, x, t.dtype, &x));
+    return ew_graph_add(g, &ew_op_mul, n->name, NULL, EW_INPUTS(x, scale), out);
+}
+
+/* RMSNormalization of opset 23, which ONNX Runtime has had as SimplifiedLayerNormalization. */
+static ew_err import_rms(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
+{
+    EW_CHECK(n->n_in == 2 && n->in[1] >= 0, EW_ERR_FORMAT, "has %d inputs, must be 2", n->n_in);
+    EW_CHECK(n->n_out == 1 || !n->out_used[1], EW_ERR_UNSUPPORTED, "deviation as output");
+    return add_rms(g, n, n->in[0], n->in[1], out);
+}
+
 /* ONNX Runtime's SkipLayerNormalization: (input + skip + bias) normalised along its last axis, with
  * gamma and beta; the fourth output is that sum. */
 static ew_err import_skip(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
@@ -114,11 +164,14 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     if (*n->domain && strcmp(n->type, "SkipLayerNormalization") == 0)
         return import_skip(g, n, out);
+    if (strcmp(n->type, "LayerNormalization") != 0)
+        return import_rms(g, n, out);
     return ew_onnx_import_default(g, &ew_op_layer_norm, n, NULL, out);
 }
 
 static const char *const also[] = {"com.microsoft:SkipLayerNormalization",
-                                   "com.microsoft:LayerNormalization", NULL};
+                                   "com.microsoft:LayerNormalization", "RMSNormalization",
+                                   "SimplifiedLayerNormalization", NULL};
 
 /* clang-format off */
 static const struct ew_op_case cases[] = {

@@ -73,6 +73,19 @@ static ew_err import_concat(struct ew_graph *g, const struct ew_onnx_node *n, in
     return quantize(g, NULL, value, n->in, out);
 }
 
+/* As Softmax of the opset that the node names. */
+static ew_err softmax(struct ew_graph *g, const struct ew_onnx_node *n, int *value)
+{
+    const int from = *value;
+    struct ew_onnx_node plain = ew_onnx_with_inputs(n, &from, 1);
+    plain.type = "Softmax";
+    plain.domain = "";
+    plain.opset = (int)ew_onnx_int(n, "opset", 13);
+    plain.n_attrs = 0;
+    EW_TRY(ew_onnx_set_int(&plain, "axis", ew_onnx_int(n, "axis", plain.opset < 13 ? 1 : -1)));
+    return ew_onnx_import(g, &ew_op_softmax, &plain, value);
+}
+
 /* x, its scale and zero point, y's scale and zero point. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
@@ -83,12 +96,16 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     EW_CHECK(n->n_in == 5, EW_ERR_FORMAT, "%d inputs, needs 5", n->n_in);
     int value;
     EW_TRY(dequantize(g, n->in, &value));
-    EW_TRY(ew_graph_add(g, leaky ? &ew_op_leaky_relu : &ew_op_sigmoid, n->name,
-                        leaky ? &attr : NULL, EW_INPUTS(value), &value));
+    if (strcmp(n->type, "QLinearSoftmax") == 0)
+        EW_TRY(softmax(g, n, &value));
+    else
+        EW_TRY(ew_graph_add(g, leaky ? &ew_op_leaky_relu : &ew_op_sigmoid, n->name,
+                            leaky ? &attr : NULL, EW_INPUTS(value), &value));
     return quantize(g, NULL, value, n->in + 3, out);
 }
 
-static const char *const also[] = {"QLinearSigmoid", "QLinearLeakyRelu", "QLinearConcat", NULL};
+static const char *const also[] = {"QLinearSigmoid", "QLinearLeakyRelu", "QLinearConcat",
+                                   "QLinearSoftmax", NULL};
 
 /* clang-format off */
 static const struct ew_op_case cases[] = {

@@ -7,6 +7,7 @@
 #include "graph/ops.h"
 #include "op/attention.h"
 #include "op/product.h"
+#include "op/quant.h"
 
 #define TYPES (EW_TYPES_FLOAT | 1 << EW_S32 | 1 << EW_U32 | 1 << EW_S64 | 1 << EW_U64)
 
@@ -79,15 +80,57 @@ static ew_err add_transpose(struct ew_graph *g, int value, int *out)
     return ew_graph_add(g, &ew_op_transpose, NULL, &attr, EW_INPUTS(value), out);
 }
 
-/* ONNX Runtime's attention (op/attention.h), or its FusedMatMul: alpha times the product of
- * matrices that may be stored transposed. */
+/* With one scale, or one per column. */
+static ew_err dequantize(struct ew_graph *g, int value, int scale, int zero, int *out)
+{
+    const struct ew_quant_attr last = {.axis = -1};
+    const int in[] = {value, scale, zero};
+    return ew_graph_add(g, &ew_op_dequantize_linear, NULL, &last, ew_inputs(in, zero < 0 ? 2 : 3),
+                        out);
+}
+
+/* ONNX Runtime's products of dynamically quantised networks: MatMulIntegerToFloat(a, b, a's scale,
+ * b's, zero points, bias), and DynamicQuantizeMatMul, whose a is float: (a, b, b's scale, zero
+ * point, bias). */
+static ew_err import_quantized(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
+{
+    const bool dynamic = strcmp(n->type, "DynamicQuantizeMatMul") == 0;
+    const int first = dynamic ? 2 : 3; /* b's scale */
+    int in[7], a[3];
+    EW_CHECK(n->n_in > first, EW_ERR_FORMAT, "has %d inputs, needs %d", n->n_in, first + 1);
+    for (int i = 0; i < 7; i++)
+        in[i] = i < n->n_in ? n->in[i] : -1;
+    if (dynamic) {
+        const struct ew_node q = {
+            .op = &ew_op_dynamic_quantize_linear, .in = in, .n_in = 1, .n_out = 3};
+        EW_TRY(ew_graph_add_node(g, &q, a));
+    } else {
+        a[0] = in[0];
+        a[1] = in[2];
+        a[2] = in[4];
+    }
+    const int zero = dynamic ? in[3] : in[5], bias = dynamic ? in[4] : in[6];
+    int parts[2];
+    EW_TRY(dequantize(g, a[0], a[1], a[2], &parts[0]));
+    EW_TRY(dequantize(g, in[1], in[first], zero, &parts[1]));
+    EW_TRY(ew_graph_add(g, &ew_op_matmul, n->name, NULL, ew_inputs(parts, 2), out));
+    if (bias < 0)
+        return EW_OK;
+    const int product = *out;
+    return ew_graph_add(g, &ew_op_add, NULL, NULL, EW_INPUTS(product, bias), out);
+}
+
+/* Attention (op/attention.h), or ONNX Runtime's FusedMatMul: alpha times the product of matrices
+ * that may be stored transposed. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     const double alpha = ew_onnx_float(n, "alpha", 1);
-    if (!*n->domain)
-        return ew_onnx_import_default(g, &ew_op_matmul, n, NULL, out);
     if (strstr(n->type, "Attention"))
         return ew_attention_import(g, n, out);
+    if (!*n->domain)
+        return ew_onnx_import_default(g, &ew_op_matmul, n, NULL, out);
+    if (strstr(n->type, "Quantize") || strstr(n->type, "Integer"))
+        return import_quantized(g, n, out);
     EW_CHECK(n->n_in == 2 && n->in[0] >= 0 && n->in[1] >= 0, EW_ERR_FORMAT, "needs two inputs");
     EW_CHECK(!ew_onnx_int(n, "transBatchA", 0) && !ew_onnx_int(n, "transBatchB", 0),
              EW_ERR_UNSUPPORTED, "transposed batches are not supported");
@@ -104,8 +147,13 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     return ew_graph_add(g, &ew_op_mul, NULL, NULL, ew_inputs(scaled, 2), out);
 }
 
-static const char *const also[] = {"com.microsoft:FusedMatMul", "com.microsoft:TransposeMatMul",
-                                   "com.microsoft:Attention", "com.microsoft:MultiHeadAttention",
+static const char *const also[] = {"com.microsoft:FusedMatMul",
+                                   "com.microsoft:TransposeMatMul",
+                                   "com.microsoft:Attention",
+                                   "com.microsoft:MultiHeadAttention",
+                                   "com.microsoft:MatMulIntegerToFloat",
+                                   "com.microsoft:DynamicQuantizeMatMul",
+                                   "Attention",
                                    NULL};
 
 static const struct ew_op_case cases[] = {

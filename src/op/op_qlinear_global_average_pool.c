@@ -31,7 +31,9 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     static const char *const ignore[] = {"channels_last", NULL};
     EW_CHECK(ew_onnx_int(n, "channels_last", 0) == 0, EW_ERR_UNSUPPORTED, "channels_last is set");
     EW_TRY(ew_onnx_fill(&ew_op_qlinear_global_average_pool, n, ignore, NULL));
-    return ew_onnx_import_default(g, &ew_op_qlinear_global_average_pool, n, NULL, out);
+    struct ew_onnx_node plain = *n;
+    plain.n_attrs = 0;
+    return ew_onnx_import_default(g, &ew_op_qlinear_global_average_pool, &plain, NULL, out);
 }
 
 /* clang-format off */

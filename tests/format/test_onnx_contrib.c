@@ -122,6 +122,48 @@ static void gelus(void)
     pairs_agree(&b);
 }
 
+static void integers(struct ew_build *b, const char *name, const char *dims, int64_t first)
+{
+    Ew__OnnxTensor *t = ew_build_init_tensor(b, name, EW_PB_INT64, dims);
+    int64_t *v = (int64_t *)(void *)t->raw_data.data;
+    for (size_t i = 0; i < t->raw_data.len / sizeof(*v); i++)
+        v[i] = first + (int64_t)i;
+}
+
+/* The definition in standard nodes. */
+static void plain_rms(struct ew_build *b, const char *out)
+{
+    ew_build_node(b, "Mul", "x,x", "squares");
+    ew_build_node(b, "ReduceMean", "squares,axes", "mean");
+    ew_build_node(b, "Add", "mean,eps", "sum");
+    ew_build_node(b, "Sqrt", "sum", "root");
+    ew_build_node(b, "Div", "x,root", "normal");
+    ew_build_node(b, "Mul", "normal,gamma", out);
+}
+
+/* RMSNormalization, and the name under which ONNX Runtime writes it. */
+static void rms_norm(void)
+{
+    for (int all = 0; all < 2; all++) {
+        struct ew_build b;
+        begin(&b, 23, "2,3,4");
+        constant(&b, "gamma", all ? "3,4" : "4");
+        scalar(&b, "eps", 1e-3f);
+        integers(&b, "axes", all ? "2" : "1", all ? 1 : 2);
+        Ew__OnnxNode *n = ew_build_node(&b, "RMSNormalization", "x,gamma", "y0");
+        set_int(&b, n, "axis", all ? 1 : -1);
+        set_float(&b, n, "epsilon", 1e-3f);
+        n = ew_build_node(&b, "SimplifiedLayerNormalization", "x,gamma", "y2");
+        set_int(&b, n, "axis", all ? 1 : -1);
+        set_float(&b, n, "epsilon", 1e-3f);
+        plain_rms(&b, "y1");
+        ew_build_node(&b, "Identity", "y1", "y3");
+        two_outputs(&b, "y0", "y1");
+        two_outputs(&b, "y2", "y3");
+        pairs_agree(&b);
+    }
+}
+
 /* At an opset before LayerNormalization. */
 static void skip_layer_norm(void)
 {
@@ -212,6 +254,48 @@ static void multi_head_attention(void)
     ew_build_fini(&b);
 }
 
+/* Attention of opset 23: inputs of rank 3 and 4, float and boolean masks, is_causal. */
+static void standard_attention(void)
+{
+    enum { BOOL = 9 };
+    const float never = -1e30f, added[] = {0, never, never, 0, 0, never, 0, 0, 0};
+    const uint8_t seen[] = {1, 0, 0, 1, 1, 0, 1, 1, 1};
+    struct ew_build b;
+    begin(&b, 23, "2,3,8");
+    memcpy(ew_build_init_tensor(&b, "added", EW_PB_FLOAT, "3,3")->raw_data.data, added,
+           sizeof(added));
+    memcpy(ew_build_init_tensor(&b, "seen", BOOL, "3,3")->raw_data.data, seen, sizeof(seen));
+    plain_attention(&b);
+    Ew__OnnxNode *n[] = {ew_build_node(&b, "Attention", "q,k,v,added", "y0"),
+                         ew_build_node(&b, "Attention", "q,k,v", "y2")};
+    for (int i = 0; i < 2; i++) {
+        set_int(&b, n[i], "q_num_heads", 2);
+        set_int(&b, n[i], "kv_num_heads", 2);
+    }
+    set_int(&b, n[1], "is_causal", 1);
+    ew_build_ints(&b, ew_build_node(&b, "Transpose", "qh", "qt"), "perm", "0,2,1,3");
+    ew_build_ints(&b, ew_build_node(&b, "Transpose", "kh", "kt"), "perm", "0,2,1,3");
+    ew_build_ints(&b, ew_build_node(&b, "Transpose", "vh", "vt"), "perm", "0,2,1,3");
+    set_float(&b, ew_build_node(&b, "Attention", "qt,kt,vt,seen", "o4"), "scale", 0.5f);
+    ew_build_ints(&b, ew_build_node(&b, "Transpose", "o4", "o4t"), "perm", "0,2,1,3");
+    ew_build_node(&b, "Reshape", "o4t,flat", "y4");
+    ew_build_node(&b, "Identity", "y1", "y3");
+    ew_build_node(&b, "Identity", "y1", "y5");
+    two_outputs(&b, "y0", "y1");
+    two_outputs(&b, "y2", "y3");
+    two_outputs(&b, "y4", "y5");
+    pairs_agree(&b);
+    struct ew_graph *g;
+    begin(&b, 23, "2,3,8");
+    n[0] = ew_build_node(&b, "Attention", "x,x,x", "y");
+    set_int(&b, n[0], "q_num_heads", 4);
+    set_int(&b, n[0], "kv_num_heads", 2);
+    ew_build_output(&b, "y");
+    EW_EXPECT_ERR(ew_onnx_load(ew_build_file(&b, "grouped.onnx"), NULL, &g), EW_ERR_UNSUPPORTED,
+                  "2 heads of keys for 4 of queries");
+    ew_build_fini(&b);
+}
+
 static void fused_conv(void)
 {
     struct ew_build b;
@@ -281,6 +365,82 @@ static void quantize(void)
     pairs_agree(&b);
 }
 
+/* As ONNX Runtime writes them, with channels_last = 0. */
+static void quantized_functions(void)
+{
+    enum { UINT8 = 2 };
+    struct ew_build b;
+    begin(&b, 13, "1,3,3,5");
+    scalar(&b, "s", 0.05f);
+    scalar(&b, "t", 0.0041f);
+    ew_build_init_tensor(&b, "z", UINT8, "")->raw_data.data[0] = 128;
+    ew_build_init_tensor(&b, "o", UINT8, "")->raw_data.data[0] = 3;
+    ew_build_node(&b, "QuantizeLinear", "x,s,z", "q");
+    ew_build_node(&b, "DequantizeLinear", "q,s,z", "d");
+    set_int(&b, contrib(&b, "QLinearGlobalAveragePool", "q,s,z,t,z", "p"), "channels_last", 0);
+    ew_build_node(&b, "DequantizeLinear", "p,t,z", "y0");
+    ew_build_node(&b, "GlobalAveragePool", "d", "mean");
+    ew_build_node(&b, "QuantizeLinear", "mean,t,z", "mean_q");
+    ew_build_node(&b, "DequantizeLinear", "mean_q,t,z", "y1");
+    Ew__OnnxNode *n = contrib(&b, "QLinearSoftmax", "q,s,z,t,o", "f");
+    set_int(&b, n, "axis", 1);
+    set_int(&b, n, "opset", 13);
+    ew_build_node(&b, "DequantizeLinear", "f,t,o", "y2");
+    set_int(&b, ew_build_node(&b, "Softmax", "d", "shares"), "axis", 1);
+    ew_build_node(&b, "QuantizeLinear", "shares,t,o", "shares_q");
+    ew_build_node(&b, "DequantizeLinear", "shares_q,t,o", "y3");
+    two_outputs(&b, "y0", "y1");
+    two_outputs(&b, "y2", "y3");
+    pairs_agree(&b);
+}
+
+/* Before opset 13 the softmax is over all axes from `axis` on. */
+static void quantized_block_softmax(void)
+{
+    struct ew_build b;
+    begin(&b, 12, "2,3,2");
+    scalar(&b, "s", 0.05f);
+    scalar(&b, "t", 0.0041f);
+    ew_build_init_tensor(&b, "z", 2, "")->raw_data.data[0] = 128;
+    ew_build_init_tensor(&b, "o", 2, "")->raw_data.data[0] = 3;
+    ew_build_node(&b, "QuantizeLinear", "x,s,z", "q");
+    ew_build_node(&b, "DequantizeLinear", "q,s,z", "d");
+    Ew__OnnxNode *n = contrib(&b, "QLinearSoftmax", "q,s,z,t,o", "f");
+    set_int(&b, n, "axis", 1);
+    set_int(&b, n, "opset", 12);
+    ew_build_node(&b, "DequantizeLinear", "f,t,o", "y0");
+    set_int(&b, ew_build_node(&b, "Softmax", "d", "shares"), "axis", 1);
+    ew_build_node(&b, "QuantizeLinear", "shares,t,o", "shares_q");
+    ew_build_node(&b, "DequantizeLinear", "shares_q,t,o", "y1");
+    two_outputs(&b, "y0", "y1");
+    pairs_agree(&b);
+}
+
+/* From dynamic quantisation, with a scale per column. */
+static void quantized_products(void)
+{
+    struct ew_build b;
+    begin(&b, 13, "4,3");
+    constant(&b, "c", "5");
+    Ew__OnnxTensor *w = ew_build_init_tensor(&b, "w", 2, "3,5");
+    for (int i = 0; i < 15; i++)
+        w->raw_data.data[i] = (uint8_t)(100 + 9 * i);
+    Ew__OnnxTensor *s = ew_build_init_tensor(&b, "s", EW_PB_FLOAT, "5");
+    for (int i = 0; i < 5; i++)
+        ((float *)(void *)s->raw_data.data)[i] = 0.01f * (float)(i + 1);
+    memset(ew_build_init_tensor(&b, "z", 2, "5")->raw_data.data, 128, 5);
+    ew_build_node(&b, "DynamicQuantizeLinear", "x", "q,qs,qz");
+    ew_build_node(&b, "DequantizeLinear", "q,qs,qz", "d");
+    ew_build_node(&b, "DequantizeLinear", "w,s,z", "e");
+    ew_build_node(&b, "MatMul", "d,e", "y1");
+    ew_build_node(&b, "Add", "y1,c", "y3");
+    contrib(&b, "MatMulIntegerToFloat", "q,w,qs,s,qz,z", "y0");
+    contrib(&b, "DynamicQuantizeMatMul", "x,w,s,z,c", "y2");
+    two_outputs(&b, "y0", "y1");
+    two_outputs(&b, "y2", "y3");
+    pairs_agree(&b);
+}
+
 static void image_scaler(void)
 {
     struct ew_build b;
@@ -346,5 +506,7 @@ static void refused(void)
 }
 
 EW_TEST_MAIN(EW_TEST(gelus), EW_TEST(skip_layer_norm), EW_TEST(attention),
-             EW_TEST(multi_head_attention), EW_TEST(fused_conv), EW_TEST(fused_products),
-             EW_TEST(quantize), EW_TEST(image_scaler), EW_TEST(crop), EW_TEST(refused))
+             EW_TEST(multi_head_attention), EW_TEST(standard_attention), EW_TEST(rms_norm),
+             EW_TEST(fused_conv), EW_TEST(fused_products), EW_TEST(quantize),
+             EW_TEST(quantized_functions), EW_TEST(quantized_block_softmax),
+             EW_TEST(quantized_products), EW_TEST(image_scaler), EW_TEST(crop), EW_TEST(refused))
