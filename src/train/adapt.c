@@ -11,6 +11,7 @@
 #include "compress/pass.h"
 #include "graph/layout.h"
 #include "graph/ops.h"
+#include "op/resize.h"
 #include "op/shape_attr.h"
 
 #define HEAD_STREAM 0x68656164 /* random stream "head" */
@@ -89,8 +90,35 @@ static ew_err open_reshape(struct ew_graph *g, struct ew_node *n, int64_t batch)
     return ew_graph_const_ints(g, NULL, shape.v, shape.n, &n->in[1]);
 }
 
-/* Many files have a fixed batch of 1, on which only the reshape before a dense layer depends: makes
- * it dynamic. */
+/* Takes the batch out of the constant sizes of a resize that does not change it. */
+static ew_err open_resize(struct ew_graph *g, struct ew_node *n, int64_t batch)
+{
+    struct ew_resize_attr *a = n->attr;
+    const int rank = g->values[n->in[EW_RESIZE_X]].t.shape.rank;
+    const int by = n->n_in > EW_RESIZE_SIZES ? n->in[EW_RESIZE_SIZES] : -1;
+    struct ew_ints sizes, axes = {.n = 0}, kept = {.n = 0};
+    if (by < 0 || g->values[by].kind != EW_VALUE_CONST || n->in[EW_RESIZE_ROI] >= 0 ||
+        a->aspect != EW_RESIZE_STRETCH || rank == 0 ||
+        g->values[n->in[EW_RESIZE_X]].t.shape.dim[0] != batch)
+        return EW_OK;
+    EW_TRY(ew_tensor_ints(&g->values[by].t, "sizes", &sizes));
+    for (int i = 0; i < sizes.n; i++) {
+        int axis = i;
+        if (a->axes.n)
+            EW_TRY(ew_shape_axis(a->axes.v[i], rank, &axis));
+        if (axis == 0 && sizes.v[i] != batch)
+            return EW_OK;
+        if (axis == 0)
+            continue;
+        axes.v[axes.n++] = axis;
+        kept.v[kept.n++] = sizes.v[i];
+    }
+    a->axes = axes;
+    return ew_graph_const_ints(g, NULL, kept.v, kept.n, &n->in[EW_RESIZE_SIZES]);
+}
+
+/* Many files have a fixed batch of 1, on which only constant shapes and sizes depend, as in the
+ * reshape before a dense layer: makes it dynamic. */
 static ew_err open_batch(struct ew_graph *g)
 {
     struct ew_value *v = &g->values[g->inputs[0]];
@@ -100,9 +128,12 @@ static ew_err open_batch(struct ew_graph *g)
     v->dynamic |= 1;
     if (!follows_batch(g, batch + 1)) {
         EW_TRY(ew_graph_set_batch(g, batch));
-        for (int k = 0; k < g->n_nodes; k++)
+        for (int k = 0; k < g->n_nodes; k++) {
             if (g->nodes[k].op == &ew_op_reshape)
                 EW_TRY(open_reshape(g, &g->nodes[k], batch));
+            else if (g->nodes[k].op == &ew_op_resize)
+                EW_TRY(open_resize(g, &g->nodes[k], batch));
+        }
         EW_CHECK(follows_batch(g, batch + 1), EW_ERR_UNSUPPORTED, "%s: its batch is fixed at %lld",
                  g->name, (long long)batch);
     }

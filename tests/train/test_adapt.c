@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/objective.h"
+#include "op/resize.h"
 #include "train/adapt.h"
 #include "train/features.h"
 #include "train/find_batch.h"
@@ -98,6 +99,37 @@ static void opens_a_batch_that_a_shape_fixes(void)
             EW_EXPECT_OK(ew_graph_set_batch(g, 5));
             EW_EXPECT_INT(g->values[g->outputs[0]].t.shape.dim[0], 5);
             EW_EXPECT_INT(g->values[g->outputs[0]].t.shape.dim[1], 18);
+        }
+        ew_graph_free(g);
+    }
+}
+
+/* Regression: exporters of a fixed batch write the sizes of all axes of an upsampling, in the order
+ * of `axes`, or in theirs. */
+static void opens_a_batch_that_sizes_fix(void)
+{
+    const struct ew_shape in = {4, {2, 3, 3, 4}};
+    static const int64_t sizes[][4] = {{2, 6, 6, 4}, {2, 4, 6, 6}, {4, 6, 6, 4}};
+    struct ew_resize_attr attr = {.coordinate = EW_RESIZE_ASYMMETRIC, .round = EW_RESIZE_FLOOR};
+    for (int i = 0; i < 3; i++) {
+        struct ew_graph *g = NULL;
+        int list[EW_RESIZE_INPUTS] = {-1, -1, -1, -1}, out;
+        attr.axes = (struct ew_ints){i == 1 ? 4 : 0, {0, 3, 1, 2}};
+        EW_EXPECT_OK(ew_graph_new("sizes", &g));
+        EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &in, &list[EW_RESIZE_X]));
+        g->values[list[EW_RESIZE_X]].dynamic = 0;
+        g->values[list[EW_RESIZE_X]].channels_last = true;
+        EW_EXPECT_OK(ew_graph_const_ints(g, "sizes", sizes[i], 4, &list[EW_RESIZE_SIZES]));
+        EW_EXPECT_OK(ew_graph_add(g, ew_op_find("resize"), "up", &attr,
+                                  ew_inputs(list, EW_RESIZE_INPUTS), &out));
+        EW_EXPECT_OK(ew_graph_output(g, out));
+        if (i == 2) {
+            EW_EXPECT_ERR(ew_adapt_images(g), EW_ERR_UNSUPPORTED, "fixed at 2");
+        } else {
+            const struct ew_shape want = {4, {5, 6, 6, 4}};
+            EW_EXPECT_OK(ew_adapt_images(g));
+            EW_EXPECT_OK(ew_graph_set_batch(g, 5));
+            EW_EXPECT(ew_shape_equal(&g->values[g->outputs[0]].t.shape, &want));
         }
         ew_graph_free(g);
     }
@@ -295,7 +327,8 @@ static void finds_the_largest_batch(void)
 }
 
 EW_TEST_MAIN(EW_TEST(takes_images_as_the_loader_gives_them),
-             EW_TEST(opens_a_batch_that_a_shape_fixes), EW_TEST(replaces_the_head),
-             EW_TEST(names_what_it_cannot_do), EW_TEST(copies_weights_by_name),
-             EW_TEST(cut_learns_what_the_whole_learns), EW_TEST(frozen_parts_stay_as_they_are),
-             EW_TEST(features_computed_once_give_the_same), EW_TEST(finds_the_largest_batch))
+             EW_TEST(opens_a_batch_that_a_shape_fixes), EW_TEST(opens_a_batch_that_sizes_fix),
+             EW_TEST(replaces_the_head), EW_TEST(names_what_it_cannot_do),
+             EW_TEST(copies_weights_by_name), EW_TEST(cut_learns_what_the_whole_learns),
+             EW_TEST(frozen_parts_stay_as_they_are), EW_TEST(features_computed_once_give_the_same),
+             EW_TEST(finds_the_largest_batch))
