@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "advise/mode_grid.h"
+
 static ew_err parse_criterion(const char *name, enum ew_criterion *out)
 {
     for (int k = 0; k < EW_CRITERIA; k++)
@@ -50,8 +52,10 @@ ew_err ew_options_of_rows(struct ew_arena *a, const struct ew_measured *m, const
         if (strcmp(r->workload, workload) != 0)
             continue;
         struct ew_option *x = &(*out)[(*n)++];
-        *x = (struct ew_option){
-            .name = r->name, .mode = m->has_clocks ? r->mode : none, .measured = true};
+        *x = (struct ew_option){.name = r->name,
+                                .mode = m->has_clocks ? r->mode : none,
+                                .lacks = m->lacks,
+                                .measured = true};
         x->v[EW_CRITERION_TIME] = known(r->time);
         x->v[EW_CRITERION_POWER] = known(r->power);
         x->v[EW_CRITERION_ENERGY] = known(r->time * r->power);
@@ -67,10 +71,10 @@ ew_err ew_options_of_rows(struct ew_arena *a, const struct ew_measured *m, const
 static const char *option_text(struct ew_arena *a, const struct ew_option *x)
 {
     const char *text = *x->name ? x->name : "";
+    char mode[EW_MODE_CHARS];
     if (x->mode.cpu > 0)
-        text = ew_arena_printf(a, "%s%s%.0f cores, CPU %.0f, GPU %.0f, memory %.0f MHz", text,
-                               *text ? ": " : "", x->mode.cores, 1000 * x->mode.cpu,
-                               1000 * x->mode.gpu, 1000 * x->mode.mem);
+        text = ew_arena_printf(a, "%s%s%s", text, *text ? ": " : "",
+                               ew_mode_text(&x->mode, x->lacks, mode));
     for (int k = 0; text && k < EW_CRITERIA; k++)
         if (isfinite(x->v[k].mid))
             text = ew_arena_printf(a, "%s; %s %.4g%s%s", text, ew_criteria[k].name, x->v[k].mid,

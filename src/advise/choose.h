@@ -37,6 +37,7 @@ extern const struct ew_criterion_info ew_criteria[EW_CRITERIA];
 struct ew_option {
     const char *name;    /* "": none */
     struct ew_mode mode; /* cpu 0: it is no power mode */
+    unsigned lacks;      /* settings that it does not have, EW_NO_... */
     bool measured;
     struct ew_guess v[EW_CRITERIA]; /* mid nan: not known */
     /* Of a measured option: what all measurements together say of it, EW_CRITERIA; NULL: nothing.

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "advise/measured_title.h"
+#include "advise/mode_grid.h"
 #include "base/csv.h"
 #include "base/log.h"
 #include "base/num.h"
@@ -232,6 +233,8 @@ ew_err ew_measured_parse(struct ew_arena *a, const char *name, char *text, struc
     EW_TRY(heading(&csv, &t));
     out->has_clocks =
         t.at[EW_MEASURED_CPU] >= 0 || t.at[EW_MEASURED_GPU] >= 0 || t.at[EW_MEASURED_MEM] >= 0;
+    for (int q = EW_MEASURED_CORES; q <= EW_MEASURED_MEM; q++)
+        out->lacks |= t.at[q] < 0 ? EW_NO_CORES << q : 0;
     for (int c = ACCURACY; c <= PRICE; c++)
         out->has_more |= t.at[c] >= 0;
     const int cells = csv.n;

@@ -27,6 +27,7 @@ struct ew_measured {
     const char **workloads; /* in the order of the file */
     int n_workloads;
     bool simulated;  /* a column quality says so of a row: nothing of it was measured */
+    unsigned lacks;  /* settings that it does not have, EW_NO_... */
     bool has_clocks; /* at least one of them */
     bool has_more;   /* accuracy, memory_mib, latency_ms or price_usd */
 };

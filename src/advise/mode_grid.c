@@ -9,6 +9,7 @@
 
 #include "base/num.h"
 #include "base/order_stats.h"
+#include "base/text.h"
 
 #define MAX_CLOCKS 256
 
@@ -191,4 +192,29 @@ ew_err ew_grid_mode(const struct ew_profile *p, const char *words, struct ew_mod
     EW_CHECK(p, EW_ERR_USAGE, "mode '%s' is not CORES/CPU/GPU/MEM in MHz", words);
     return ew_fail(EW_ERR_NOT_FOUND, "%s has no mode '%s': 'edgewise boards %s' lists them",
                    p->name, words, p->name);
+}
+
+unsigned ew_profile_lacks(const struct ew_profile *p)
+{
+    return (p->cores ? 0U : EW_NO_CORES) | (p->cpu_khz || p->cpu_mhz ? 0U : EW_NO_CPU) |
+           (p->gpu_hz || p->gpu_mhz ? 0U : EW_NO_GPU) | (p->emc_hz || p->mem_mhz ? 0U : EW_NO_MEM);
+}
+
+const char *ew_mode_text(const struct ew_mode *m, unsigned lacks, char text[EW_MODE_CHARS])
+{
+    static const char *const names[] = {"CPU", "GPU", "memory"};
+    const double clocks[] = {m->cpu, m->gpu, m->mem};
+    bool any = false;
+    *text = '\0';
+    if (!(lacks & EW_NO_CORES))
+        ew_text_add(text, EW_MODE_CHARS, "%.0f cores", m->cores);
+    for (int i = 0; i < 3; i++)
+        if (!(lacks & (EW_NO_CPU << i))) {
+            ew_text_add(text, EW_MODE_CHARS, "%s%s %.0f", *text ? ", " : "", names[i],
+                        1000 * clocks[i]);
+            any = true;
+        }
+    if (any)
+        ew_text_add(text, EW_MODE_CHARS, " MHz");
+    return text;
 }

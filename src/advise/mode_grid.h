@@ -26,6 +26,16 @@ const struct ew_profile *ew_grid_guess(const struct ew_profile *list, int n_list
  * `m`, or CORES/CPU/GPU/MEM in MHz (`p` may then be NULL). */
 ew_err ew_grid_mode(const struct ew_profile *p, const char *words, struct ew_mode *m);
 
+/* Settings that a board does not have or a file has no column of.  The laws then count a clock as
+ * 1 GHz, or a GPU's as the CPU's; nobody is told such a number. */
+enum { EW_NO_CORES = 1, EW_NO_CPU = 2, EW_NO_GPU = 4, EW_NO_MEM = 8 };
+
+unsigned ew_profile_lacks(const struct ew_profile *p);
+
+#define EW_MODE_CHARS 128
+/* "4 cores, CPU 1500, memory 2133 MHz"; returns `text`. */
+const char *ew_mode_text(const struct ew_mode *m, unsigned lacks, char text[EW_MODE_CHARS]);
+
 /* Highest settings of a profile; 0 where it does not say. */
 struct ew_mode ew_grid_top(const struct ew_profile *p);
 

@@ -163,14 +163,16 @@ static ew_err plan(struct job *b)
     EW_CHECK(steps, EW_ERR_MEMORY, "no memory");
     EW_TRY(ew_design_modes(&d, want, steps, &n));
     EW_TRY(enough_steps(b, steps, &n));
+    const struct ew_planned p = {
+        .lacks = ew_advice_lacks(&b->s), .modes = modes, .steps = steps, .n = n};
     if (b->csv.f)
-        ew_plan_csv(b->csv.f, modes, steps, n);
+        ew_plan_csv(b->csv.f, &p);
     if (b->to_stdout)
-        ew_plan_csv(stdout, modes, steps, n);
+        ew_plan_csv(stdout, &p);
     else if (b->c->json)
-        ew_plan_json(&b->j, modes, steps, n);
+        ew_plan_json(&b->j, &p);
     else
-        return ew_plan_text(modes, steps, n);
+        return ew_plan_text(&p);
     return EW_OK;
 }
 
@@ -246,6 +248,7 @@ static ew_err predict_workload(struct job *b, const char *workload)
     EW_TRY(ew_predict(p, modes, out.n, v));
     EW_TRY(mark_front(a, v, out.n, &front));
     out.modes = modes;
+    out.lacks = ew_advice_lacks(&b->s);
     out.measured = m.n;
     out.simulated = b->s.measured.simulated;
     out.v = v;
@@ -266,7 +269,7 @@ static ew_err predict(struct job *b)
     const struct ew_measured *f = &b->s.measured;
     bool any = false;
     if (b->csv.f || b->to_stdout)
-        ew_predicted_csv_head(b->to_stdout ? stdout : b->csv.f);
+        ew_predicted_csv_head(b->to_stdout ? stdout : b->csv.f, ew_advice_lacks(&b->s));
     if (b->c->json)
         ew_json_array(&b->j, NULL);
     for (int i = 0; i < f->n_workloads; i++)
@@ -291,9 +294,10 @@ static ew_err simulate_work(struct job *b, FILE *out, const struct ew_sim_work *
         const struct ew_sim_setting s = {
             .mode = modes[i], .workers = (int)b->o->workers, .seed = seed};
         EW_TRY(ew_simulate(b->s.board, w, &s, &e));
-        fprintf(out, "%s,%.0f,%.7g,%.7g,%.7g,%.6g,%.5g,%.6g,%.6g,simulated\n", w->network,
-                modes[i].cores, 1000 * modes[i].cpu, 1000 * modes[i].gpu, 1000 * modes[i].mem,
-                e.epoch_s, e.power_w, e.compute_s, e.stall_s);
+        fprintf(out, "%s,", w->network);
+        ew_mode_csv(out, &modes[i], ew_profile_lacks(b->s.board));
+        fprintf(out, ",%.6g,%.5g,%.6g,%.6g,simulated\n", e.epoch_s, e.power_w, e.compute_s,
+                e.stall_s);
     }
     return EW_OK;
 }
@@ -306,7 +310,9 @@ static ew_err simulate_to(struct job *b, FILE *out, const struct ew_mode *modes,
     EW_CHECK(w || !b->o->workload, EW_ERR_NOT_FOUND,
              "no simulated workload '%s': lenet5, resnet18 and mobilenet_v3_large are known",
              b->o->workload);
-    fputs("workload,cores,cpu_mhz,gpu_mhz,mem_mhz,time_s,power_w,compute_s,stall_s,quality\n", out);
+    fputs("workload,", out);
+    ew_mode_csv_head(out, ew_profile_lacks(b->s.board));
+    fputs(",time_s,power_w,compute_s,stall_s,quality\n", out);
     for (int i = 0; ew_sim_work_at(i); i++)
         if (!w || w == ew_sim_work_at(i))
             EW_TRY(simulate_work(b, out, ew_sim_work_at(i), modes, n));

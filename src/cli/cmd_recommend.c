@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/spawn.h"
 #include "cli/cmd.h"
+#include "cli/predict_show.h"
 #include "measure/board_options.h"
 #include "measure/work_options.h"
 #include "report/figure.h"
@@ -156,8 +157,8 @@ static void print_mode(const struct ew_option *x)
         printf("%s", *x->name ? x->name : "a configuration without a name (column mode)");
         return;
     }
-    printf("%s%s%.0f cores, CPU %.0f, GPU %.0f, memory %.0f MHz", x->name, *x->name ? ": " : "",
-           x->mode.cores, 1000 * x->mode.cpu, 1000 * x->mode.gpu, 1000 * x->mode.mem);
+    char text[EW_MODE_CHARS];
+    printf("%s%s%s", x->name, *x->name ? ": " : "", ew_mode_text(&x->mode, x->lacks, text));
 }
 
 static void print_option(const struct job *b, const struct ew_option *x)
@@ -236,10 +237,7 @@ static void json_option(struct ew_json *j, const char *key, const struct ew_opti
     ew_json_object(j, key);
     ew_json_str(j, "name", *x->name ? x->name : NULL);
     if (x->mode.cpu > 0) {
-        ew_json_num(j, "cores", x->mode.cores);
-        ew_json_num(j, "cpu_mhz", round(x->mode.cpu * 1e6) / 1e3);
-        ew_json_num(j, "gpu_mhz", round(x->mode.gpu * 1e6) / 1e3);
-        ew_json_num(j, "mem_mhz", round(x->mode.mem * 1e6) / 1e3);
+        ew_json_mode(j, &x->mode, x->lacks);
     }
     ew_json_bool(j, "measured", x->measured);
     for (int k = 0; k < EW_CRITERIA; k++)
@@ -372,18 +370,24 @@ static ew_err apply(const struct job *b)
     if (b->settings)
         return apply_setting(b);
     EW_CHECK(x->mode.cpu > 0, EW_ERR_ARG, "--apply: the answer is not a power mode");
+    static const char *const options[] = {"--cores", "--cpu-mhz", "--gpu-mhz", "--mem-mhz"};
     char text[4][32];
     const double values[] = {x->mode.cores, 1000 * x->mode.cpu, 1000 * x->mode.gpu,
                              1000 * x->mode.mem};
-    for (int i = 0; i < 4; i++)
-        snprintf(text[i], sizeof(text[i]), "%.0f", values[i]);
-    const char *set[] = {"edgewise", "power",     "set",   "--cores",   text[0], "--cpu-mhz",
-                         text[1],    "--gpu-mhz", text[2], "--mem-mhz", text[3], "--"};
-    const size_t n = EW_COUNT(set);
+    size_t n = 0;
     EW_CLEANUP(ew_free_ptr)
-    const char **argv = calloc(n + (size_t)b->c->n_args + 1, sizeof(*argv));
+    const char **argv = calloc(3 + 2 * 4 + 1 + (size_t)b->c->n_args + 1, sizeof(*argv));
     EW_CHECK(argv, EW_ERR_MEMORY, "no memory");
-    memcpy(argv, set, sizeof(set));
+    argv[n++] = "edgewise";
+    argv[n++] = "power";
+    argv[n++] = "set";
+    for (int i = 0; i < 4; i++)
+        if (!(x->lacks & (EW_NO_CORES << i))) {
+            snprintf(text[i], sizeof(text[i]), "%.0f", values[i]);
+            argv[n++] = options[i];
+            argv[n++] = text[i];
+        }
+    argv[n++] = "--";
     for (int i = 0; i < b->c->n_args; i++)
         argv[n + (size_t)i] = b->c->args[i];
     const int64_t start = ew_clock_ns();

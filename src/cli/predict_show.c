@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/mode_grid.h"
 #include "base/num.h"
 #include "base/order_stats.h"
+#include "base/text.h"
 #include "record/record.h"
 #include "report/figure.h"
 #include "report/text_table.h"
@@ -29,20 +31,76 @@ static void guess_cells(struct ew_table *t, const struct ew_guess *g)
     ew_table_cell(t, "%s-%s", ew_text_value(g->low90, low), ew_text_value(g->high90, high));
 }
 
-static void mode_cells(struct ew_table *t, const struct ew_mode *m)
+/* ---- Modes: only the settings that they have ------------------------------------------------- */
+
+enum { SETTINGS = 4 };
+
+static const struct {
+    unsigned none;
+    const char *title, *key;
+} settings[SETTINGS] = {{EW_NO_CORES, "cores", "cores"},
+                        {EW_NO_CPU, "CPU MHz", "cpu_mhz"},
+                        {EW_NO_GPU, "GPU MHz", "gpu_mhz"},
+                        {EW_NO_MEM, "mem MHz", "mem_mhz"}};
+
+static double setting(const struct ew_mode *m, int k)
 {
-    ew_table_cell(t, "%.0f", m->cores);
-    ew_table_cell(t, "%.0f", 1000 * m->cpu);
-    ew_table_cell(t, "%.0f", 1000 * m->gpu);
-    ew_table_cell(t, "%.0f", 1000 * m->mem);
+    const double v[SETTINGS] = {m->cores, 1000 * m->cpu, 1000 * m->gpu, 1000 * m->mem};
+    return v[k];
 }
 
-static void mode_heading(struct ew_table *t)
+/* "rr" and `rest`: alignment of a table whose first columns are settings. */
+static const char *with_settings(unsigned lacks, const char *rest, char out[32])
 {
-    ew_table_cell(t, "cores");
-    ew_table_cell(t, "CPU MHz");
-    ew_table_cell(t, "GPU MHz");
-    ew_table_cell(t, "mem MHz");
+    *out = '\0';
+    for (int k = 0; k < SETTINGS; k++)
+        if (!(lacks & settings[k].none))
+            ew_text_add(out, 32, "r");
+    ew_text_add(out, 32, "%s", rest);
+    return out;
+}
+
+static void mode_cells(struct ew_table *t, const struct ew_mode *m, unsigned lacks)
+{
+    for (int k = 0; k < SETTINGS; k++)
+        if (!(lacks & settings[k].none))
+            ew_table_cell(t, "%.0f", setting(m, k));
+}
+
+static void mode_heading(struct ew_table *t, unsigned lacks)
+{
+    for (int k = 0; k < SETTINGS; k++)
+        if (!(lacks & settings[k].none))
+            ew_table_cell(t, "%s", settings[k].title);
+}
+
+void ew_mode_csv_head(FILE *out, unsigned lacks)
+{
+    const char *before = "";
+    for (int k = 0; k < SETTINGS; k++)
+        if (!(lacks & settings[k].none)) {
+            fprintf(out, "%s%s", before, settings[k].key);
+            before = ",";
+        }
+}
+
+void ew_mode_csv(FILE *out, const struct ew_mode *m, unsigned lacks)
+{
+    const char *before = "";
+    for (int k = 0; k < SETTINGS; k++)
+        if (!(lacks & settings[k].none)) {
+            fprintf(out, "%s%.7g", before, setting(m, k));
+            before = ",";
+        }
+}
+
+void ew_json_mode(struct ew_json *j, const struct ew_mode *m, unsigned lacks)
+{
+    for (int k = 0; k < SETTINGS; k++)
+        if (lacks & settings[k].none)
+            ew_json_null(j, settings[k].key);
+        else
+            ew_json_num(j, settings[k].key, round(1e3 * setting(m, k)) / 1e3);
 }
 
 struct place {
@@ -87,15 +145,16 @@ ew_err ew_predicted_text(const struct ew_predicted *p)
            p->board);
     if (!all)
         printf("Modes that no other beats in time and energy; --csv FILE has all.\n");
-    ew_table_init(&t, "rrrrrlrlrll");
-    mode_heading(&t);
+    char align[32];
+    ew_table_init(&t, with_settings(p->lacks, "rlrlrll", align));
+    mode_heading(&t, p->lacks);
     static const char *const titles[] = {"time s", "90 %", "power W", "90 %", "energy J", "90 %"};
     for (size_t i = 0; i < EW_COUNT(titles); i++)
         ew_table_cell(&t, "%s", titles[i]);
     ew_table_cell(&t, "%s", all ? "front" : "");
     for (int k = 0; k < n; k++) {
         const int i = rows[k].i;
-        mode_cells(&t, &p->modes[i]);
+        mode_cells(&t, &p->modes[i], p->lacks);
         guess_cells(&t, &p->v[i].time);
         guess_cells(&t, &p->v[i].power);
         guess_cells(&t, &p->v[i].energy);
@@ -115,14 +174,6 @@ static void json_guess(struct ew_json *j, const char *key, const struct ew_guess
     ew_json_end(j);
 }
 
-static void json_mode(struct ew_json *j, const struct ew_mode *m)
-{
-    ew_json_num(j, "cores", m->cores);
-    ew_json_num(j, "cpu_mhz", round(m->cpu * 1e6) / 1e3);
-    ew_json_num(j, "gpu_mhz", round(m->gpu * 1e6) / 1e3);
-    ew_json_num(j, "mem_mhz", round(m->mem * 1e6) / 1e3);
-}
-
 void ew_predicted_json(struct ew_json *j, const struct ew_predicted *p)
 {
     ew_json_object(j, NULL);
@@ -133,7 +184,7 @@ void ew_predicted_json(struct ew_json *j, const struct ew_predicted *p)
     ew_json_array(j, "modes");
     for (int i = 0; i < p->n; i++) {
         ew_json_object(j, NULL);
-        json_mode(j, &p->modes[i]);
+        ew_json_mode(j, &p->modes[i], p->lacks);
         json_guess(j, "time_s", &p->v[i].time);
         json_guess(j, "power_w", &p->v[i].power);
         json_guess(j, "energy_j", &p->v[i].energy);
@@ -145,9 +196,10 @@ void ew_predicted_json(struct ew_json *j, const struct ew_predicted *p)
     ew_json_end(j);
 }
 
-void ew_predicted_csv_head(FILE *out)
+void ew_predicted_csv_head(FILE *out, unsigned lacks)
 {
-    fputs("workload,cores,cpu_mhz,gpu_mhz,mem_mhz", out);
+    fputs("workload,", out);
+    ew_mode_csv_head(out, lacks);
     static const char *const names[] = {"time_s", "power_w", "energy_j"};
     for (int i = 0; i < 3; i++)
         fprintf(out, ",%s,%s_low50,%s_high50,%s_low90,%s_high90", names[i], names[i], names[i],
@@ -165,10 +217,10 @@ static void csv_num(FILE *out, double v)
 void ew_predicted_csv(FILE *out, const struct ew_predicted *p)
 {
     for (int i = 0; i < p->n; i++) {
-        const struct ew_mode *m = &p->modes[i];
         const struct ew_guess *const g[] = {&p->v[i].time, &p->v[i].power, &p->v[i].energy};
         ew_csv_cell(out, p->workload);
-        fprintf(out, ",%.0f,%.7g,%.7g,%.7g", m->cores, 1000 * m->cpu, 1000 * m->gpu, 1000 * m->mem);
+        fputc(',', out);
+        ew_mode_csv(out, &p->modes[i], p->lacks);
         for (int k = 0; k < 3; k++) {
             csv_num(out, g[k]->mid);
             csv_num(out, g[k]->low50);
@@ -182,19 +234,19 @@ void ew_predicted_csv(FILE *out, const struct ew_predicted *p)
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-ew_err ew_plan_text(const struct ew_mode *modes, const struct ew_design_step *steps, int n)
+ew_err ew_plan_text(const struct ew_planned *p)
 {
     struct ew_table t;
     ew_table_init(&t, "rrrrrrr");
     ew_table_cell(&t, "%s", "");
-    mode_heading(&t);
+    mode_heading(&t, p->lacks);
     ew_table_cell(&t, "time then +-%%");
     ew_table_cell(&t, "power +-%%");
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < p->n; i++) {
         ew_table_cell(&t, "%d", i + 1);
-        mode_cells(&t, &modes[steps[i].candidate]);
-        ew_table_cell(&t, "%.1f", 100 * steps[i].time_after);
-        ew_table_cell(&t, "%.1f", 100 * steps[i].power_after);
+        mode_cells(&t, &p->modes[p->steps[i].candidate], p->lacks);
+        ew_table_cell(&t, "%.1f", 100 * p->steps[i].time_after);
+        ew_table_cell(&t, "%.1f", 100 * p->steps[i].power_after);
     }
     EW_TRY(ew_table_print(&t, stdout));
     printf(
@@ -203,29 +255,29 @@ ew_err ew_plan_text(const struct ew_mode *modes, const struct ew_design_step *st
     return EW_OK;
 }
 
-void ew_plan_json(struct ew_json *j, const struct ew_mode *modes,
-                  const struct ew_design_step *steps, int n)
+void ew_plan_json(struct ew_json *j, const struct ew_planned *p)
 {
     ew_json_array(j, NULL);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < p->n; i++) {
+        const struct ew_design_step *s = &p->steps[i];
         ew_json_object(j, NULL);
-        json_mode(j, &modes[steps[i].candidate]);
-        ew_json_num(j, "time_sd_before", steps[i].time_before);
-        ew_json_num(j, "time_sd_after", steps[i].time_after);
-        ew_json_num(j, "power_sd_before", steps[i].power_before);
-        ew_json_num(j, "power_sd_after", steps[i].power_after);
+        ew_json_mode(j, &p->modes[s->candidate], p->lacks);
+        ew_json_num(j, "time_sd_before", s->time_before);
+        ew_json_num(j, "time_sd_after", s->time_after);
+        ew_json_num(j, "power_sd_before", s->power_before);
+        ew_json_num(j, "power_sd_after", s->power_after);
         ew_json_end(j);
     }
     ew_json_end(j);
 }
 
-void ew_plan_csv(FILE *out, const struct ew_mode *modes, const struct ew_design_step *steps, int n)
+void ew_plan_csv(FILE *out, const struct ew_planned *p)
 {
-    fputs("cores,cpu_mhz,gpu_mhz,mem_mhz,time_s,power_w\n", out);
-    for (int i = 0; i < n; i++) {
-        const struct ew_mode *m = &modes[steps[i].candidate];
-        fprintf(out, "%.0f,%.7g,%.7g,%.7g,,\n", m->cores, 1000 * m->cpu, 1000 * m->gpu,
-                1000 * m->mem);
+    ew_mode_csv_head(out, p->lacks);
+    fputs(",time_s,power_w\n", out);
+    for (int i = 0; i < p->n; i++) {
+        ew_mode_csv(out, &p->modes[p->steps[i].candidate], p->lacks);
+        fputs(",,\n", out);
     }
 }
 

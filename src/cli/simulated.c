@@ -5,7 +5,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "advise/mode_grid.h"
 #include "base/json.h"
+#include "cli/predict_show.h"
 #include "report/text_table.h"
 
 /* The ends of a 90 % interval of a first guess. */
@@ -24,10 +26,10 @@ static void show_text(const struct ew_simulated *s, const struct ew_simulated_ru
 {
     const struct ew_sim_epoch *e = &r->run;
     const double ms = 1e3 * e->epoch_s;
-    printf("%s, %s, batch %lld, SIMULATED on %s: %.0f cores, CPU %.0f, GPU %.0f, memory %.0f MHz\n",
-           name, r->load.train ? "training step" : "inference", (long long)r->load.batch,
-           s->board->title, s->mode.cores, 1000 * s->mode.cpu, 1000 * s->mode.gpu,
-           1000 * s->mode.mem);
+    char mode[EW_MODE_CHARS];
+    printf("%s, %s, batch %lld, SIMULATED on %s: %s\n", name,
+           r->load.train ? "training step" : "inference", (long long)r->load.batch, s->board->title,
+           ew_mode_text(&s->mode, ew_profile_lacks(s->board), mode));
     printf("time:      %.3f ms, 90 %% interval %.3f to %.3f\n", ms, low90(ms, EW_SIM_TIME_SD),
            high90(ms, EW_SIM_TIME_SD));
     printf("speed:     %.1f images/s\n", (double)r->load.batch / e->epoch_s);
@@ -53,10 +55,7 @@ static ew_err show_json(const struct ew_simulated *s, const struct ew_simulated_
     ew_json_str(&j, "quality", "simulated");
     ew_json_str(&j, "board", s->board->name);
     ew_json_str(&j, "mode", r->load.train ? "train" : "infer");
-    ew_json_num(&j, "cores", s->mode.cores);
-    ew_json_num(&j, "cpu_mhz", round(1e6 * s->mode.cpu) / 1e3);
-    ew_json_num(&j, "gpu_mhz", round(1e6 * s->mode.gpu) / 1e3);
-    ew_json_num(&j, "mem_mhz", round(1e6 * s->mode.mem) / 1e3);
+    ew_json_mode(&j, &s->mode, ew_profile_lacks(s->board));
     ew_json_int(&j, "batch", r->load.batch);
     ew_json_num(&j, "median_ms", 1e3 * e->epoch_s);
     ew_json_num(&j, "low90_ms", low90(1e3 * e->epoch_s, EW_SIM_TIME_SD));

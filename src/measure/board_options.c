@@ -96,7 +96,7 @@ static ew_err add(const struct ew_profile *b, const struct ew_sim_load *l, const
     const struct ew_sim_setting s = {.mode = *m, .workers = 1};
     ew_sim_work_of(l, l->train ? EW_SIM_TRAIN : EW_SIM_NATIVE, &w);
     EW_TRY(ew_simulate(b, &w, &s, &e));
-    *x = (struct ew_option){.name = name, .mode = *m};
+    *x = (struct ew_option){.name = name, .mode = *m, .lacks = ew_profile_lacks(b)};
     for (int k = 0; k < EW_CRITERIA; k++)
         x->v[k] = none;
     x->v[EW_CRITERION_TIME] = first_guess(e.epoch_s, EW_SIM_TIME_SD);

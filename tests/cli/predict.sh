@@ -25,3 +25,10 @@ edgewise predict --simulate agx-xavier --workload vgg11 2>&1 || echo "exit $?"
 # Columns without a unit that are ambiguous.
 printf 'cores,cpu,memory,time\n4,1000,512,3\n' >bare.csv
 edgewise predict --from bare.csv 2>&1 | grep 'no unit' || true
+# A board without a GPU whose clock could be set, and a file without these columns: nothing names one.
+edgewise predict --plan --board rpi5 --count 2 --csv -
+printf 'cores,cpu_mhz,time_s,power_w\n2,1000,1.5,3\n4,1000,1,4\n4,2000,0.6,6\n2,2000,0.9,5\n' >pi.csv
+edgewise predict --from pi.csv --csv - 2>&1 | cut -d , -f 1-4
+edgewise predict --from pi.csv --json 2>&1 | grep -c '"[gm][pe][um]_mhz": null'
+edgewise predict --simulate rpi5 --workload lenet5 --modes 4/2400/1000/2133 | cut -d , -f 1-4
+edgewise bench lenet5 --simulate rpi5 | head -1

@@ -98,6 +98,15 @@ struct ew_trial_board ew_advice_board(const struct ew_advice_source *s)
     return b;
 }
 
+unsigned ew_advice_lacks(const struct ew_advice_source *s)
+{
+    const bool rows = s->measured.n > 0, grid = s->board && (!rows || s->board->gpu_hz);
+    const unsigned board = grid ? ew_profile_lacks(s->board) : 0;
+    if (!rows)
+        return board;
+    return grid ? s->measured.lacks & board : s->measured.lacks;
+}
+
 /* ---- Modes ----------------------------------------------------------------------------------- */
 
 static ew_err read_list(struct ew_advice_source *s, const char *words, struct ew_mode **out, int *n)
@@ -162,11 +171,11 @@ ew_err ew_advice_modes(struct ew_advice_source *s, const char *workload, const c
 
 /* ---- Fitting --------------------------------------------------------------------------------- */
 
-static void say_constant(const struct ew_series_of_modes *m, const char *file)
+static void say_constant(const struct ew_series_of_modes *m, unsigned lacks, const char *file)
 {
     static const char *const names[] = {"cores", "cpu_mhz", "gpu_mhz", "mem_mhz"};
     for (int k = 0; k < 4; k++) {
-        bool same = true;
+        bool same = !(lacks & (EW_NO_CORES << k));
         for (int i = 1; i < m->n && same; i++) {
             const double a[] = {m->modes[0].cores, m->modes[0].cpu, m->modes[0].gpu,
                                 m->modes[0].mem};
@@ -217,7 +226,7 @@ ew_err ew_advice_fit(struct ew_advice_source *s, const struct ew_series_of_modes
                                       .board = b.name};
     EW_TRY(ew_fail_in(ew_predictor_fit(&s->arena, &d, out), "%s%s%s", s->measured.file,
                       *m->workload ? ": " : "", m->workload));
-    say_constant(m, s->measured.file);
+    say_constant(m, s->measured.lacks, s->measured.file);
     say_odd(m, *out, s->measured.file);
     if (!(*out)->has_power)
         EW_WARN("%s: fewer than %d modes have power_w: time only", s->measured.file,

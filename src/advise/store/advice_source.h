@@ -34,6 +34,9 @@ ew_err ew_advice_workload(const struct ew_advice_source *s, const char *name, co
 ew_err ew_advice_modes(struct ew_advice_source *s, const char *workload, const char *words,
                        struct ew_mode **out, int *n);
 
+/* Settings that these modes do not have, EW_NO_... */
+unsigned ew_advice_lacks(const struct ew_advice_source *s);
+
 struct ew_trial_board ew_advice_board(const struct ew_advice_source *s);
 
 /* Fits one workload, and says on standard error what is odd about its measurements. */

@@ -16,6 +16,7 @@ struct reader {
     int n_list;
     struct ew_measured *out;
     int cap;
+    unsigned lacks; /* settings that the run's mode does not have */
 };
 
 static const char *text(struct reader *r, const char *column)
@@ -51,6 +52,7 @@ static bool simulated_mode(struct reader *r, const char *words, struct ew_mode *
     if (!p)
         return false;
     *m = ew_grid_top(p);
+    r->lacks = ew_profile_lacks(p);
     return !words[n] || ew_grid_mode(p, words + n + 1, m) == EW_OK;
 }
 
@@ -65,6 +67,7 @@ static bool mode_of(struct reader *r, struct ew_mode *m)
     const double cores = number(r, "cores", NULL), cpu = number(r, "option_cpu_mhz", NULL);
     const double gpu = number(r, "gpu_mhz", "option_gpu_mhz");
     const double mem = number(r, "mem_mhz", "option_mem_mhz");
+    r->lacks = p ? ew_profile_lacks(p) : 0;
     if (p)
         *m = ew_grid_top(p);
     bool found = name && (p || strchr(name, '/')) && ew_grid_mode(p, name, m) == EW_OK;
@@ -116,6 +119,7 @@ static ew_err fill(struct reader *r, const char *network, struct ew_measured_row
                                         *what ? ", " : "", what);
         const char *name = text(r, "power_mode");
         row->name = ew_arena_strdup(r->arena, name ? name : "");
+        r->out->lacks = r->out->has_clocks ? r->out->lacks & r->lacks : r->lacks;
         r->out->has_clocks = true;
     } else {
         row->mode = (struct ew_mode){0};

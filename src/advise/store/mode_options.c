@@ -20,9 +20,10 @@ static void fill(struct ew_guess *v, const struct ew_guess *time, const struct e
     v[EW_CRITERION_ENERGY] = *energy;
 }
 
-static struct ew_option measured_option(const struct ew_series_of_modes *m, int i)
+static struct ew_option measured_option(const struct ew_series_of_modes *m, int i, unsigned lacks)
 {
-    struct ew_option x = {.name = m->names[i], .mode = m->modes[i], .measured = true};
+    struct ew_option x = {
+        .name = m->names[i], .mode = m->modes[i], .lacks = lacks, .measured = true};
     const struct ew_guess t = known(m->time[i]), p = known(m->power[i]),
                           e = known(m->time[i] * m->power[i]);
     fill(x.v, &t, &p, &e);
@@ -79,7 +80,8 @@ static ew_err predict_untried(struct ew_advice_source *s, const struct ew_series
     for (int i = 0; i < untried->n; i++)
         if (!was_measured(m, &untried->modes[i])) {
             struct ew_option *x = &options[(*n)++];
-            *x = (struct ew_option){.name = "", .mode = untried->modes[i]};
+            *x = (struct ew_option){
+                .name = "", .mode = untried->modes[i], .lacks = ew_advice_lacks(s)};
             fill(x->v, &v[i].time, &v[i].power, &v[i].energy);
         }
     return EW_OK;
@@ -96,7 +98,7 @@ ew_err ew_options_of_modes(struct ew_advice_source *s, const char *workload, con
     EW_CHECK(*out, EW_ERR_MEMORY, "no memory for %d modes", m.n + untried.n);
     *n = 0;
     while (*n < m.n) {
-        (*out)[*n] = measured_option(&m, *n);
+        (*out)[*n] = measured_option(&m, *n, s->measured.lacks);
         ++*n;
     }
     return untried.n ? predict_untried(s, &m, &untried, *out, n) : EW_OK;
