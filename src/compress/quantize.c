@@ -184,8 +184,7 @@ static void choose_values(struct quantizer *q)
 /* True for a hard sigmoid in [0, 1], which the DPU clips at 1 by saturation. */
 static bool is_gate(const struct quantizer *q, int v)
 {
-    const int from = q->g->values[v].producer;
-    return from >= 0 && q->g->nodes[from].op == &ew_op_hard_sigmoid;
+    return ew_graph_producer(q->g, v, &ew_op_hard_sigmoid) >= 0;
 }
 
 /* Values that share a scale get the coarsest position among them. */

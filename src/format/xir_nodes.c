@@ -117,8 +117,8 @@ static ew_err get_window(const struct ew_xir_in *in, struct ew_window_attr *win,
 /* The constant behind a filter's dequantiser; -1: not constant. */
 static int filter_source(const struct ew_graph *g, int value)
 {
-    const int from = g->values[value].producer;
-    if (from >= 0 && g->nodes[from].op == &ew_op_dequantize_linear)
+    const int from = ew_graph_producer(g, value, &ew_op_dequantize_linear);
+    if (from >= 0)
         value = g->nodes[from].in[0];
     return g->values[value].kind == EW_VALUE_CONST ? value : -1;
 }

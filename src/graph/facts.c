@@ -15,14 +15,9 @@
 #include "graph/layout.h"
 #include "graph/ops.h"
 
-static bool is(const struct ew_node *n, const struct ew_op *op)
-{
-    return n->op == op;
-}
-
 bool ew_node_moves_channels(const struct ew_node *n)
 {
-    if (!is(n, &ew_op_transpose))
+    if (n->op != &ew_op_transpose)
         return false;
     const struct ew_transpose_attr *a = n->attr;
     const int rank = a->perm.n;
@@ -39,16 +34,16 @@ bool ew_node_moves_channels(const struct ew_node *n)
 /* A batch norm that is the only reader of a convolution's output, and so folds into it. */
 static bool folds(const struct ew_graph *g, const struct ew_node *n, const int *uses)
 {
-    if (!is(n, &ew_op_batch_norm))
+    if (n->op != &ew_op_batch_norm)
         return false;
-    const int producer = g->values[n->in[0]].producer;
-    return producer >= 0 && uses[n->in[0]] == 1 &&
-           (is(&g->nodes[producer], &ew_op_conv) || is(&g->nodes[producer], &ew_op_conv_transpose));
+    const int x = n->in[0];
+    return uses[x] == 1 && (ew_graph_producer(g, x, &ew_op_conv) >= 0 ||
+                            ew_graph_producer(g, x, &ew_op_conv_transpose) >= 0);
 }
 
 static bool is_quantiser(const struct ew_node *n)
 {
-    return is(n, &ew_op_quantize_linear) || is(n, &ew_op_dequantize_linear);
+    return n->op == &ew_op_quantize_linear || n->op == &ew_op_dequantize_linear;
 }
 
 /* Integer operators and quantisers. */
@@ -59,7 +54,7 @@ static bool is_quantised_node(const struct ew_node *n)
         &ew_op_qlinear_gemm,    &ew_op_qlinear_matmul,       &ew_op_qlinear_add,
         &ew_op_qlinear_mul,     &ew_op_qlinear_average_pool, &ew_op_qlinear_global_average_pool};
     for (size_t i = 0; i < EW_COUNT(ops); i++)
-        if (is(n, ops[i]))
+        if (n->op == ops[i])
             return true;
     return false;
 }

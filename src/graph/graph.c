@@ -90,6 +90,12 @@ int ew_graph_find(const struct ew_graph *g, const char *name)
     return g->names.size ? *name_slot(g, name) - 1 : -1;
 }
 
+int ew_graph_producer(const struct ew_graph *g, int value, const struct ew_op *op)
+{
+    const int node = value < 0 ? -1 : g->values[value].producer;
+    return node >= 0 && g->nodes[node].op == op ? node : -1;
+}
+
 void ew_graph_count_uses(const struct ew_graph *g, int *uses)
 {
     for (int k = 0; k < g->n_nodes; k++)

@@ -191,6 +191,9 @@ ew_err ew_graph_find_shuffles(struct ew_graph *g);
 /* The value called `name`, or -1 if there is none. */
 int ew_graph_find(const struct ew_graph *g, const char *name);
 
+/* The node that makes `value` (-1: none), if it is of this operator; else -1. */
+int ew_graph_producer(const struct ew_graph *g, int value, const struct ew_op *op);
+
 /* uses[v] += number of node inputs and graph outputs that read value v. */
 void ew_graph_count_uses(const struct ew_graph *g, int *uses);
 

@@ -9,13 +9,6 @@
 #include "graph/layout.h"
 #include "graph/ops.h"
 
-/* The producer of `value`, if it is of this operator, else -1. */
-static int made_by(const struct ew_graph *g, int value, const struct ew_op *op)
-{
-    const int k = value < 0 ? -1 : g->values[value].producer;
-    return k >= 0 && g->nodes[k].op == op ? k : -1;
-}
-
 static bool swaps_one_and_two(const struct ew_node *n, int rank)
 {
     const struct ew_transpose_attr *a = n->attr;
@@ -42,10 +35,10 @@ static bool splits_channels(const struct ew_shape *x, const struct ew_shape *mid
 static bool is_shuffle(const struct ew_graph *g, int last, int *x, int64_t *groups)
 {
     const struct ew_op *reshape = g->nodes[last].op;
-    const int turn = made_by(g, g->nodes[last].in[0], &ew_op_transpose);
+    const int turn = ew_graph_producer(g, g->nodes[last].in[0], &ew_op_transpose);
     if (turn < 0)
         return false;
-    const int first = made_by(g, g->nodes[turn].in[0], reshape);
+    const int first = ew_graph_producer(g, g->nodes[turn].in[0], reshape);
     if (first < 0)
         return false;
     *x = g->nodes[first].in[0];

@@ -27,8 +27,8 @@ EW_BINARY_BACKWARD(df)
 /* The producer of a value, if it is of this operator, else NULL. */
 static const struct ew_node *made_by(const struct ew_graph *g, int value, const struct ew_op *op)
 {
-    const int k = value < 0 ? -1 : g->values[value].producer;
-    return k >= 0 && g->nodes[k].op == op ? &g->nodes[k] : NULL;
+    const int node = ew_graph_producer(g, value, op);
+    return node >= 0 ? &g->nodes[node] : NULL;
 }
 
 /* Factors of a gelu: constants, at most one x and at most one 1 + erf(z). */

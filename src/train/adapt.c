@@ -166,11 +166,6 @@ ew_err ew_adapt_images(struct ew_graph *g)
 
 /* ---- The head ---- */
 
-static bool is_op(const struct ew_node *n, const struct ew_op *op)
-{
-    return n->op == op;
-}
-
 static bool is_weight(const struct ew_graph *g, const struct ew_node *n, int i)
 {
     return i < n->n_in && n->in[i] >= 0 && g->values[n->in[i]].kind != EW_VALUE_ACT &&
@@ -195,7 +190,7 @@ ew_err ew_adapt_scores(struct ew_graph *g)
     g->n_outputs = 1;
     const int last = g->values[g->outputs[0]].producer;
     if (last >= 0 &&
-        (is_op(&g->nodes[last], &ew_op_softmax) || is_op(&g->nodes[last], &ew_op_log_softmax)))
+        (g->nodes[last].op == &ew_op_softmax || g->nodes[last].op == &ew_op_log_softmax))
         g->outputs[0] = g->nodes[last].in[0];
     return ew_graph_sweep(g);
 }
@@ -220,7 +215,7 @@ static ew_err find_head(const struct ew_graph *g, struct head *out)
         const int data = data_input(g, n);
         if (data < 0)
             break;
-        if (is_op(n, &ew_op_add) && n->n_in == 2) {
+        if (n->op == &ew_op_add && n->n_in == 2) {
             out->add = k;
             out->add_slot = 1 - data;
         }
