@@ -163,20 +163,21 @@ static void draw(struct live *l)
     fflush(stdout);
 }
 
-/* Takes what the sampler has; *drawn says whether something new was shown. */
-static ew_err take_frames(struct live *l)
+/* Takes one frame, where the sampler has one: they may come faster than they are shown. */
+static ew_err take_frame(struct live *l, bool *taken)
 {
     int64_t t;
-    while ((l->count == 0 || l->frames < l->count) && ew_sampler_next(l->sampler, &t, l->values)) {
-        l->frames++;
-        ew_view_remember(&l->view, l->values);
-        if (!l->lines.f)
-            EW_TRY(ew_processes_read(&l->processes, &l->board->root));
-        EW_TRY(ew_processes_sort(&l->processes, l->view.by_memory));
-        EW_TRY(ew_frame_log_row(&l->log, l->board, t, l->values));
-        EW_TRY(ew_frame_log_row(&l->lines, l->board, t, l->values));
-        draw(l);
-    }
+    *taken = ew_sampler_next(l->sampler, &t, l->values);
+    if (!*taken)
+        return EW_OK;
+    l->frames++;
+    ew_view_remember(&l->view, l->values);
+    if (!l->lines.f)
+        EW_TRY(ew_processes_read(&l->processes, &l->board->root));
+    EW_TRY(ew_processes_sort(&l->processes, l->view.by_memory));
+    EW_TRY(ew_frame_log_row(&l->log, l->board, t, l->values));
+    EW_TRY(ew_frame_log_row(&l->lines, l->board, t, l->values));
+    draw(l);
     return EW_OK;
 }
 
@@ -197,12 +198,13 @@ static bool obey_keys(struct live *l)
 
 static ew_err follow(struct live *l)
 {
-    const struct timespec pause = {.tv_nsec = EW_SAMPLER_DRAIN_NS / 2};
+    const struct timespec pause = {.tv_nsec = EW_SAMPLER_DRAIN_NS / 2}, none = {0};
     for (;;) {
-        EW_TRY(take_frames(l));
+        bool taken;
+        EW_TRY(take_frame(l, &taken));
         if ((l->count && l->frames >= l->count) || obey_keys(l))
             return EW_OK;
-        const int signal = sigtimedwait(&l->terminal.signals, NULL, &pause);
+        const int signal = sigtimedwait(&l->terminal.signals, NULL, taken ? &none : &pause);
         if (signal == SIGWINCH && l->frames && l->terminal.screen) {
             fputs("\033[2J", stdout);
             draw(l);

@@ -46,3 +46,11 @@ edgewise monitor --root root --count 2 --interval 0.05 | grep -A 2 processes
 # A meter given as a script is executed.  Regression: its text was read as readings.
 printf '#!/bin/sh\nwhile :; do echo 12.5; sleep 0.02; done\n' >meter.sh && chmod +x meter.sh
 edgewise monitor --power-from ./meter.sh -- sleep 0.5 | grep -c 'energy .* J .*power of meter'
+# A view whose frames come faster than they are shown ends when told to: only between frames did it look.
+mkfifo frames
+timeout -s KILL 60 edgewise monitor --interval 0.0001 >frames &
+exec 3<frames
+read -r _ <&3
+kill "$!"
+cat <&3 >/dev/null &
+wait %1 && echo "the view ended"
