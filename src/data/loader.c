@@ -18,6 +18,7 @@
 #include "data/streams.h"
 
 #define MAX_WORKERS 256
+#define MAX_SIDE    (1 << 20) /* so that a product of three is a size */
 
 struct worker {
     struct ew_loader *loader;
@@ -152,6 +153,9 @@ static ew_err resolve(const struct ew_loader_opts *from, struct ew_loader_opts *
     o->hold = ew_max_i64(o->hold, 1);
     EW_CHECK(o->h > 0 && o->w > 0, EW_ERR_SHAPE,
              "%s: its images differ in size, so a size must be given", d->name);
+    EW_CHECK(o->h <= MAX_SIDE && o->w <= MAX_SIDE && o->c <= MAX_SIDE, EW_ERR_LIMIT,
+             "images of %lldx%lldx%lld are too large", (long long)o->h, (long long)o->w,
+             (long long)o->c);
     EW_CHECK(o->batch > 0 && o->batch <= 1 << 20, EW_ERR_ARG, "a batch of %lld",
              (long long)o->batch);
     if (!o->slice)

@@ -278,6 +278,8 @@ static ew_err fill_images(struct build *b, const struct ew_graph *g)
     c->prep.resize = o->resize ? o->resize : card.prep.resize;
     c->classes = o->classes ? o->classes : card.classes;
     c->n_classes = o->classes ? o->n_classes : card.n_classes;
+    for (int i = 0; i < c->n_classes; i++)
+        EW_CHECK(c->classes[i], EW_ERR_ARG, "class %d of %d has no name", i, c->n_classes);
     c->prep.normalised |= scaled;
     for (int i = 0; scaled && i < EW_SAMPLE_CHANNELS; i++) {
         EW_CHECK(o->std[i] > 0 && o->std[i] < 1e30 && o->mean[i] > -1e30 && o->mean[i] < 1e30,

@@ -420,15 +420,15 @@ int ew_b_flatten(struct ew_builder *b, int x)
 int ew_b_unflatten(struct ew_builder *b, int x, struct ew_shape like)
 {
     int y, shape = -1;
+    if (b->err != EW_OK) /* then there is no shape either */
+        return -1;
     int64_t dims[EW_MAX_RANK] = {0, like.dim[like.rank - 1]}; /* 0: copy the batch */
     for (int i = 1; i + 1 < like.rank; i++)
         dims[i + 1] = like.dim[i];
-    if (b->err == EW_OK) {
-        const ew_err e =
-            ew_graph_const_ints(b->g, ew_b_name(b, "shape_%d", x), dims, like.rank, &shape);
-        if (e != EW_OK)
-            return fail(b, e);
-    }
+    const ew_err e =
+        ew_graph_const_ints(b->g, ew_b_name(b, "shape_%d", x), dims, like.rank, &shape);
+    if (e != EW_OK)
+        return fail(b, e);
     put(b, (struct step){"reshape", NULL, {x, shape}, 2, 1}, &y, "%s", "");
     put(b, (struct step){"transpose", NULL, {y}, 1, 1}, &y, "perm=%s",
         like.rank == 5 ? "0,2,3,4,1" : "0,2,3,1");

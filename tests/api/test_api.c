@@ -58,6 +58,34 @@ static void read_epoch(const struct ew_dataset *d, const struct ew_batches_opts 
     ew_batches_close(b);
 }
 
+/* Sizes whose product is none, and a class without a name. */
+static void senseless_sizes(void)
+{
+    static const int64_t sides[][2] = {
+        {INT64_MAX, 1}, {1, INT64_MAX}, {INT64_C(1) << 31, INT64_C(1) << 31}, {1 << 21, 16}};
+    struct ew_dataset *d = NULL;
+    struct ew_graph *g = NULL;
+    struct ew_model_opts clips = {.size = sizeof(clips), .height = INT64_MAX, .width = INT64_MAX};
+    const char *const classes[] = {"zero", NULL};
+    const struct ew_compile_opts named = {
+        .size = sizeof(named), .classes = classes, .n_classes = 2};
+    if (!EW_EXPECT_OK(ew_dataset_open("synthetic:train=4,test=2", &d)))
+        return;
+    for (size_t i = 0; i < sizeof(sides) / sizeof(*sides); i++) {
+        struct ew_batches *b = NULL;
+        const struct ew_batches_opts o = {
+            .size = sizeof(o), .batch = 1, .height = sides[i][0], .width = sides[i][1]};
+        EW_EXPECT_ERR(ew_batches_open(d, &o, &b), EW_ERR_LIMIT, "too large");
+    }
+    ew_dataset_close(d);
+    EW_EXPECT(ew_model_build("video_autoencoder", &clips, &g) != EW_OK);
+    if (EW_EXPECT_OK(ew_model_build("lenet5", NULL, &g)) &&
+        EW_EXPECT_OK(ew_model_init("lenet5", 1, g)))
+        EW_EXPECT_ERR(ew_engine_compile(g, &named, ew_test_path("unnamed.ewe")), EW_ERR_ARG,
+                      "class 1 of 2 has no name");
+    ew_graph_free(g);
+}
+
 static void batches(void)
 {
     struct ew_dataset *d = NULL;
@@ -219,5 +247,5 @@ static void energy(void)
     ew_meter_close(m);
 }
 
-EW_TEST_MAIN(EW_TEST(devices), EW_TEST(batches), EW_TEST(times), EW_TEST(memory_limit),
-             EW_TEST(recorded_board), EW_TEST(energy))
+EW_TEST_MAIN(EW_TEST(devices), EW_TEST(batches), EW_TEST(senseless_sizes), EW_TEST(times),
+             EW_TEST(memory_limit), EW_TEST(recorded_board), EW_TEST(energy))
