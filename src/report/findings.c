@@ -441,6 +441,31 @@ static const struct ew_run_data *best_int8(const struct scope *s)
     return best;
 }
 
+/* Whether runs that differ in their workers alone show that more than the fastest has bring
+ * nothing: one with more was no faster, or one with fewer waited no longer. */
+static bool workers_are_enough(const struct scope *s, const struct ew_run_data *fast)
+{
+    struct ew_arena a;
+    bool enough = false;
+    ew_arena_init(&a);
+    const char *own = ew_run_property(fast, "workers", &a);
+    const double workers = own ? strtod(own, NULL) : 0;
+    for (int i = 0; own && i < s->r->n_runs && !enough; i++) {
+        const struct ew_run_data *d = &s->r->runs[i];
+        char what[104] = "";
+        if (is_beside(s, fast, d))
+            differences(d, fast, &a, what, sizeof(what));
+        if (strncmp(what, "workers ", 8) != 0 || strchr(what, ','))
+            continue;
+        const double others = strtod(what + 8, NULL);
+        enough = others > workers ||
+                 (others < workers &&
+                  stall_share(d) * epoch_s(d) < ALIKE * stall_share(fast) * epoch_s(fast));
+    }
+    ew_arena_fini(&a);
+    return enough;
+}
+
 static bool say_advice(const struct scope *s, const struct ew_run_data *fast, char *out)
 {
     const struct ew_run_data *q = best_int8(s);
@@ -448,9 +473,10 @@ static bool say_advice(const struct scope *s, const struct ew_run_data *fast, ch
     ew_arena_init(&a);
     if (fast && stall_share(fast) > STALLED)
         snprintf(out, EW_FINDING_CHARS,
-                 "Even there data is waited for: try more --workers, a packed data "
-                 "set (data pack) or "
-                 "faster storage, which can gain up to %.0f %%.",
+                 "Even there data is waited for%s a packed data set (data pack) or faster "
+                 "storage, which can gain up to %.0f %%.",
+                 workers_are_enough(s, fast) ? ", and more --workers bring nothing: try"
+                                             : ": try more --workers,",
                  100 * stall_share(fast));
     else if (q && metric(q, "int8_speedup") > 1)
         snprintf(out, EW_FINDING_CHARS,

@@ -59,6 +59,20 @@ static void two_configurations(void)
     ew_results_fini(&r);
 }
 
+/* As long a wait with fewer of them: what was tried is not advised. */
+static void more_workers_bring_nothing(void)
+{
+    struct ew_results r;
+    ew_results_init(&r);
+    put(&r, "lenet5", "{\"workers\":0}", 4, 2);
+    put(&r, "lenet5", "{\"workers\":1}", 3, 1);
+    put(&r, "lenet5", "{\"workers\":4}", 2.98, 1);
+    EW_EXPECT_INT(ew_findings(&r, text), 5);
+    EW_EXPECT(strstr(text[2], "the fastest is workers 4"));
+    EW_EXPECT(strstr(text[4], "more --workers bring nothing: try a packed data set"));
+    ew_results_fini(&r);
+}
+
 /* Modelled epochs are not measurements: they do not win, and do not show that the machine has a
  * power sensor. */
 static void models_do_not_count(void)
@@ -230,7 +244,7 @@ static void a_full_store(void)
     ew_results_fini(&r);
 }
 
-EW_TEST_MAIN(EW_TEST(two_configurations), EW_TEST(models_do_not_count), EW_TEST(models_alone),
-             EW_TEST(as_fast_for_less), EW_TEST(accelerator_alone), EW_TEST(two_devices),
-             EW_TEST(boundless_numbers), EW_TEST(nothing_done), EW_TEST(little_data),
-             EW_TEST(benches), EW_TEST(a_full_store))
+EW_TEST_MAIN(EW_TEST(two_configurations), EW_TEST(more_workers_bring_nothing),
+             EW_TEST(models_do_not_count), EW_TEST(models_alone), EW_TEST(as_fast_for_less),
+             EW_TEST(accelerator_alone), EW_TEST(two_devices), EW_TEST(boundless_numbers),
+             EW_TEST(nothing_done), EW_TEST(little_data), EW_TEST(benches), EW_TEST(a_full_store))
