@@ -27,12 +27,19 @@ const char *ew_data_nearest(const char *what)
     return NULL;
 }
 
+/* The colon of "DATA:1000"; NULL: there is none. */
+static const char *count_at(const char *what)
+{
+    const char *colon = strrchr(what, ':');
+    const bool counted = colon && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1);
+    return counted ? colon : NULL;
+}
+
 ew_err ew_data_hint(struct ew_cmd_call *c, const char *what, ew_err err)
 {
     char name[EW_DATA_PATH];
-    const char *colon = strrchr(what, ':'); /* "DATA:1000" */
-    const bool counted = colon && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1);
-    snprintf(name, sizeof(name), "%.*s", (int)(counted ? colon - what : (long)strlen(what)), what);
+    const char *colon = count_at(what);
+    snprintf(name, sizeof(name), "%.*s", (int)(colon ? colon - what : (long)strlen(what)), what);
     if (err != EW_ERR_NOT_FOUND || !strstr(ew_error_message(), name))
         return err;
     const char *near = ew_data_nearest(name);
@@ -47,7 +54,12 @@ ew_err ew_data_hint(struct ew_cmd_call *c, const char *what, ew_err err)
 
 ew_err ew_data_open(struct ew_cmd_call *c, const char *what, struct ew_dataset **out)
 {
-    return ew_data_hint(c, what, ew_dataset_open(what, out));
+    const ew_err e = ew_dataset_open(what, out);
+    if (e == EW_ERR_NOT_FOUND && count_at(what)) {
+        ew_cmd_hint(c, "N of DATA:N is for evaluation and calibration; `train` has --samples N");
+        return e;
+    }
+    return ew_data_hint(c, what, e);
 }
 
 /* ---- list ------------------------------------------------------------------------------------ */

@@ -32,6 +32,7 @@ fails info mnits 2>&1
 fails info nothing-like-it 2>&1
 edgewise data info synthetic --split test | grep '^from'
 edgewise data get mnst 2>&1 || true
+edgewise train lenet5 --data nowhere:100 2>&1 | tail -n 1
 # Clips of moving shapes as video files, if the build can write them.
 if edgewise data make --kind motion --classes 2 --train 4 --test 2 --to moving >made 2>&1; then
     find moving -name '*.mp4' | wc -l
