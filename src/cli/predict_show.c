@@ -140,9 +140,9 @@ ew_err ew_predicted_text(const struct ew_predicted *p)
     for (int i = 0; all && i < n; i++)
         rows[i].i = i;
     struct ew_table t;
-    printf("%s%s%d modes predicted from %d %s%s%s\n", p->workload, *p->workload ? ": " : "", p->n,
-           p->measured, p->simulated ? "simulated" : "measured", *p->board ? ", board " : "",
-           p->board);
+    printf("%s%s%d mode%s predicted from %d %s%s%s\n", p->workload, *p->workload ? ": " : "", p->n,
+           p->n == 1 ? "" : "s", p->measured, p->simulated ? "simulated" : "measured",
+           *p->board ? ", board " : "", p->board);
     if (!all)
         printf("Modes that no other beats in time and energy; --csv FILE has all.\n");
     char align[32];

@@ -84,9 +84,11 @@ static ew_err make_graph(struct build *b, const struct ew_graph *g)
     if (!batch_varies(g) && c->batch_min == 1 &&
         c->batch_max == 1) /* no other batch was asked for */
         c->batch_min = c->batch_max = ew_graph_images(g);
-    EW_CHECK(
-        batch_varies(g) || (c->batch_min == c->batch_max && ew_graph_images(g) == c->batch_min),
-        EW_ERR_ARG, "the batch of %s is fixed at %lld", g->name, (long long)ew_graph_images(g));
+    EW_CHECK(batch_varies(g) ||
+                 (c->batch_min == c->batch_max && ew_graph_images(g) == c->batch_min),
+             EW_ERR_ARG,
+             "the batch of %s is fixed at %lld: export it with an open one (PyTorch: dynamic_axes)",
+             g->name, (long long)ew_graph_images(g));
     EW_TRY(ew_graph_clone(g, &b->source));
     EW_TRY(ew_graph_set_batch(b->source, c->batch_min));
     EW_TRY(ew_graph_clone(b->source, &b->file.graph));

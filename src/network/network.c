@@ -135,7 +135,8 @@ static ew_err set_batch(struct ew_graph *g, int64_t batch)
     EW_TRY(ew_graph_set_batch(g, batch));
     const struct ew_shape *s = g->n_inputs ? &g->values[g->inputs[0]].t.shape : NULL;
     EW_CHECK(batch == 1 || !s || s->rank == 0 || s->dim[0] == batch, EW_ERR_ARG,
-             "its batch is fixed at %lld", (long long)s->dim[0]);
+             "its batch is fixed at %lld: export it with an open one (PyTorch: dynamic_axes)",
+             (long long)s->dim[0]);
     return EW_OK;
 }
 

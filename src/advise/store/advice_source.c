@@ -146,6 +146,10 @@ static ew_err all_modes(struct ew_advice_source *s, struct ew_mode **out, int *n
     struct ew_mode *rows;
     int count;
     EW_TRY(modes_of_rows(&s->arena, &s->measured, &rows, &count));
+    if (!s->board)
+        EW_INFO("%s: no board known by its clocks: all combinations of its settings are meant "
+                "(--board NAME: all modes of that board)",
+                s->measured.file);
     return ew_grid_of_modes(&s->arena, rows, count, out, n);
 }
 
