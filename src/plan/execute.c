@@ -159,18 +159,25 @@ static ew_err part_loss(struct ew_plan *p, double *out)
     return EW_OK;
 }
 
+static ew_err begin_part(struct ew_plan *p, int part)
+{
+    if (p->strategy.parts > 1)
+        ew_plan_set_part(p, part);
+    return ew_plan_write_inputs(p, part);
+}
+
 ew_err ew_plan_run_first_parts(struct ew_plan *p, double *sum)
 {
     const int parts = p->strategy.parts;
     *sum = 0;
     for (int part = 0; part < parts - 1; part++) {
         double loss;
-        EW_TRY(ew_plan_write_inputs(p, part));
+        EW_TRY(begin_part(p, part));
         EW_TRY(run_list(p, &p->lists[part == 0 ? EW_PART_FIRST : EW_PART_MIDDLE], NULL));
         EW_TRY(part_loss(p, &loss));
         *sum += loss;
     }
-    return ew_plan_write_inputs(p, parts - 1);
+    return begin_part(p, parts - 1);
 }
 
 ew_err ew_plan_end_run(struct ew_plan *p, double sum)

@@ -191,6 +191,7 @@ struct ew_plan {
     struct ew_run_list lists[EW_PART_KINDS]; /* without micro-batches only the last */
     struct ew_pieces pieces;
     struct ew_run_params params;
+    uint64_t step_key; /* params.key of the first micro-batch */
 };
 
 /* Bit i of a mask of inputs (known_in, kernel.packs, ...). */
@@ -386,6 +387,8 @@ bool ew_plan_runs_last(const struct ew_plan *p, const struct ew_step *s);
 ew_err ew_plan_run_first_parts(struct ew_plan *p, double *loss);
 ew_err ew_plan_run_segment(struct ew_plan *p, const struct ew_segment *s, int64_t *ns);
 ew_err ew_plan_end_run(struct ew_plan *p, double loss);
+/* plan_info.c: sets the random numbers of a micro-batch of the step. */
+void ew_plan_set_part(struct ew_plan *p, int part);
 
 /* pack_weights.c: moves large weights of a `consume`d graph into the plan's copy, so that passes
  * may change them in place. */

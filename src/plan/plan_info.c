@@ -108,7 +108,13 @@ struct ew_optimizer *ew_plan_optimizer(struct ew_plan *p)
 
 void ew_plan_set_step(struct ew_plan *p, uint64_t step)
 {
-    p->params.key = ew_run_mix(p->opts.seed ^ ew_run_mix(step));
+    p->step_key = ew_run_mix(p->opts.seed ^ ew_run_mix(step));
+    ew_plan_set_part(p, 0);
+}
+
+void ew_plan_set_part(struct ew_plan *p, int part)
+{
+    p->params.key = part ? ew_run_mix(p->step_key ^ ew_run_mix((uint64_t)part)) : p->step_key;
     p->params.optimizer = p->opts.update ? &p->opts.optimizer : NULL;
     for (int k = 0; k < p->n_steps; k++) {
         struct ew_step *s = &p->steps[k];
