@@ -170,8 +170,9 @@ static ew_err get_attrs(struct reader *r, const struct ew_op *op, void *attr)
         EW_CHECK(f, EW_ERR_FORMAT, "%s: operator %s has no attribute %s", r->in->what, op->name,
                  name);
         const ew_err e = ew_field_parse(f, text, attr);
-        EW_CHECK(e == EW_OK, EW_ERR_FORMAT, "%s: operator %s: %s: '%.100s' is no such attribute",
-                 r->in->what, op->name, name, text);
+        EW_CHECK(e == EW_OK, EW_ERR_FORMAT,
+                 "%s: operator %s: %s: '%.100s' is not a valid attribute", r->in->what, op->name,
+                 name, text);
     }
     return EW_OK;
 }

@@ -312,7 +312,7 @@ static ew_err put_dequantizer(struct ew_xir_out *x, int node)
         return EW_OK; /* written where it is read: ew_xir_value */
     EW_TRY(position_of(x->g, node, &position));
     EW_CHECK(x->fix[in].is && x->fix[in].position == position, EW_ERR_UNSUPPORTED,
-             "%s: its scale is not that of its quantiser", n->name);
+             "%s: its scale differs from its quantiser's", n->name);
     x->op[out] = x->op[in];
     x->fix[out] = x->fix[in];
     x->turned[out] = x->turned[in];

@@ -64,7 +64,7 @@ static ew_err check_added(const struct ew_call *c)
     EW_CHECK(a->added == (c->n_in > ADD) && a->added == (t != NULL), EW_ERR_SHAPE,
              "there are %d inputs", c->n_in);
     EW_CHECK(!t || (ew_shape_equal(&t->shape, &c->in[X]->shape) && t->dtype == c->in[X]->dtype),
-             EW_ERR_SHAPE, "what is added does not have the input's shape and type");
+             EW_ERR_SHAPE, "the residual's shape or type differs from the input's");
     EW_CHECK(!t || a->end.act == EW_ACT_NONE || a->end.act == EW_ACT_RELU, EW_ERR_UNSUPPORTED,
              "only relu can follow an addition in the same step");
     return EW_OK;

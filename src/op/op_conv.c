@@ -37,7 +37,7 @@ static ew_err infer(const struct ew_call *c)
     ew_window_shape(&s.w, c->in[0]->shape.rank, s.filters, &c->out[0]->shape);
     EW_CHECK(!added(c) || (added(c)->dtype == c->in[0]->dtype &&
                            ew_shape_equal(&added(c)->shape, &c->out[0]->shape)),
-             EW_ERR_SHAPE, "what is added is not like the output");
+             EW_ERR_SHAPE, "the residual's shape or type differs from the output's");
     return EW_OK;
 }
 

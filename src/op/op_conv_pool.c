@@ -47,8 +47,10 @@ static ew_err resolve(const struct ew_call *c, struct ew_conv_sizes *out)
     const int size = size_of(c);
     EW_TRY(ew_conv_resolve(c, out));
     EW_CHECK(c->in[0]->shape.rank == 4 && out->w.out[1] >= size && out->w.out[2] >= size,
-             EW_ERR_SHAPE, "what is pooled has no windows of %dx%d", size, size);
-    EW_CHECK(!a->turned || size == 2, EW_ERR_UNSUPPORTED, "windows of 3x3 and channels first");
+             EW_ERR_SHAPE, "the convolution's output is too small for windows of %dx%d", size,
+             size);
+    EW_CHECK(!a->turned || size == 2, EW_ERR_UNSUPPORTED,
+             "windows of 3x3 with a channels-first output");
     EW_CHECK(a->end.act == EW_ACT_NONE || a->end.act == EW_ACT_RELU, EW_ERR_UNSUPPORTED,
              "activation %s after a pool", ew_act_names[a->end.act]);
     return EW_OK;

@@ -28,7 +28,7 @@ static ew_err check_fused(const struct ew_call *c)
         EW_TRY(ew_quant_check_scale(c, EW_QCONV_SUM_SCALE, 1));
         EW_TRY(ew_quant_check(c, EW_QCONV_SUM_ZERO, EW_QCONV_SUM_ZERO, 1));
         EW_CHECK(ew_shape_equal(&add->shape, &c->out[0]->shape), EW_ERR_SHAPE,
-                 "what is added is not like the output");
+                 "the residual's shape or type differs from the output's");
     }
     if (table) {
         EW_TRY(ew_types_check(c, EW_QCONV_TABLE, EW_TYPES_QUANT8));

@@ -14,8 +14,8 @@ ew_err ew_plan_split(struct ew_plan *p, struct ew_step **second)
     EW_TRY(ew_plan_step_new(p, second));
     struct ew_step *first = &p->steps[p->n_steps - 2];
     EW_CHECK(first->kernel.reduce && first->kernel.apply, EW_ERR_UNSUPPORTED,
-             "node %s: its statistics cannot be shared with other ranks, for it is frozen in part "
-             "or this device has no kernel for it in halves",
+             "node %s: its statistics cannot be synchronised over ranks: it is partly frozen, "
+             "or this device has no split kernel for it",
              first->call.name);
     **second = *first;
     first->stop = first->phase == EW_PHASE_FORWARD ? EW_STOP_STATISTICS : EW_STOP_SUMS;
