@@ -11,6 +11,7 @@
 #endif
 
 #include "base/mem.h"
+#include "base/text.h"
 
 #define EW_ISA_ROW(isa) extern const struct ew_kernels ew_kernels_##isa;
 #include "isa_list.h"
@@ -78,7 +79,11 @@ ew_err ew_isa_find(const char *name, const struct ew_kernels **out)
         *out = built[k];
         return EW_OK;
     }
-    return ew_fail(EW_ERR_UNSUPPORTED, "instruction set %s: not in this build", name);
+    char all[128] = "";
+    for (size_t k = 0; k < EW_COUNT(built); k++)
+        ew_text_add(all, sizeof(all), "%s%s", k ? ", " : "", built[k]->isa);
+    return ew_fail(EW_ERR_UNSUPPORTED, "instruction set %s: not in this build, which has %s", name,
+                   all);
 }
 
 ew_err ew_isa_pick(const struct ew_kernels **out)
