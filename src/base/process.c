@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Not by base/file.h: that nobody is there is no error, and the message of one stays as it is,
- * since owners are looked up while something else that failed is cleared away. */
+/* Not base/file.h: a missing process is no error, and the thread's error message must stay, since
+ * owners are looked up while cleaning up after another failure. */
 static bool read_text(const char *path, char *out, size_t size)
 {
     FILE *f = fopen(path, "re");

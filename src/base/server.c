@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of this process that serve us over a socket (base/spawn.h). */
+/* Forked servers (base/spawn.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -28,11 +28,11 @@ static void close_others(int fd)
             close(i);
 }
 
-/* In the copy. */
+/* In the child. */
 static void serve(void (*f)(int socket, void *arg), void *arg, int socket)
 {
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null >= 0 && dup2(null, STDIN_FILENO) >= 0) /* ours may be a pipe that somebody reads */
+    if (null >= 0 && dup2(null, STDIN_FILENO) >= 0) /* ours may be a pipe with a reader */
         dup2(null, STDOUT_FILENO);
     signal(SIGPIPE, SIG_IGN);
     close_others(socket);
@@ -80,7 +80,7 @@ int ew_server_stop(struct ew_server *s, int patience_ms)
     return ew_server_await(s->pid, patience_ms);
 }
 
-/* ---- Idle ones ---- */
+/* ---- Idle servers ---- */
 
 bool ew_idle_take(struct ew_idle_servers *idle, struct ew_server *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs are started by fork and exec, and not by posix_spawn, which cannot tie a program's life
- * to ours.  Between the two nothing may allocate or lock: another thread may have held the lock. */
+/* Programs are started by fork and exec: posix_spawn cannot tie a child's life to ours.  Between
+ * the two only async-signal-safe calls are allowed: another thread may hold a lock. */
 #include "base/spawn.h"
 
 #include <errno.h>
@@ -20,13 +20,13 @@
 
 /* ---- Starting ---- */
 
-/* All that the new process needs, made before it is there. */
+/* All that the child needs, prepared before the fork. */
 struct start {
     const struct ew_spawn_opts *o;
     char *const *argv;
     char **envp;
-    int stream[STREAMS]; /* its ends; -1: ours */
-    int failed;          /* where it writes errno when it cannot become the program */
+    int stream[STREAMS]; /* its ends; -1: inherited */
+    int failed;          /* pipe to which it writes errno if exec fails */
     pid_t parent;
 };
 
@@ -36,8 +36,7 @@ static bool same_name(const char *a, const char *b)
     return strncmp(a, b, n) == 0 && b[n] == '=';
 }
 
-/* Our environment with the given ones in the place of those of their names; the texts are borrowed.
- * NULL: no memory. */
+/* Our environment with overrides; borrows the strings.  NULL: no memory. */
 static char **make_environment(const char *const *given)
 {
     size_t n = 0, more = 0, kept = 0;
@@ -60,14 +59,14 @@ static char **make_environment(const char *const *given)
     return words;
 }
 
-/* In the new process. */
+/* In the child. */
 static void become(const struct start *s)
 {
     const struct ew_spawn_opts *o = s->o;
     bool well = true;
     if (o->when_we_end) {
         prctl(PR_SET_PDEATHSIG, o->when_we_end);
-        if (getppid() != s->parent) /* we ended before that */
+        if (getppid() != s->parent) /* we ended before prctl */
             _exit(127);
     }
     if (o->group)
@@ -77,7 +76,7 @@ static void become(const struct start *s)
     well = well && (!o->folder || chdir(o->folder) == 0);
     if (o->mask)
         sigprocmask(SIG_SETMASK, o->mask, NULL);
-    signal(SIGXFSZ, SIG_DFL); /* what we ignore is our own affair */
+    signal(SIGXFSZ, SIG_DFL); /* not inherited */
     if (well && o->path)
         execve(o->path, s->argv, s->envp);
     else if (well)
@@ -86,7 +85,7 @@ static void become(const struct start *s)
     _exit(write(s->failed, &why, sizeof(why)) == sizeof(why) ? 127 : 126);
 }
 
-/* The new process's end of a stream, and ours where it is a pipe. */
+/* Opens the child's end of a stream, and ours of a pipe. */
 static ew_err open_stream(const struct ew_spawn_opts *o, int i, int *its, int *ours)
 {
     const int flags = (i == 0 ? O_RDONLY : O_WRONLY | O_CREAT | O_TRUNC) | O_CLOEXEC;
@@ -123,7 +122,7 @@ static void close_all(int *fd, int n)
     }
 }
 
-/* `said` is the end of a pipe that exec closes: what comes through it is why there was no exec. */
+/* `said` is a close-on-exec pipe through which the child reports why exec failed. */
 static ew_err fork_it(struct start *s, int said[2], struct ew_spawned *out)
 {
     int why = 0;
@@ -152,7 +151,7 @@ ew_err ew_spawn(const char *const *argv, const struct ew_spawn_opts *o, struct e
     struct start s = {.o = o ? o : &plain, .stream = {-1, -1, -1}, .parent = getpid()};
     int said[2] = {-1, -1};
     *out = (struct ew_spawned){.fd = {-1, -1, -1}, .group = s.o->group};
-    memcpy(&s.argv, &argv, sizeof(s.argv)); /* exec does not write to it, but for history */
+    memcpy(&s.argv, &argv, sizeof(s.argv)); /* exec does not write to argv */
     EW_CLEANUP(ew_free_ptr) char **envp = make_environment(s.o->environment);
     EW_CHECK(envp, EW_ERR_MEMORY, "no memory for a program's environment");
     s.envp = envp;
@@ -192,13 +191,13 @@ ew_err ew_spawn_wait(struct ew_spawned *p, int *status, struct rusage *use)
     pid_t ended;
     while ((ended = wait4(p->pid, status, 0, use ? use : &unused)) < 0 && errno == EINTR)
         continue;
-    p->pid = 0; /* gone in any case: this number may be another's */
+    p->pid = 0; /* the PID may be reused now */
     EW_CHECK(ended >= 0, EW_ERR_IO,
              "how a program ended is unknown: this process ignores SIGCHLD, or waits elsewhere");
     return EW_OK;
 }
 
-/* Also where nothing is left to wait for: somebody else has, or SIGCHLD is ignored. */
+/* True also if there is nothing to wait for: another thread has, or SIGCHLD is ignored. */
 static bool has_ended(pid_t pid)
 {
     siginfo_t info = {.si_pid = 0};
@@ -295,14 +294,14 @@ void ew_signals_release(const sigset_t *before)
     sigprocmask(SIG_SETMASK, before, NULL);
 }
 
-/* ---- A function ---- */
+/* ---- Functions in child processes ---- */
 
 ew_err ew_spawn_function(void (*f)(void *arg, void *out), void *arg, void *out, size_t size)
 {
     int ends[2], status = -1;
     EW_ASSERT(size <= 4096);
     EW_CHECK(pipe2(ends, O_CLOEXEC) == 0, EW_ERR_IO, "no pipe: %s", strerror(errno));
-    fflush(NULL); /* or it would write what we have not written yet a second time */
+    fflush(NULL); /* or buffered output would be written twice */
     const pid_t pid = fork();
     if (pid == 0) {
         f(arg, out);
@@ -318,7 +317,7 @@ ew_err ew_spawn_function(void (*f)(void *arg, void *out), void *arg, void *out, 
         continue;
     char text[EW_STATUS_CHARS];
     ew_status_text(status, text);
-    /* A host that ignores SIGCHLD leaves no status: then the answer alone tells. */
+    /* without a status (the host ignores SIGCHLD) only the answer counts */
     EW_CHECK(came && (ended < 0 || ew_status_well(status)), EW_ERR_IO,
              "a process of our own failed: %s", text);
     return EW_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting programs and waiting for them: the one place that does.  A program gets a list of words,
- * never a line that a shell takes apart; pipes and files of ours that it was not given are closed
- * in it.  base/process.h tells processes apart that others started. */
+/* Starting child processes and waiting for them, in one place.  Arguments are a list, never a shell
+ * command line; our pipes and files that were not passed on are closed in the child.  Identifying
+ * processes that others started is base/process.h's. */
 #ifndef EW_BASE_SPAWN_H
 #define EW_BASE_SPAWN_H
 
@@ -14,107 +14,106 @@
 
 #include "base/err.h"
 
-/* What one of its standard streams is. */
+/* A standard stream of the child. */
 enum ew_stream {
-    EW_STREAM_OURS, /* the same as ours */
+    EW_STREAM_OURS, /* inherited */
     EW_STREAM_NULL,
-    EW_STREAM_PIPE, /* our end is in ew_spawned.fd */
-    EW_STREAM_FILE, /* written anew; the input: read */
-    EW_STREAM_ERR   /* our standard error, for outputs */
+    EW_STREAM_PIPE, /* a pipe; our end is ew_spawned.fd */
+    EW_STREAM_FILE, /* a file, truncated; for standard input read */
+    EW_STREAM_ERR   /* outputs: our standard error */
 };
 
-/* How it is started; all 0: as we are. */
+/* Options; all 0: inherit everything. */
 struct ew_spawn_opts {
-    const char *path;               /* the program; NULL: argv[0], looked up in PATH */
-    const char *folder;             /* where it runs; NULL: here.  Files are opened before */
-    const char *const *environment; /* "NAME=value" in the place of ours; NULL at the end */
+    const char *path;               /* the program; NULL: argv[0], searched in PATH */
+    const char *folder;             /* working directory; NULL: ours.  `file` is relative to ours */
+    const char *const *environment; /* "NAME=value" overrides, NULL-terminated */
     enum ew_stream stream[3];       /* standard input, output, error */
     const char *file[3];            /* for EW_STREAM_FILE */
-    const sigset_t *mask;           /* signals that it begins with blocked; NULL: those of ours */
-    bool group;                     /* a process group of its own: what it starts ends with it */
-    int when_we_end;                /* the signal that it then gets, however we end; 0: none */
+    const sigset_t *mask;           /* initial signal mask; NULL: ours */
+    bool group;                     /* its own process group, which signals reach as a whole */
+    int when_we_end;                /* signal to the child when we end, in whatever way; 0: none */
 };
 
 struct ew_spawned {
     pid_t pid;
-    int fd[3]; /* our ends of its pipes, closed in programs that follow; -1: none */
+    int fd[3]; /* our ends of its pipes, close-on-exec; -1: none */
     bool group;
 };
 
-/* Starts argv (NULL at the end; o may be NULL).  Fails where it cannot be started, with the name
- * and the system's reason: EW_ERR_NOT_FOUND where there is no such program, else EW_ERR_IO. */
+/* Starts argv (NULL-terminated; o may be NULL).  The error names the program and the system's
+ * reason: EW_ERR_NOT_FOUND if there is no such program, else EW_ERR_IO. */
 ew_err ew_spawn(const char *const *argv, const struct ew_spawn_opts *o, struct ew_spawned *out);
 
-/* Closes one of our ends, which tells it that there is no more. */
+/* Closes our end of a pipe: the child sees end of file. */
 void ew_spawn_close(struct ew_spawned *p, int stream);
-/* Sends a signal to it, or to its group. */
+/* Sends a signal to the child, or to its group. */
 void ew_spawn_signal(const struct ew_spawned *p, int signal);
-/* Closes what is open and waits for its end.  `status` is waitpid's, `use` (may be NULL) counts its
- * own finished children too. */
+/* Closes open pipes and waits for the child.  `status` is waitpid's; `use` (may be NULL) includes
+ * its own waited-for children. */
 ew_err ew_spawn_wait(struct ew_spawned *p, int *status, struct rusage *use);
-/* Asks it (SIGTERM) to end, kills it where it has not within so many milliseconds, and closes what
- * is open. */
+/* Sends SIGTERM, SIGKILL if it has not ended after patience_ms, waits, and closes open pipes. */
 void ew_spawn_end(struct ew_spawned *p, int patience_ms);
-/* Starts it and waits. */
+/* Starts a program and waits for it. */
 ew_err ew_spawn_run(const char *const *argv, const struct ew_spawn_opts *o, int *status);
 
-/* It ended by itself, with 0. */
+/* True for exit status 0. */
 bool ew_status_well(int status);
 /* "exit status 3", "signal 9". */
 #define EW_STATUS_CHARS 32
 void ew_status_text(int status, char out[EW_STATUS_CHARS]);
 
-/* ---- Signals that are meant for the program ---- */
+/* ---- Signals meant for the child ---- */
 
-/* Blocks Ctrl-C and requests to end, for as long as a program runs that they are meant for; give
- * *before to it as its mask. */
+/* Blocks Ctrl-C and termination signals while a child runs for which they are meant; pass *before
+ * to it as its mask. */
 void ew_signals_hold(sigset_t *before);
-/* Waits until it has ended, a signal came or pause_ns are over (< 0: none of that); passes requests
- * to end on to it, while Ctrl-C has reached it from the terminal.  True: it still runs. */
+/* Waits until the child has ended, a signal came or pause_ns are over (< 0: no timeout); forwards
+ * termination signals to it (Ctrl-C reaches it from the terminal).  True: still running. */
 bool ew_spawn_tend(const struct ew_spawned *p, int64_t pause_ns);
-/* While they are blocked: whether one has come. */
+/* True if one of the blocked signals is pending. */
 bool ew_signals_came(void);
-/* Forgets Ctrl-C that came meanwhile, and unblocks. */
+/* Discards a pending Ctrl-C, and unblocks. */
 void ew_signals_release(const sigset_t *before);
 
-/* ---- A function in a process of its own ---- */
+/* ---- Functions in child processes ---- */
 
-/* Runs f(arg, out) in a copy of this process and brings the `size` bytes at `out` back (at most
- * 4096); its memory and its crash are not ours.  Fails where it did not end well. */
+/* Runs f(arg, out) in a forked child and returns the `size` bytes at `out` (at most 4096),
+ * isolating its memory use and crashes.  Fails unless it ends normally. */
 ew_err ew_spawn_function(void (*f)(void *arg, void *out), void *arg, void *out, size_t size);
 
-/* A copy of this process that serves us over a socket. */
+/* A forked child that serves requests over a socket. */
 struct ew_server {
     pid_t pid;
     int fd;       /* our end */
-    void *memory; /* that both sides have, and its size; for the caller's use */
+    void *memory; /* shared memory and its size, for the caller's use */
     size_t memory_size;
 };
 
-/* Runs f(socket, arg) in a copy of this process, until f returns.  Of our descriptors it keeps the
- * standard ones, with nothing in its input and output, and the socket, whose end it sees when we
- * are gone.  Other threads' locks are held there for good if they were at this moment: f uses the C
- * library and what no other thread does. */
+/* Forks a child that runs f(socket, arg) until f returns.  It keeps the standard descriptors (with
+ * /dev/null as input and output) and the socket, on which it sees end of file when we end.  Locks
+ * that other threads hold at the fork are never released there: f may use the C library, and
+ * nothing that other threads use. */
 ew_err ew_server_start(void (*f)(int socket, void *arg), void *arg, struct ew_server *out);
-/* Closes our end, and kills it where it has not ended within so many milliseconds.  The signal that
- * it died of by itself, or 0. */
+/* Closes our end, and kills the child if it has not ended after patience_ms.  Returns the signal
+ * that it died of by itself, or 0. */
 int ew_server_stop(struct ew_server *s, int patience_ms);
-/* The same of a child whose socket somebody else has. */
+/* The same for a child whose socket another process has. */
 int ew_server_await(pid_t pid, int patience_ms);
 
-/* All n bytes from or to one; EW_ERR_IO where it has gone, or for timeout_ms (-1: any time) says
- * nothing. */
+/* Reads or writes all n bytes; EW_ERR_IO if the other side has ended, or is silent for timeout_ms
+ * (-1: no timeout). */
 ew_err ew_server_read(int fd, void *to, size_t n, int timeout_ms);
 ew_err ew_server_write(int fd, const void *from, size_t n);
-/* A descriptor over the socket, or -1 in its place. */
+/* Passes a descriptor (or -1) over the socket. */
 ew_err ew_server_send_fd(int socket, int fd);
 ew_err ew_server_take_fd(int socket, int *fd);
 
-/* Those that have nothing to do at the moment: starting one takes longer than most requests. */
+/* A pool of idle servers, since starting one takes longer than most requests. */
 #define EW_IDLE_SERVERS 16
 struct ew_idle_servers {
     pthread_mutex_t lock; /* guards all below */
-    pid_t owner;          /* a fork of the program shares none of them */
+    pid_t owner;          /* a forked child does not share them */
     int n;
     struct ew_server list[EW_IDLE_SERVERS];
 };
@@ -123,9 +122,9 @@ struct ew_idle_servers {
         .lock = PTHREAD_MUTEX_INITIALIZER                                                          \
     }
 
-/* False: there is none. */
+/* False: no idle server. */
 bool ew_idle_take(struct ew_idle_servers *idle, struct ew_server *out);
-/* False: there is no room, and it is the caller's to stop. */
+/* False: the pool is full, and the caller must stop the server. */
 bool ew_idle_put(struct ew_idle_servers *idle, const struct ew_server *s);
 
 #endif

@@ -17,7 +17,7 @@ enum ew_types {
     EW_TYPES_ALL = EW_TYPES_NUMBER | EW_TYPES_BOOL
 };
 
-/* in[slot], where it is there, has one of the types. */
+/* Checks that in[slot], if present, has one of the types. */
 static inline ew_err ew_types_check(const struct ew_call *c, int slot, unsigned types)
 {
     if (slot >= c->n_in || !c->in[slot])
@@ -27,7 +27,7 @@ static inline ew_err ew_types_check(const struct ew_call *c, int slot, unsigned 
     return EW_OK;
 }
 
-/* in[slot], where it is there, has in[0]'s type. */
+/* Checks that in[slot], if present, has in[0]'s type. */
 static inline ew_err ew_types_same(const struct ew_call *c, int slot)
 {
     if (slot >= c->n_in || !c->in[slot])
@@ -43,13 +43,13 @@ static inline int ew_axis_of(int64_t axis, int rank)
     return (int)(axis < 0 ? axis + rank : axis);
 }
 
-/* An optional input: NULL where it is absent, however that was said. */
+/* An optional input; NULL if absent, by NULL or a shorter list. */
 static inline struct ew_tensor *ew_call_in(const struct ew_call *c, int slot)
 {
     return slot < c->n_in ? c->in[slot] : NULL;
 }
 
-/* An output that somebody asked for, or NULL. */
+/* An output, or NULL if it is not wanted. */
 static inline struct ew_tensor *ew_call_out(const struct ew_call *c, int slot)
 {
     return slot < c->n_out ? c->out[slot] : NULL;

@@ -28,8 +28,8 @@ ew_err ew_plan_buffer_new(struct ew_plan *p, size_t size, int first, int last, i
     return EW_OK;
 }
 
-/* Who reads which value (p->uses), from the outputs on; and so which nodes are needed: those
- * whose outputs somebody reads and that are not computed yet. */
+/* Liveness, backwards from the graph's outputs: counts the uses of values by live nodes (p->uses),
+ * and marks as needed the nodes with a used output that is not known. */
 static void find_needed(struct ew_plan *p)
 {
     const struct ew_graph *g = p->g;
