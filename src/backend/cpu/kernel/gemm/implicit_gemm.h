@@ -63,6 +63,7 @@ struct implicit_gemm {
     int64_t run, runs;   /* k is `runs` runs of `run` floats, contiguous in x */
     int64_t k, kc;       /* kc: of a chunk, at most KC */
     int64_t blocks;      /* blocks of NR outputs in a group */
+    bool pairs;          /* the last block is packed in pairs along k, see micro_strip.h */
     int64_t at_once;     /* blocks computed at once for a single row, at most ROW_BLOCKS */
     int64_t row_tiles, row_block, o_tiles, o_block;
     int64_t tiles;
@@ -74,6 +75,12 @@ void EW_K(implicit_gemm_init)(struct implicit_gemm *c, const struct ew_conv_shap
 
 /* Fills the rest once axis, batch, groups, cg, og and the strides are set. */
 void EW_K(implicit_gemm_plan)(struct implicit_gemm *c);
+
+/* Pairs do not cross lines of a line buffer. */
+INLINE int64_t pair_lines(const struct implicit_gemm *c)
+{
+    return c->line_buffer ? c->lines : 1;
+}
 
 /* Floats of one group's packed weights. */
 int64_t EW_K(implicit_gemm_group_size)(const struct implicit_gemm *c);

@@ -37,6 +37,19 @@ static void pack_rows(const struct implicit_gemm *c, const float *w, int64_t wid
         }
 }
 
+/* Outputs [0, width) of w in pairs along k. */
+static void pack_pairs(const struct implicit_gemm *c, const float *w, int64_t width, float *out)
+{
+    const int64_t wide = packed_width(width), lines = pair_lines(c), kc = c->k / lines;
+    for (int64_t l = 0; l < lines; l++, w += kc)
+        for (int64_t k = 0; k < kc; k += 2, out += 2 * wide)
+            for (int64_t o = 0; o < wide; o++) {
+                const float *from = w + o * c->k + k;
+                out[2 * o] = o < width ? from[0] : 0;
+                out[2 * o + 1] = o < width && k + 1 < kc ? from[1] : 0;
+            }
+}
+
 int64_t EW_K(conv_pack_tiles)(const struct ew_conv_shape *s)
 {
     return s->groups * block_count(s->cout / s->groups);
@@ -52,7 +65,9 @@ void EW_K(conv_pack)(const struct ew_conv_shape *s, const float *w, float *packe
         const int64_t g = i / c.blocks, b = i % c.blocks, o = b * NR, width = block_width(c.og, b);
         const float *from = w + (g * c.og + o) * filter;
         float *to = packed + g * EW_K(implicit_gemm_group_size)(&c) + o * c.k;
-        if (c.used.trimmed)
+        if (c.pairs && b == c.blocks - 1)
+            pack_pairs(&c, from, width, to);
+        else if (c.used.trimmed)
             pack_rows(&c, from, width, to);
         else
             pack_block(from, c.k, c.k, width, to);

@@ -165,6 +165,35 @@ static int64_t blocks_at(const struct tile *t, int64_t b)
     return max_i64(min_i64(c->at_once, min_i64(t->blocks, whole) - b), 1);
 }
 
+/* Multiplies a panel by a block packed in pairs, and takes the statistics of the outputs. */
+static void run_pairs(const struct tile *t, const struct micro *m, int rows)
+{
+    const struct micro_strip strip = {.a = m->a,
+                                      .row_step = m->row_step ? m->row_step : KS,
+                                      .lines = m->lines,
+                                      .line_step = m->line_step,
+                                      .w = m->w,
+                                      .kc = m->kc,
+                                      .from = m->from ? m->from + m->row[0] : NULL,
+                                      .bias = m->bias,
+                                      .c = m->c + m->row[0],
+                                      .c_step = t->run->core->y_step[2],
+                                      .rows = rows,
+                                      .width = m->width,
+                                      .lo = m->lo,
+                                      .hi = m->hi,
+                                      .pairs = true};
+    EW_K(micro_strip)(&strip);
+    const struct stats to = {m->stats, m->stats_step, m->begins};
+    for (int64_t i = 0; m->stats && i < m->width; i += LANES) {
+        const int64_t n = m->width - i;
+        struct stats_sums all = stats_load(&to, i, load_n(strip.c + i, n), n);
+        for (int r = 0; r < rows; r++)
+            stats_add(&all, load_n(strip.c + r * strip.c_step + i, n));
+        stats_store(&to, i, &all, n);
+    }
+}
+
 /* Multiplies a panel of `rows` pixels by all blocks of the tile, k in [k0, k1). */
 static void run_panel(const struct tile *t, int64_t panel, int rows)
 {
@@ -196,6 +225,8 @@ static void run_panel(const struct tile *t, int64_t panel, int rows)
             fetch_parts(t->mask + o, t->row, rows, width);
         if (n > 1)
             run_blocks(&m, c->k * NR, n);
+        else if (c->pairs && b == c->blocks - 1)
+            run_pairs(t, &m, rows);
         else if (t->row_step)
             EW_K(micro_direct)(&m, rows);
         else
@@ -305,6 +336,7 @@ static void run_blocks_of_strip(const struct tile *t, const struct strip_feed *f
                                       .width = width,
                                       .lo = end ? t->lo : -INFINITY,
                                       .hi = end ? t->hi : INFINITY,
+                                      .pairs = c->pairs && b == c->blocks - 1,
                                       .act = end ? t->act : EW_ACT_NONE,
                                       .soon = strip_soon(t, b, first)};
         const int64_t done = EW_K(micro_strip)(&m);

@@ -3,6 +3,7 @@
  * weights. */
 #include "backend/cpu/kernel/gemm/implicit_gemm.h"
 
+#include "backend/cpu/kernel/gemm/micro_strip.h"
 #include "backend/cpu/kernel/norm/norm_stats.h"
 
 /* True if some output reads the input through tap t: if any does, the first output for which t is
@@ -32,6 +33,17 @@ void EW_KF(implicit_gemm_trim)(struct ew_conv_axis axis[3], struct used *used)
     }
 }
 
+/* Not for dense layers and squeeze-and-excite: single rows are not strips. */
+static void plan_pairs(struct implicit_gemm *c)
+{
+    const struct ew_conv_axis *a = c->axis;
+    c->pairs = c->blocks > 0 && c->flat_y && !c->used.trimmed && c->k > 1 &&
+               paired_width(block_width(c->og, c->blocks - 1)) &&
+               (int64_t)a[0].out * a[1].out * a[2].out > MR;
+    if (c->pairs)
+        c->kc += c->kc % 2;
+}
+
 void EW_K(implicit_gemm_init)(struct implicit_gemm *c, const struct ew_conv_shape *s)
 {
     memcpy(c->axis, s->axis, sizeof(c->axis));
@@ -50,6 +62,7 @@ void EW_K(implicit_gemm_init)(struct implicit_gemm *c, const struct ew_conv_shap
     c->x_image = xs;
     c->y_image = ys;
     EW_K(implicit_gemm_plan)(c);
+    plan_pairs(c);
 }
 
 static void plan_feed(struct implicit_gemm *c)
@@ -116,13 +129,17 @@ void EW_K(implicit_gemm_plan)(struct implicit_gemm *c)
         c->row_tiles = c->batch * a[0].out * a[1].out;
         c->o_tiles = 1;
     }
+    c->pairs = false;
     c->tiles = c->row_tiles * c->groups * c->o_tiles;
     c->split = max_i64(div_up(c->row_tiles, STATS_SPLITS), 1);
 }
 
 int64_t EW_K(implicit_gemm_group_size)(const struct implicit_gemm *c)
 {
-    return c->k * packed_width(c->og);
+    if (!c->pairs)
+        return c->k * packed_width(c->og);
+    const int64_t whole = (c->blocks - 1) * NR, lines = pair_lines(c);
+    return c->k * whole + lines * div_up(c->k / lines, 2) * 2 * packed_width(c->og - whole);
 }
 
 size_t EW_K(implicit_gemm_scratch)(const struct implicit_gemm *c)

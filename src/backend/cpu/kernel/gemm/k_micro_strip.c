@@ -186,12 +186,153 @@ static strip_instance *act_instance(const struct micro_strip *m, int64_t rows)
     return NULL;
 }
 
+/* ---- Pairs along k ---- */
+
+#if PAIRS
+/* Two inputs in alternating lanes, or one and zeros. */
+INLINE vec two_inputs(const float *a)
+{
+    double both;
+    memcpy(&both, a, sizeof(both));
+    return (vec)_mm512_set1_pd(both);
+}
+
+INLINE vec one_input(const float *a)
+{
+    return (vec)_mm512_broadcastsd_pd(_mm_castps_pd(_mm_load_ss(a)));
+}
+
+/* Sums of pairs of adjacent lanes: of a, then of b. */
+INLINE vec add_lanes(vec a, vec b)
+{
+    const __m512i even =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+    return (vec)_mm512_permutex2var_ps((__m512)a, even, (__m512)b) +
+           (vec)_mm512_permutex2var_ps((__m512)a, odd, (__m512)b);
+}
+
+#define PAIR_ROWS 14
+
+/* One step: two of k, or with `last` one. */
+INLINE void step_pairs(const float *const a[5], int64_t row, const float *w, vec sum[PAIR_ROWS][3],
+                       const struct form f, const bool last)
+{
+    vec wv[3];
+    UNROLL
+    for (int v = 0; v < f.full; v++)
+        wv[v] = load(w + v * LANES);
+    UNROLL
+    for (int r = 0; r < f.rows; r++) {
+        const float *p = row_of(a, row, r);
+        const vec x = last ? one_input(p) : two_inputs(p);
+        UNROLL
+        for (int v = 0; v < f.full; v++)
+            sum[r][v] += x * wv[v];
+    }
+}
+
+/* f.full vectors of pairs: 8 outputs each. */
+INLINE void add_pairs(const struct micro_strip *m, int64_t row, struct soon *soon,
+                      const struct form f)
+{
+    const struct form out = {f.rows, f.full / 2, true};
+    const struct extra e = {true};
+    const int64_t step = m->row_step;
+    const float *w = m->w, *fetched = soon->at;
+    vec sum[PAIR_ROWS][3];
+    UNROLL
+    for (int r = 0; r < f.rows; r++)
+        UNROLL
+    for (int v = 0; v < f.full; v++)
+        sum[r][v] = (vec){0};
+    for (int64_t l = 0; l < m->lines; l++) {
+        const float *const line = m->a + row * step + l * m->line_step;
+        const float *a[5] = {line, line + 3 * step, line + 6 * step, line + 9 * step,
+                             line + 12 * step};
+        for (int64_t k = m->kc; k > 1; k -= 2) {
+            __builtin_prefetch(fetched, 0, 2);
+            fetched += 2 * soon->step;
+            step_pairs(a, step, w, sum, f, false);
+            UNROLL
+            for (int i = 0; i < 5; i++)
+                a[i] += 2;
+            w += f.full * LANES;
+        }
+        if (m->kc % 2) {
+            step_pairs(a, step, w, sum, f, true);
+            w += f.full * LANES;
+        }
+    }
+    soon->at = fetched;
+    struct sums s;
+    begin(m, row, &s, out, e);
+    UNROLL
+    for (int r = 0; r < f.rows; r++) {
+        if (f.full == 3)
+            s.full[r][0] += add_lanes(sum[r][0], sum[r][1]);
+        const vec rest = add_lanes(sum[r][f.full - 1], sum[r][f.full - 1]);
+        s.half[r] += (hvec)_mm512_castps512_ps256((__m512)rest);
+    }
+    finish(m, row, &s, out, e);
+}
+
+/* 24 outputs are 3 vectors of pairs in each row, 8 outputs one. */
+/* clang-format off */
+#define PAIR_FORMS_3(X) X(1, 3) X(2, 3) X(3, 3) X(4, 3) X(5, 3) X(6, 3) X(7, 3) X(8, 3) X(9, 3)
+#define PAIR_FORMS_1(X) X(1, 1) X(2, 1) X(3, 1) X(4, 1) X(5, 1) X(6, 1) X(7, 1) X(8, 1) X(9, 1) \
+                        X(10, 1) X(11, 1) X(12, 1) X(13, 1) X(14, 1)
+/* clang-format on */
+
+#define PAIR_INSTANCE(r, full)                                                                     \
+    static void pairs_##r##x##full(const struct micro_strip *m, int64_t row, int64_t groups)       \
+    {                                                                                              \
+        const struct form f = {r, full, false};                                                    \
+        struct soon soon = soon_of(m, groups, f);                                                  \
+        for (int64_t g = 0; g < groups; g++, row += (r)) {                                         \
+            if (g == FETCHING)                                                                     \
+                soon.step = 0;                                                                     \
+            add_pairs(m, row, &soon, f);                                                           \
+        }                                                                                          \
+    }
+#define PAIR_NAME(r, full) pairs_##r##x##full,
+
+PAIR_FORMS_3(PAIR_INSTANCE)
+PAIR_FORMS_1(PAIR_INSTANCE)
+
+static strip_instance *const pairs_of_24[] = {PAIR_FORMS_3(PAIR_NAME)};
+static strip_instance *const pairs_of_8[] = {PAIR_FORMS_1(PAIR_NAME)};
+
+static void strip_pairs(const struct micro_strip *m)
+{
+    const bool wide = m->width > HALF;
+    strip_instance *const *table = wide ? pairs_of_24 : pairs_of_8;
+    const int64_t limit = wide ? 9 : 14, most = m->most > 0 ? min_i64(limit, m->most) : limit;
+    const int64_t groups = div_up(m->rows, most), few = m->rows / groups;
+    const int64_t more = m->rows - few * groups;
+    table[few - 1](m, 0, groups - more);
+    if (more == 0)
+        return;
+    struct micro_strip rest = *m;
+    rest.soon = NULL;
+    table[few](&rest, m->rows - more * (few + 1), more);
+}
+#else
+static void strip_pairs(const struct micro_strip *m)
+{
+}
+#endif
+
 /* Groups of about equal numbers of rows: a small one would have too few accumulators to hide the
  * latency of FMAs. */
 int64_t EW_K(micro_strip)(const struct micro_strip *m)
 {
     static strip_instance *const table[MR][NR_LAST / PIECE] = {ROWS(INSTANCE_ROW, strip)};
     const int64_t width = packed_width(m->width) / PIECE - 1;
+    if (PAIRS && m->pairs) {
+        strip_pairs(m);
+        return 0;
+    }
 #if defined(EW_ISA_IS_avx2)
     int64_t most = most_rows[width];
 #else

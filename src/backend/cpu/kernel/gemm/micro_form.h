@@ -86,18 +86,24 @@ INLINE void finish_row(float *c, int64_t width, const struct sums *s, int r, con
                    width - f.full * LANES);
 }
 
-/* One step of k for rows with a stride known only at run time.  x86 addresses scale an index
- * register by 1, 2, 4 or 8, so five pointers reach 14 rows. */
-INLINE void step_direct(const float *const a[5], int64_t row, const struct weights *w,
-                        struct sums *s, const struct form f)
+/* Row r of rows with a stride known only at run time.  x86 addresses scale an index register by 1,
+ * 2, 4 or 8, so five pointers, three rows apart, reach 14 rows. */
+INLINE const float *row_of(const float *const a[5], int64_t row, int r)
 {
     static const struct {
         int base, times;
     } at[14] = {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {0, 4}, {1, 2}, {2, 0},
                 {1, 4}, {0, 8}, {3, 0}, {2, 4}, {1, 8}, {4, 0}, {3, 4}};
+    return a[at[r].base] + at[r].times * row;
+}
+
+/* One step of k for such rows. */
+INLINE void step_direct(const float *const a[5], int64_t row, const struct weights *w,
+                        struct sums *s, const struct form f)
+{
     UNROLL
     for (int r = 0; r < f.rows; r++)
-        add_row(s, r, a[at[r].base][at[r].times * row], w, f);
+        add_row(s, r, *row_of(a, row, r), w, f);
 }
 
 /* WIDTHS: the widths instantiated for r rows; more rows than fit the registers take several

@@ -7,6 +7,16 @@
 
 #include "backend/cpu/kernel/gemm/micro.h"
 
+/* An odd number of half vectors would leave half of the last one empty.  Such a last block, of 8 or
+ * 24 outputs, is packed in pairs along k instead, [line][k / 2][packed_width][2], an odd k with
+ * zeros: accumulators hold the sums of even and odd k side by side and are added at the end. */
+#define PAIRS (HALF > 0)
+
+INLINE bool paired_width(int64_t n)
+{
+    return PAIRS && n <= NR && packed_width(n) / PIECE % 2 == 1;
+}
+
 struct micro_strip {
     const float *a; /* row r at r * row_step; k runs over `lines` pieces of kc, line_step apart */
     int64_t row_step, lines, line_step;
@@ -16,6 +26,7 @@ struct micro_strip {
     float *c;                 /* row r at r * c_step */
     int64_t c_step, rows, width;
     float lo, hi;
+    bool pairs;        /* w is packed in pairs */
     enum ew_act act;   /* instead of the clamp, see below; EW_ACT_NONE: none */
     const float *soon; /* weights to prefetch into L2, as many as in w; NULL: none */
 };
