@@ -58,7 +58,7 @@ struct ew_field {
 void ew_fields_default(const struct ew_field *table, void *object, size_t size);
 
 /* Parses `text` into the field of `object`; the error names the field, the text and the allowed
- * values. STR fields borrow `text`. */
+ * values.  STR fields borrow `text`. */
 ew_err ew_field_parse(const struct ew_field *f, const char *text, void *object);
 
 /* Parses "stride=2x2 groups=4".  `line` is modified and borrowed by STR fields; fields that it does

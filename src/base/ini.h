@@ -2,11 +2,11 @@
 /* Reading INI text: [section] lines, `key = value` lines, comments after '#' or ';' at the start of
  * a line and, optionally, after values.
  *
- * struct ew_ini ini;
- * ew_ini_init(&ini, text, "nano.ini");
- * while (ew_ini_next(&ini))
- *     use(ini.section, ini.key, ini.value);
- * return ini.err; */
+ *   struct ew_ini ini;
+ *   ew_ini_init(&ini, text, "nano.ini");
+ *   while (ew_ini_next(&ini))
+ *       use(ini.section, ini.key, ini.value);
+ *   return ini.err; */
 #ifndef EW_BASE_INI_H
 #define EW_BASE_INI_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A JSON writer, to a file or to memory.  The output is always one complete value.
  *
- * struct ew_json j;
- * ew_json_init(&j, stdout);
- * ew_json_object(&j, NULL);
- * ew_json_int(&j, "params", 61706);
- * ew_json_end(&j);
- * return ew_json_finish(&j);
+ *   struct ew_json j;
+ *   ew_json_init(&j, stdout);
+ *   ew_json_object(&j, NULL);
+ *   ew_json_int(&j, "params", 61706);
+ *   ew_json_end(&j);
+ *   return ew_json_finish(&j);
  *
  * Inside an object each value has a key; inside an array and at the top it is NULL.  Failures are
  * sticky and reported by finish.  One thread at a time. */

@@ -46,13 +46,11 @@ void ew_free_ptr(void *ptr_to_ptr);
 
 /* A bump allocator over a list of chunks.
  *
- * chunks:  [ head
- * objects ......... free ] -> [ head
- * objects ... ] -> NULL
+ *   chunks:  [ head | objects ......... free ] -> [ head | objects ... ] -> NULL
  *
  * Objects are zeroed, aligned to 16 bytes (64 from 1 KiB on), and live until fini or reset.  When
  * memory runs out alloc returns NULL and sets `failed`, so that a builder may check once at its
- * end. Not thread-safe. */
+ * end.  Not thread-safe. */
 struct ew_arena {
     struct ew_arena_chunk *chunks;
     size_t used; /* allocated bytes, for reports */

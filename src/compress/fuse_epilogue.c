@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fusing what follows a convolution into its epilogue:
  *
- * conv - act                  act(sum)
- * conv - add z [- act]        act(sum + z)
- * conv - act - add z          act(sum) + z
- * batch_norm - act            if no convolution absorbed the norm (DenseNet)
+ *   conv - act                  act(sum)
+ *   conv - add z [- act]        act(sum + z)
+ *   conv - act - add z          act(sum) + z
+ *   batch_norm - act            if no convolution absorbed the norm (DenseNet)
  *
  * The fused node stands where the last node of the pattern stood, since z may be computed after the
  * convolution. */

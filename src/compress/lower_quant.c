@@ -6,7 +6,7 @@
  * - DQ moves behind nodes that only move elements or select the largest: they then move bytes;
  * - each Q, with the float nodes between it and the previous DQs, becomes an integer node;
  * - convolutions and dense layers after a DQ and without a Q become integer nodes with float32
- * output;
+ *   output;
  * - additions and tables after an integer convolution are fused into it.
  * What does not match stays in float32.  The nodes are in lower_layers.c and lower_rest.c. */
 #include "compress/lower_quant.h"

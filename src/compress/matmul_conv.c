@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Turns matrix products with constant matrices, and their biases, into 1x1 convolutions:
  *
- * x [N, d..., C] W [C, O] [+ b]      conv(x, W' [O, 1..., C], b)
+ *   x [N, d..., C] W [C, O] [+ b]      conv(x, W' [O, 1..., C], b)
  *
  * Convolution kernels have epilogues for bias, residual and activation (fuse_epilogue.c); those of
  * products have not.  This covers the layers of transformers. */

@@ -48,7 +48,7 @@ ew_err ew_quantize_prepare(struct ew_graph *g);
 
 /* Inserts quantize_linear and dequantize_linear at every float32 activation that a quantised node
  * reads or writes, and gives convolutions and dense layers integer weights and biases by the
- * scheme. With POW2 outputs of quantised nodes to float nodes are quantised too.  Values that are
+ * scheme.  With POW2 outputs of quantised nodes to float nodes are quantised too.  Values that are
  * moved or concatenated share one scale; relu and clip stay right behind the producer of their
  * input.  Values are renumbered. */
 ew_err ew_quantize(struct ew_graph *g, const struct ew_quantize_opts *o);

@@ -38,7 +38,7 @@ const struct ew_dataset_info *ew_dataset_info(const struct ew_dataset *d);
 const char *ew_dataset_class(const struct ew_dataset *d, int64_t k); /* its name, or "7" */
 
 /* A known data set's facts without its samples, for plans and board models where it is not
- * installed. EW_ERR_NOT_FOUND: unknown name. */
+ * installed.  EW_ERR_NOT_FOUND: unknown name. */
 ew_err ew_dataset_outline(const char *name, struct ew_dataset **out);
 
 /* Where `data get` stores: $XDG_CACHE_HOME/edgewise/data or ~/.cache/edgewise/data.  Free with

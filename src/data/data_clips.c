@@ -2,7 +2,7 @@
 /* Reader "clips": video files in a folder per class (UCF50's layout), or in such folders below
  * train and test:
  *
- * clips:path=UCF50,frames=16,stride=2,size=112
+ *   clips:path=UCF50,frames=16,stride=2,size=112
  *
  * Takes `frames` frames of each file, `stride` apart, from its middle or a random position; they
  * are stacked along the height.  train=LIST and test=LIST are official splits, as of UCF101: a line

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options of commands that use the loader, as rows of an option table:
  *
- * struct opts { struct ew_load_args load; ... };
- * static const struct ew_field fields[] = {EW_LOAD_FIELDS(struct opts, load), ...}; */
+ *   struct opts { struct ew_load_args load; ... };
+ *   static const struct ew_field fields[] = {EW_LOAD_FIELDS(struct opts, load), ...}; */
 #ifndef EW_DATA_LOAD_ARGS_H
 #define EW_DATA_LOAD_ARGS_H
 

@@ -2,19 +2,19 @@
 /* The data loader: batches of a data set, with order and augmentation determined by (seed, epoch),
  * whatever the number of workers.
  *
- * EW_TRY(ew_loader_open(&opts, &l));
- * for (epoch ...) {
- *     EW_TRY(ew_loader_start(l, epoch, 0));
- *     for (;;) {
- *         const struct ew_batch *b;
- *         EW_TRY(ew_loader_next(l, &b));
- *         if (!b)
- *             break;
- *         ... b->images, b->labels, b->n ...
- *         ew_loader_release(l, b);
- *     }
- * }
- * ew_loader_close(l);
+ *   EW_TRY(ew_loader_open(&opts, &l));
+ *   for (epoch ...) {
+ *       EW_TRY(ew_loader_start(l, epoch, 0));
+ *       for (;;) {
+ *           const struct ew_batch *b;
+ *           EW_TRY(ew_loader_next(l, &b));
+ *           if (!b)
+ *               break;
+ *           ... b->images, b->labels, b->n ...
+ *           ew_loader_release(l, b);
+ *       }
+ *   }
+ *   ew_loader_close(l);
  *
  * One thread calls; workers belong to the loader.  A batch is valid until it is released; at most
  * opts.hold batches are held at a time. */

@@ -38,7 +38,7 @@ struct ew_reader {
     ew_err (*decode)(const struct ew_dataset *d, struct ew_sample *s);
 
     /* File k (from 0) of a split, for page cache statistics; false: no more.  `path` has
-     * EW_DATA_PATH bytes. NULL: nothing on disk. */
+     * EW_DATA_PATH bytes.  NULL: nothing on disk. */
     bool (*file)(const struct ew_dataset *d, enum ew_split split, int64_t k, char *path);
 
     void (*close)(struct ew_dataset *d); /* NULL: nothing to close */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checkpoints: a network in training, with all state that an exact resume needs.
  *
- * magic, version, reserved                    8 bytes each
- * options, progress                           texts
- * classes: count, names
- * normalisation: mean and std, 4 bit patterns of a double each
- * graph                                       format/graph_file.h
- * state: count, then parameter, slot, tensor
- * checksum of all before it                   8 bytes
+ *   magic, version, reserved                    8 bytes each
+ *   options, progress                           texts
+ *   classes: count, names
+ *   normalisation: mean and std, 4 bit patterns of a double each
+ *   graph                                       format/graph_file.h
+ *   state: count, then parameter, slot, tensor
+ *   checksum of all before it                   8 bytes
  *
  * The file is written under a temporary name, synced and renamed: a reader sees the old one or the
  * whole new one. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Engine files: a network after all passes, with kernels chosen and weights packed.
  *
- * page 0    magic, version, size of the file, number of sections   8 bytes each
- *           offset, size, checksum of each section                 8 bytes each
- *           checksum of all before it; zeros to the end of the page
- * PLAN      card, the graph without its large weights, kernels by batch and node, offsets of packed
- *           and plain weights
- * PACKED    weights as kernels read them, used from the mapping
- * WEIGHTS   the large weights as in the graph, for a machine whose kernels pack differently
+ *   page 0    magic, version, size of the file, number of sections   8 bytes each
+ *             offset, size, checksum of each section                 8 bytes each
+ *             checksum of all before it; zeros to the end of the page
+ *   PLAN      card, the graph without its large weights, kernels by batch and node, offsets of
+ *             packed and plain weights
+ *   PACKED    weights as kernels read them, used from the mapping
+ *   WEIGHTS   the large weights as in the graph, for a machine whose kernels pack differently
  *
  * Sections begin at multiples of EW_ENGINE_PAGE, entries of the last two at multiples of EW_ALIGN;
  * gaps are zero.  Numbers and weights are little-endian; a big-endian machine is another

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Serialisation of a graph:
  *
- * name
- * count, then each value that no node produces: kind, flags, name, tensor
- * count, then each node: operator, name, inputs, names of outputs, attributes as text
- * inputs, outputs
+ *   name
+ *   count, then each value that no node produces: kind, flags, name, tensor
+ *   count, then each node: operator, name, inputs, names of outputs, attributes as text
+ *   inputs, outputs
  *
  * Values are numbered in this order; an absent one is -1.  Attributes are written by name in the
  * text form of the operator's field table, so that a new one with a default keeps old files

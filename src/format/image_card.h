@@ -2,10 +2,10 @@
 /* The image card: preprocessing and class names of a network, stored as notes of the graph, which
  * checkpoints write and ONNX files keep as metadata:
  *
- * edgewise.mean, edgewise.std    "0.5,0.5,0.5", by channel, of pixels in [0, 1]
- * edgewise.resize                the shorter side before the centre crop, or "cover"
- * edgewise.classes               names, one a line
- * edgewise.weights               "random" if untrained, else "trained" */
+ *   edgewise.mean, edgewise.std    "0.5,0.5,0.5", by channel, of pixels in [0, 1]
+ *   edgewise.resize                the shorter side before the centre crop, or "cover"
+ *   edgewise.classes               names, one a line
+ *   edgewise.weights               "random" if untrained, else "trained" */
 #ifndef EW_FORMAT_IMAGE_CARD_H
 #define EW_FORMAT_IMAGE_CARD_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pattern matching of channel shuffles as exporters write them:
  *
- * [N, C, d...] -Reshape-> [N, g, C/g, ...] -Transpose(0, 2, 1, ...)-> -Reshape-> [N, C, d...]
+ *   [N, C, d...] -Reshape-> [N, g, C/g, ...] -Transpose(0, 2, 1, ...)-> -Reshape-> [N, C, d...]
  *
  * The operator is op_channel_shuffle.c. */
 #include "graph/shuffle.h"

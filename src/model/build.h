@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The builder of networks:
  *
- * x = ew_b_conv(b, "conv1", x, ew_b_filters(b, 64), ew_win(7, 2, 3));
- * x = ew_b_bn(b, "bn1", x);
- * x = ew_b_relu(b, x);
+ *   x = ew_b_conv(b, "conv1", x, ew_b_filters(b, 64), ew_win(7, 2, 3));
+ *   x = ew_b_bn(b, "bn1", x);
+ *   x = ew_b_relu(b, x);
  *
  * Calls return value numbers.  The first failure sticks: later calls do nothing and return -1, and
  * whoever opened the builder reports it.  Feature maps are [N, H, W, C], of video [N, T, H, W, C];

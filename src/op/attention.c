@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scaled dot-product attention (Vaswani et al. 2017) as standard nodes:
  *
- * softmax(q k^T * scale + mask + bias) v,    q, k, v: [batch, heads, tokens, head size] */
+ *   softmax(q k^T * scale + mask + bias) v,    q, k, v: [batch, heads, tokens, head size] */
 #include "op/attention.h"
 
 #include <math.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Distillation (Hinton et al., 2015): a loss between scores, labels and a teacher's scores.
  *
- * loss = (1 - share) CE(labels, p) + share T^2 KL(q_T
- *
- * p_T)
+ *   loss = (1 - share) CE(labels, p) + share T^2 KL(q_T || p_T)
  *
  * averaged over the samples, where p = softmax(scores), and p_T and q_T are the softmax of scores
  * and teacher's scores divided by the temperature T.  T^2 keeps the gradients of both terms of

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fake quantisation: quantise and dequantise, for quantisation-aware training.
  *
- * y = (saturate(round(x / scale) + zero) - zero) * scale
+ *   y = (saturate(round(x / scale) + zero) - zero) * scale
  *
  * with the rounding of quantize_linear.  Straight-through gradient: dy inside the integers' range,
  * 0 outside. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Common part of rnn, gru and lstm: attributes, shapes, the loop over directions, sequences and
- * time. Each operator adds the step of its cell.  Inference only.
+ * time.  Each operator adds the step of its cell.  Inference only.
  *
  * in: X [T, B, I] (layout 1: [B, T, I]), W [D, gates H, I], R [D, gates H, H], bias [D, 2 gates H],
  * lengths [B], initial h [D, B, H] (layout 1: [B, D, H]); lstm also initial c and peepholes

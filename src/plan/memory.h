@@ -17,7 +17,7 @@ struct ew_buffer {
 /* Gives every buffer an offset (a multiple of EW_ALIGN) such that buffers with overlapping
  * lifetimes do not overlap in memory; *total is the size of the arena.  The optimum is NP-hard
  * (dynamic storage allocation); this is greedy best of three orders, each buffer at the lowest
- * offset that fits, O(n^2). Beyond EW_MEMORY_PAIRWISE_MAX buffers it is ew_memory_sweep.  *probes,
+ * offset that fits, O(n^2).  Beyond EW_MEMORY_PAIRWISE_MAX buffers it is ew_memory_sweep.  *probes,
  * if not NULL, is increased by the number of buffers or gaps examined. */
 #define EW_MEMORY_PAIRWISE_MAX 8192 /* takes a tenth of a second */
 ew_err ew_memory_place(struct ew_buffer *buffers, int n, size_t *total, int64_t *probes);

@@ -2,7 +2,7 @@
 /* Packing weights, and freeing those that are then duplicates, so that a network is in memory about
  * once.
  *
- * graph's weights --passes--> folded copies, in the plan's own graph --packing--> packed
+ *   graph's weights --passes--> folded copies, in the plan's own graph --packing--> packed
  *
  * Folded copies are freed after packing.  The caller's weights stay, since other plans may need
  * them, unless opts.consume. */

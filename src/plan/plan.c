@@ -209,7 +209,7 @@ static const struct {
                        {EW_FUSED_CONV_RELU, ew_pass_fuse_relu}};
 
 /* Sets p->g, the graph that runs: the caller's, or a copy for passes, micro-batches or narrow
- * types. The copy shares weights and has the same order of inputs and outputs. */
+ * types.  The copy shares weights and has the same order of inputs and outputs. */
 static ew_err make_graph(struct ew_plan *p, struct ew_graph *g)
 {
     const bool optimize = p->opts.optimize && p->opts.mode == EW_PLAN_INFER && !p->opts.dry;

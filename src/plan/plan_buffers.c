@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Buffer assignment: which slots get a buffer, and which alias one (views, in place,
- * concatenation). Lifetimes come from the steps; offsets are memory.c's. */
+ * concatenation).  Lifetimes come from the steps; offsets are memory.c's. */
 #include "plan/plan_impl.h"
 
 void ew_plan_touch(struct ew_slot *s, int step)

@@ -2,7 +2,7 @@
 /* Steps without an operator: clearing and seeding gradients, optimiser updates, and rounding of
  * weights and biases in quantisation-aware training (op/quant_weights.h):
  *
- * round ...   forward   backward   update   restore ...
+ *   round ...   forward   backward   update   restore ...
  *
  * With micro-batches weights are rounded before the first and restored after the last. */
 #include "plan/plan_impl.h"

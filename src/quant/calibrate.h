@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calibration: ranges of a network's values over real inputs.
  *
- * ew_calibrator_new(g, values, n, &opts, &c);
- * for (pass = 0; pass < ew_calibrator_passes(c); pass++) {
- *     ew_calibrator_start(c, pass);
- *     for each batch:  ew_calibrator_feed(c, images, n_images);
- * }
- * ew_calibrator_range(c, i, &range);
+ *   ew_calibrator_new(g, values, n, &opts, &c);
+ *   for (pass = 0; pass < ew_calibrator_passes(c); pass++) {
+ *       ew_calibrator_start(c, pass);
+ *       for each batch:  ew_calibrator_feed(c, images, n_images);
+ *   }
+ *   ew_calibrator_range(c, i, &range);
  *
  * The first pass finds extremes and means; methods that clip outliers need a second pass over the
  * same inputs, so that their histograms have the right width from the start. */

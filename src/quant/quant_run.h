@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Post-training quantisation:
  *
- * calibrate      ranges over real images (quant/calibrate.h)
- * remedies       none, equalisation, bias correction, both: the one with the best SQNR of the
- * scores layers         each quantised alone for its SQNR, and timed in both precisions gate layers
- * with too low an SQNR stay float32, and slow ones if the network gains by it evaluation accuracy
- * in both precisions; more layers stay float32 until the drop is allowed
+ *   calibrate      ranges over real images (quant/calibrate.h)
+ *   remedies       none, equalisation, bias correction, both: whichever has the best SQNR
+ *   layers         each quantised alone for its SQNR, and timed in both precisions
+ *   gate           layers with too low an SQNR stay float32, and slow ones if the network gains
+ *   evaluation     accuracy in both precisions; more layers stay float32 until the drop is allowed
  *
  * Inserting quantisers is compress/quantize.h's. */
 #ifndef EW_QUANT_QUANT_RUN_H

@@ -4,7 +4,7 @@
  *
  * NeuralScale's counts have quirks on which its published filter tables depend, so they are kept:
  * the MobileNetV2 stem counts as 1x1, and a projection of PreAct ResNet-18 only where widths
- * differ. Other networks count their true parameters. */
+ * differ.  Other networks count their true parameters. */
 #ifndef EW_SCALE_SCALING_H
 #define EW_SCALE_SCALING_H
 

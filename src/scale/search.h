@@ -41,7 +41,7 @@ struct ew_search_images {
 };
 
 /* Fills the job's loader; the job's network must be set, have gates and as many classes as the
- * data. The caller frees *subset after the search. */
+ * data.  The caller frees *subset after the search. */
 ew_err ew_search_images(const struct ew_search_images *im, struct ew_search_job *job,
                         int64_t **subset);
 

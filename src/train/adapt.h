@@ -12,7 +12,7 @@ ew_err ew_adapt_images(struct ew_graph *g);
 /* Removes a final softmax, since the loss includes it. */
 ew_err ew_adapt_scores(struct ew_graph *g);
 
-/* Replaces the last layer with weights by a randomly initialised one with `classes` outputs. Does
+/* Replaces the last layer with weights by a randomly initialised one with `classes` outputs.  Does
  * nothing if it has that many already, unless `anyway`. */
 ew_err ew_adapt_head(struct ew_graph *g, int64_t classes, uint64_t seed, bool anyway);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The batches of an epoch, and their time:
  *
- * mark            ask      got          learnt      counted = next mark
- * |-- overhead --|- stall -|- compute ---|- overhead -|
+ *   mark            ask      got          learnt      counted = next mark
+ *   |-- overhead --|- stall -|- compute ---|- overhead -|
  *
  * Time spent on communication with other ranks is `comm`, and subtracted from compute.  Writing
  * rows, checkpoints and the caller's display fall before the next `ask`, so every nanosecond of an

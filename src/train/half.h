@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Branch-free float16 conversions for messages, for magnitudes up to 65504, which compilers
- * vectorise. Subnormals (below 2^-14, as most gradients are) are rounded by adding 0.5, whose
+ * vectorise.  Subnormals (below 2^-14, as most gradients are) are rounded by adding 0.5, whose
  * float32 ulp, 2^-24, is float16's smallest step. */
 #ifndef EW_TRAIN_HALF_H
 #define EW_TRAIN_HALF_H

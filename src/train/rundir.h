@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The folder of a run:
  *
- * options.ini     every option, resolved
- * machine.json    where it ran
- * epochs.csv, epochs.jsonl     a row per epoch
- * batches.csv, batches.jsonl   a row per batch
- * last.ckpt       to resume from; best.ckpt: the best epoch by validation F1
- * result.json     when it has ended
+ *   options.ini     every option, resolved
+ *   machine.json    where it ran
+ *   epochs.csv, epochs.jsonl     a row per epoch
+ *   batches.csv, batches.jsonl   a row per batch
+ *   last.ckpt       to resume from; best.ckpt: the best epoch by validation F1
+ *   result.json     when it has ended
  *
  * Before training, a file that cannot be written is an error; after that a full disk is reported
  * once and survived: rows and checkpoints are retried, and the last good checkpoint stays. */

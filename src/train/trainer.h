@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Training, one step at a time: batches, validation after each epoch, rows, checkpoints.
  *
- * EW_TRY(ew_trainer_open(&job, &t));
- * while (e == EW_OK && event != EW_TRAIN_DONE) {
- *     e = ew_trainer_step(t, &event);
- *     ... show ew_trainer_status(t); stop where the user wants it ...
- * }
- * ew_trainer_save(t);
- * ew_trainer_close(t);
+ *   EW_TRY(ew_trainer_open(&job, &t));
+ *   while (e == EW_OK && event != EW_TRAIN_DONE) {
+ *       e = ew_trainer_step(t, &event);
+ *       ... show ew_trainer_status(t); stop where the user wants it ...
+ *   }
+ *   ew_trainer_save(t);
+ *   ew_trainer_close(t);
  *
  * The caller may stop after any step; a run resumed from ew_trainer_save's checkpoint is bitwise
  * equal to one that was not stopped.  One thread calls. */
