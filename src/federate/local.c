@@ -129,7 +129,7 @@ static ew_err run(struct ew_local *c, const struct ew_local_task *t, struct ew_l
         EW_TRY(ew_loader_next(l, &b));
         if (!b)
             break;
-        EW_TRY(step(c, t, b, i));
+        EW_TRY(step(c, t, b, (int64_t)(t->stream << 24) + i));
         sum += i >= last ? ew_learner_loss(&c->learner) : 0;
         ew_loader_release(l, b);
     }

@@ -32,7 +32,7 @@ struct ew_local_task {
     const int64_t *samples;
     int64_t n;
     double lr;
-    uint64_t stream;            /* of the order of its samples */
+    uint64_t stream;            /* of the order of its samples, and of dropout */
     const float *server;        /* weights to begin with */
     const float *control, *own; /* scaffold's variates; own NULL: zeros; control NULL: none */
 };
