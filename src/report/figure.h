@@ -59,6 +59,7 @@ struct ew_figure_desc {
     const char *series;           /* properties, space-separated; NULL: none */
     const char *series_label;     /* what one property is called, NULL: its name */
     const char *series_unit;      /* said after its values; NULL: none */
+    bool series_named;            /* numbers among its values get the property's name: "batch 8" */
     struct ew_figure_y y[EW_FIGURE_MAX_Y];
     /* The same thing measured under several names by one run: its series get `name` added, and its
      * measures are these instead of those of `y`. */

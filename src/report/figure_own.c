@@ -111,19 +111,33 @@ static ew_err choose(struct sweep *s)
     return EW_OK;
 }
 
+/* "threads batch" as "threads, batch". */
+static const char *with_commas(struct ew_arena *a, const char *names)
+{
+    const char *out = "";
+    for (const char *p = names; out && *p; p += strspn(p, " ")) {
+        const int n = (int)strcspn(p, " ");
+        out = ew_arena_printf(a, "%s%s%.*s", out, *out ? ", " : "", n, p);
+        p += n;
+    }
+    return out ? out : names;
+}
+
 static ew_err describe(const struct sweep *s, size_t m, struct ew_figure_desc *d)
 {
     struct ew_arena *a = s->arena;
     *d = (struct ew_figure_desc){
         .id = ew_arena_printf(a, "own-%s-%s-%s", s->study, s->command, measures[m].metric),
         .title = ew_arena_printf(a, "Study %s, %s: %s", s->study, s->command, measures[m].label),
-        .about = *s->series ? ew_arena_printf(a, "By %s, for each %s.", s->x, s->series)
-                            : ew_arena_printf(a, "By %s.", s->x),
+        .about = *s->series
+                     ? ew_arena_printf(a, "By %s, for each %s.", s->x, with_commas(a, s->series))
+                     : ew_arena_printf(a, "By %s.", s->x),
         .studies = s->study,
         .kind = s->number && s->values >= LINE_FROM ? EW_FIGURE_LINES : EW_FIGURE_BARS,
         .from = EW_RECORD_METRIC,
         .x = s->x,
         .series = *s->series ? s->series : NULL,
+        .series_named = true,
         .y = {{.name = measures[m].metric, .label = measures[m].label, .of = s->labels}},
         .min_x = 2};
     EW_CHECK(d->id && d->title && d->about, EW_ERR_MEMORY, "no memory for figures");

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From groups to what is drawn: categories, series, the Pareto front. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/order_stats.h"
 #include "report/figure_stat.h"
 
@@ -43,12 +45,35 @@ static bool has_mixed_quality(const struct ew_figure *f)
     return false;
 }
 
+/* "1, resnet18" of "threads network" as "threads 1, resnet18"; values as they are where they and
+ * the names do not pair up. */
+static const char *named(struct ew_arena *a, const char *names, const char *values)
+{
+    const char *out = "", *name = names, *v = values;
+    while (out && *name && *v) {
+        const int of_name = (int)strcspn(name, " ");
+        const char *end = strstr(v, ", ");
+        const int of_value = (int)(end ? end - v : (long)strlen(v));
+        char one[64];
+        double number;
+        snprintf(one, sizeof(one), "%.*s", of_value, v);
+        const bool add = ew_num_float(one, &number);
+        out = ew_arena_printf(a, "%s%s%.*s%s%.*s", out, *out ? ", " : "", add ? of_name : 0, name,
+                              add ? " " : "", of_value, v);
+        name += of_name + (name[of_name] == ' ');
+        v += of_value + (end ? 2 : 0);
+    }
+    return out && (*name || *v) ? values : out;
+}
+
 /* What tells a group from others of the same x; `otherwise` where nothing does. */
 static const char *group_name(struct ew_arena *a, const struct ew_figure *f,
                               const struct ew_group *g, const char *otherwise)
 {
     const char *unit = *g->series ? f->desc->series_unit : NULL;
     const char *series = unit ? ew_arena_printf(a, "%s %s", g->series, unit) : g->series;
+    if (f->desc->series_named && series && *series)
+        series = named(a, f->desc->series, series);
     const char *name = joined(a, series, g->options, ',');
     name = joined(a, name, g->machine, ',');
     const char *quality = has_mixed_quality(f) ? remark(g) : "";

@@ -57,6 +57,8 @@ static void sweeps_have_figures(void)
         EW_EXPECT_STR(own->desc->series, "threads");
         EW_EXPECT_INT(own->desc->kind, EW_FIGURE_LINES);
         EW_EXPECT_INT(own->n_series, 2);
+        EW_EXPECT_STR(own->series[0].name, "threads 1"); /* and not "1" */
+        EW_EXPECT_STR(own->series[1].name, "threads 2");
         EW_EXPECT_INT(own->n_categories, 3);
         EW_EXPECT_INT(own->runs, 6); /* not those of the other study */
     }
