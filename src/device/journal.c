@@ -3,9 +3,11 @@
 #include "device/journal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -108,6 +110,17 @@ ew_err ew_journal_write(const struct ew_root *root, const struct ew_journal *j)
     for (int i = 0; i < j->old.n; i++)
         fprintf(out.f, "%s\t%s\n", j->old.items[i].path, j->old.items[i].value);
     return ew_file_out_commit(&out);
+}
+
+int ew_journal_lock(const struct ew_root *root)
+{
+    char path[512];
+    if (make_folders(root) != EW_OK || journal_path(root, EW_POWER_JOURNAL ".lock", path) != EW_OK)
+        return -1;
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    while (fd >= 0 && flock(fd, LOCK_EX) != 0 && errno == EINTR)
+        continue;
+    return fd;
 }
 
 ew_err ew_journal_remove(const struct ew_root *root)

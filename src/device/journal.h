@@ -25,4 +25,8 @@ void ew_journal_own(struct ew_journal *j);
 
 bool ew_journal_owner_alive(const struct ew_journal *j);
 
+/* Waits until no other process changes settings or puts them back; the caller closes what it
+ * returns.  -1: nothing can be locked here, nor written. */
+int ew_journal_lock(const struct ew_root *root);
+
 #endif

@@ -370,24 +370,14 @@ static ew_err apply(struct writer *w, const struct ew_power_list *changes, struc
     return ew_fail(err, "%s", why);
 }
 
-ew_err ew_power_apply(const struct ew_root *root, const struct ew_power_list *changes,
-                      const struct ew_power_opts *opts, int *skipped)
+static void unlock(int fd)
 {
-    struct writer w = {.root = root, .opts = opts};
-    struct ew_journal j;
-    int left;
-    EW_TRY(ew_power_recover(root, &left));
-    EW_TRY(ew_journal_read(root, &j));
-    *skipped = 0;
-    for (int i = 0; i < changes->n; i++)
-        *skipped += core_is_off(root, changes, changes->items[i].path);
-    const ew_err err = apply(&w, changes, &j);
-    ew_power_list_free(&j.old);
-    return err;
+    if (fd >= 0)
+        close(fd);
 }
 
-static ew_err restore_if(const struct ew_root *root, const struct ew_power_opts *opts, bool forced,
-                         int *n)
+static ew_err restore_locked(const struct ew_root *root, const struct ew_power_opts *opts,
+                             bool forced, int *n)
 {
     struct writer w = {.root = root, .opts = opts};
     struct ew_journal j;
@@ -400,6 +390,46 @@ static ew_err restore_if(const struct ew_root *root, const struct ew_power_opts 
     }
     ew_power_list_free(&j.old);
     return ew_fail_in(err, "putting the board's settings back");
+}
+
+static ew_err apply_locked(const struct ew_root *root, const struct ew_power_list *changes,
+                           const struct ew_power_opts *opts, int *skipped)
+{
+    struct writer w = {.root = root, .opts = opts};
+    struct ew_journal j;
+    int left;
+    EW_TRY(restore_locked(root, NULL, false, &left));
+    EW_TRY(ew_journal_read(root, &j));
+    *skipped = 0;
+    for (int i = 0; i < changes->n; i++)
+        *skipped += core_is_off(root, changes, changes->items[i].path);
+    const ew_err err = apply(&w, changes, &j);
+    ew_power_list_free(&j.old);
+    return err;
+}
+
+ew_err ew_power_apply(const struct ew_root *root, const struct ew_power_list *changes,
+                      const struct ew_power_opts *opts, int *skipped)
+{
+    const int lock = ew_journal_lock(root);
+    const ew_err err = apply_locked(root, changes, opts, skipped);
+    unlock(lock);
+    return err;
+}
+
+/* Where there is no journal nothing is written, not even a lock. */
+static ew_err restore_if(const struct ew_root *root, const struct ew_power_opts *opts, bool forced,
+                         int *n)
+{
+    struct ew_power_state state;
+    *n = 0;
+    EW_TRY(ew_fail_in(ew_power_state(root, &state), "putting the board's settings back"));
+    if (!state.active)
+        return EW_OK;
+    const int lock = ew_journal_lock(root);
+    const ew_err err = restore_locked(root, opts, forced, n);
+    unlock(lock);
+    return err;
 }
 
 ew_err ew_power_restore(const struct ew_root *root, const struct ew_power_opts *opts, int *n)

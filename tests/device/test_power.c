@@ -394,6 +394,38 @@ static void owner_is_respected(void)
     ew_board_close(c.board);
 }
 
+/* Of processes that set a mode at the same moment one does, and it alone puts back. */
+static void several_at_once(void)
+{
+    enum { PROCESSES = 4, TIMES = 25 };
+    struct copy c;
+    struct ew_power_list l;
+    if (!copy_board("jetson-nano-jp4", &c) || !changes_of(&c, "5W", &l))
+        return;
+    const uint64_t before = tree(&c);
+    fflush(NULL);
+    for (int i = 0; i < PROCESSES; i++) {
+        if (fork() != 0)
+            continue;
+        int n;
+        bool well = true;
+        for (int k = 0; k < TIMES; k++)
+            if (ew_power_apply(&c.board->root, &l, NULL, &n) == EW_OK)
+                well &= ew_power_restore(&c.board->root, NULL, &n) == EW_OK;
+            else
+                well &= strstr(ew_error_message(), "is still running") != NULL;
+        _exit(well ? 0 : 1);
+    }
+    for (int i = 0; i < PROCESSES; i++) {
+        int status = -1;
+        wait(&status);
+        EW_EXPECT_INT(status, 0);
+    }
+    EW_EXPECT(tree(&c) == before);
+    ew_power_list_free(&l);
+    ew_board_close(c.board);
+}
+
 /* ---- Errors -------------------------------------------------------------------------------- */
 
 /* A device file that ignores writes stands for a kernel that refuses a value. */
@@ -482,5 +514,5 @@ static void no_permission(void)
 EW_TEST_MAIN(EW_TEST(reads_modes), EW_TEST(refuses_bad_conf), EW_TEST(sets_and_restores),
              EW_TEST(ranges_stay_whole), EW_TEST(custom_modes), EW_TEST(named_and_held),
              EW_TEST(gating_is_refused), EW_TEST(survives_kill_at_every_write),
-             EW_TEST(owner_is_respected), EW_TEST(value_not_taken), EW_TEST(no_permission),
-             EW_TEST(one_setting_is_gone))
+             EW_TEST(owner_is_respected), EW_TEST(several_at_once), EW_TEST(value_not_taken),
+             EW_TEST(no_permission), EW_TEST(one_setting_is_gone))
