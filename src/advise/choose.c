@@ -283,12 +283,12 @@ static ew_err nothing_fits(const struct ew_choose_data *d)
         const struct ew_criterion_info *q = &ew_criteria[l->of];
         const int i = nearest(d, l, NULL);
         EW_CHECK(i >= 0, EW_ERR_NOT_FOUND,
-                 "limit %s: nothing here says what %s it has; measure it, or leave the limit out",
+                 "limit %s: no configuration has a value of %s; measure it, or leave the limit out",
                  q->name, q->name);
         if (ew_limit_holds(l, &d->options[i]) < d->sure)
             return ew_fail(EW_ERR_NOT_FOUND,
-                           "limit %s %.6g %s: nothing meets it surely enough; the nearest is %.6g "
-                           "%s: allow that much",
+                           "limit %s %.6g %s: no configuration meets it with the probability of "
+                           "--sure; the nearest is %.6g %s",
                            q->name, l->bound, q->unit, d->options[i].v[l->of].mid, q->unit);
     }
     for (int k = 0; k < d->n_limits; k++)
@@ -299,13 +299,14 @@ static ew_err nothing_fits(const struct ew_choose_data *d)
                 return ew_fail(
                     EW_ERR_NOT_FOUND,
                     "limits %s and %s contradict each other: within %s %.6g %s the nearest %s is "
-                    "%.6g %s; widen one of them",
+                    "%.6g %s; relax one of them",
                     ew_criteria[a->of].name, ew_criteria[b->of].name, ew_criteria[a->of].name,
                     a->bound, ew_criteria[a->of].unit, ew_criteria[b->of].name,
                     i < 0 ? (double)NAN : d->options[i].v[b->of].mid, ew_criteria[b->of].unit);
         }
     return ew_fail(EW_ERR_NOT_FOUND,
-                   "no configuration meets all %d limits surely enough; widen one, or lower --sure",
+                   "no configuration meets all %d limits with the probability of --sure; relax "
+                   "one, or lower --sure",
                    d->n_limits);
 }
 
@@ -332,7 +333,7 @@ ew_err ew_choose(const struct ew_choose_data *d, struct ew_choice *out)
     for (int i = 0; i < d->n; i++)
         known += isfinite(d->options[i].v[d->goal].mid);
     EW_CHECK(known, EW_ERR_NOT_FOUND,
-             "goal %s: nothing here says what %s it has; measure it, or choose another goal",
+             "goal %s: no configuration has a value of %s; measure it, or choose another goal",
              ew_criteria[d->goal].name, ew_criteria[d->goal].name);
     find_front(d, d->limits, false, &out->n_good);
     out->best = find_best(d, d->limits, -1, false);

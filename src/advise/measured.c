@@ -49,8 +49,9 @@ static ew_err quantities(const struct ew_csv *csv, struct columns *t)
         if (!ew_measured_title(csv->cells[i], &title))
             continue;
         int *at = &t->at[title.is];
-        EW_CHECK(*at < 0, EW_ERR_FORMAT, "%s:%d: columns %s and %s say the same: leave one out",
-                 csv->name, csv->line, csv->cells[*at], csv->cells[i]);
+        EW_CHECK(*at < 0, EW_ERR_FORMAT,
+                 "%s:%d: columns %s and %s have the same meaning: remove one", csv->name, csv->line,
+                 csv->cells[*at], csv->cells[i]);
         *at = i;
         t->by[title.is] = title.by;
     }

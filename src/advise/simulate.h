@@ -26,9 +26,9 @@ struct ew_sim_work {
 /* clang-format off */
 #define EW_SIM_SOFTWARE_MAP(X)                                                                     \
     X(NATIVE, "native", "kernels launched back to back, as bench does")                            \
-    X(TRAIN,  "train",  "a framework that trains, operator by operator (TRAIN)")                   \
+    X(TRAIN,  "train",  "a framework that trains operator by operator (TRAIN)")                   \
     X(ENGINE, "engine", "a compiled engine (ENGINE, after)")                                       \
-    X(EAGER,  "eager",  "a framework that infers, operator by operator (ENGINE, before)")
+    X(EAGER,  "eager",  "a framework that infers operator by operator (ENGINE, before)")
 /* clang-format on */
 
 enum ew_sim_software {

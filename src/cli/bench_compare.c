@@ -188,7 +188,7 @@ static const struct row {
     {"resident", "rss_bytes", "measured: /proc, a process of its own", BYTES, resident},
     {"accuracy", "accuracy", "measured: --eval", PERCENT, accuracy},
     {"power", "power_w", "measured: mean while running", WATT, power},
-    {"dynamic power", "dynamic_w", "derived: less the machine at rest", WATT, dynamic_power},
+    {"dynamic power", "dynamic_w", "derived: power above idle", WATT, dynamic_power},
     {"images/s/W", "images_per_s_per_w", "derived", PER_WATT, per_watt},
 };
 
@@ -330,7 +330,7 @@ static ew_err print_text(const struct ew_side_comparison *m)
            threads, threads == 1 ? "" : "s", (long long)b->n);
     const struct ew_bench_power *p = &m->sides[0].power;
     if (!p->absent)
-        printf("power of %s, %.2f W at rest\n", p->rails, p->idle_w);
+        printf("power of %s, idle %.2f W\n", p->rails, p->idle_w);
     else
         printf("power: absent, %s\n", p->absent);
     return EW_OK;

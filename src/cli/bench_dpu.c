@@ -91,7 +91,7 @@ static void print_sums(const char *what, const struct ew_dpu_config *c,
     printf("latency:    %.3f ms with one thread, of which %.2f are the host's pre- and "
            "post-processing: %.1f images/s\n",
            1e3 * r->latency_s, 1e3 * r->host_s, 1 / r->latency_s);
-    printf("throughput: %.1f images/s with several threads, %.3f ms a core with %d at work\n",
+    printf("throughput: %.1f images/s with several threads, %.3f ms per core with %d busy\n",
            r->images_s, 1e3 * r->shared_s, c->cores);
     if (r->watts_one > 0)
         printf("power:      %.1f W with one thread, %.1f mJ an image; %.1f W with all cores, %.2f "

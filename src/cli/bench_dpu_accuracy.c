@@ -49,8 +49,8 @@ static ew_err print_text(const struct ew_dpu_trained *rows, int n, const struct 
     }
     EW_TRY(ew_table_print(&t, stdout));
     ew_dpu_config_text(c, text, sizeof(text));
-    printf("%s, int8 by powers of two, %lld calibration images, %lld test images by the DPU's "
-           "arithmetic, one thread; times are modelled\n",
+    printf("%s, int8 with power-of-two scales, %lld calibration images, %lld test images in the "
+           "DPU's arithmetic, one thread; times are modelled\n",
            text, (long long)rows[0].calibrated, (long long)rows[0].images);
     return EW_OK;
 }

@@ -65,8 +65,8 @@ static ew_err print_text(const struct ew_dpu_study *r, const struct ew_dpu_confi
     printf("%s, int8, one thread; all modelled, nothing was run; real time is under %.2f ms\n",
            text, REAL_TIME_MS);
     print_ratios(r);
-    printf("line over parameters, CIFAR-10: ms = %.2g x parameters + %.2f, correlation %.3f, n = "
-           "%d; the study's on a ZCU104: %.2g and %.2f, 0.924, 24\n",
+    printf("linear fit over parameters, CIFAR-10: ms = %.2g x parameters + %.2f, correlation %.3f, "
+           "n = %d; the study's on a ZCU104: %.2g and %.2f, 0.924, 24\n",
            r->line.slope, r->line.intercept, r->line.r, r->line.n, EW_SCALE_LINE_SLOPE,
            EW_SCALE_LINE_START);
     return EW_OK;
@@ -97,7 +97,7 @@ ew_err ew_bench_dpu_scale(const struct ew_cmd_call *c, const char *device)
     struct ew_dpu_config config;
     struct ew_dpu_study r;
     EW_CHECK(c->n_args == 0, EW_ERR_USAGE,
-             "the protocol has its own networks, not %s; --eval judges trained ones", c->args[0]);
+             "the protocol has its own networks, not %s; --eval takes trained ones", c->args[0]);
     EW_TRY(ew_dpu_config_parse(ew_dpu_arguments(device), &config));
     EW_TRY(ew_dpu_study_run(&config, &r));
     return c->json ? print_json(&r, &config) : print_text(&r, &config);

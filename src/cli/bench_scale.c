@@ -48,7 +48,7 @@ static ew_err print_text(const struct ew_scale_result *s, const struct ew_bench_
     printf("times: measured, monotonic clock; MFLOPs: derived, as thop counts; memory: derived, "
            "weights and activations\n");
     if (s->meter)
-        printf("power: peak less %.2f W at rest, of %s\n", s->power[0].idle_w, s->power[0].rails);
+        printf("power: peak minus %.2f W idle, of %s\n", s->power[0].idle_w, s->power[0].rails);
     else
         printf("power: absent, %s\n", s->power[0].absent);
     return EW_OK;

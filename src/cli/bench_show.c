@@ -70,16 +70,16 @@ static void print_host_steps(const struct ew_plan *p, const struct ew_single_res
 static void print_fit(const struct ew_plan_stats *s)
 {
     if (s->swapped)
-        printf("to fit:    %d layer%s by kernels that pack less, about %.0f%% more cycles\n",
+        printf("to fit:    %d layer%s with kernels that pack less, about %.0f%% more cycles\n",
                s->swapped, s->swapped == 1 ? "" : "s", 100 * s->slower);
     if (s->recompute_cheap)
-        printf("to fit:    cheap operators computed again, %.0f%% of forward's arithmetic\n",
+        printf("to fit:    cheap operators recomputed, %.0f%% of forward's arithmetic\n",
                100 * s->recompute_share);
     if (s->segments > 1)
-        printf("to fit:    %d segments computed again, %.0f%% of forward's arithmetic\n",
-               s->segments, 100 * s->recompute_share);
+        printf("to fit:    %d segments recomputed, %.0f%% of forward's arithmetic\n", s->segments,
+               100 * s->recompute_share);
     if (s->parts > 1)
-        printf("to fit:    batch in %d parts%s\n", s->parts,
+        printf("to fit:    batch split into %d parts%s\n", s->parts,
                s->split_changes_statistics ? "; batch norm sees one part at a time, so its "
                                              "statistics differ from the whole batch's"
                                            : "");

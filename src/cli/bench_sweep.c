@@ -43,11 +43,10 @@ static ew_err print_text(const struct ew_dpu_sweep *s, const char *what)
         if (s->points[i].front)
             print_point(&s->points[i], &t);
     EW_TRY(ew_table_print(&t, stdout));
-    printf(
-        "\n%s: %d configurations, of which %d fit the chip of the %s and these %d are not beaten "
-        "by another one in latency, throughput, DSP and block RAM; all modelled\n",
-        what, s->n, s->n_fit, s->board->title, s->n_front);
-    printf("DSP and block RAM: documented figures a core, low usage, without depthwise units\n");
+    printf("\n%s: %d configurations, of which %d fit the chip of the %s and these %d are "
+           "Pareto-optimal in latency, throughput, DSP slices and block RAM; all modelled\n",
+           what, s->n, s->n_fit, s->board->title, s->n_front);
+    printf("DSP and block RAM: documented figures per core, low usage, without depthwise units\n");
     return EW_OK;
 }
 
@@ -157,7 +156,8 @@ static void draw_legend(FILE *f, int left)
         draw_dot(f, &p, left + 20, y - 4);
         fprintf(f, "<text x='%d' y='%d'>%s</text>\n", left + 34, y, p.config.arch->name);
     }
-    static const char *const notes[] = {"large: not beaten", "pale: beaten", "hollow: too large"};
+    static const char *const notes[] = {"large: Pareto-optimal", "pale: beaten",
+                                        "hollow: too large for the chip"};
     for (size_t i = 0; i < EW_COUNT(notes); i++)
         fprintf(f, "<text x='%d' y='%zu' fill='#666'>%s</text>\n", left + 14, TOP + 200 + 18 * i,
                 notes[i]);
@@ -217,7 +217,7 @@ ew_err ew_bench_sweep(const struct ew_cmd_call *c, struct ew_dpu_net *n,
     struct ew_dpu_sweep s;
     const char *slash = strrchr(c->args[0], '/'), *what = slash ? slash + 1 : c->args[0];
     EW_CHECK(!picture || ew_ends_in(picture, ".svg"), EW_ERR_USAGE,
-             "--picture %s: it is drawn as FILE.svg", picture);
+             "--picture %s: must be FILE.svg", picture);
     ew_dpu_sweep(n, base, &s);
     EW_TRY(c->json ? print_json(&s, what) : print_text(&s, what));
     return picture ? write_picture(&s, what, picture) : EW_OK;

@@ -80,7 +80,8 @@ static void verdict(const struct why *w, int i, char out[VERDICT])
     if (k->refused)
         snprintf(out, VERDICT, "no: needs %s%s", k->refused, estimates);
     else if (!is_chosen(w, i))
-        snprintf(out, VERDICT, "could run; later in the order%s", w->tuned ? ", or slower" : "");
+        snprintf(out, VERDICT, "could run, but comes later in the order%s",
+                 w->tuned ? "or is slower" : "");
     else if (k->wraps)
         snprintf(out, VERDICT, "chosen: skips zeros where the data has them, else runs the next");
     else if (w->tuned && w->ns[i] != INT64_MAX)
@@ -120,7 +121,7 @@ static ew_err print_text(const struct why *w)
     if (w->n == 0) {
         printf("  %s\n\n", strcmp(w->step.kernel, "view") == 0
                                ? "the same bytes under another shape: nothing to do"
-                               : "no kernel is known for it but the reference");
+                               : "only the reference kernel exists for it");
         return EW_OK;
     }
     ew_table_init(&t, "llrrl");
@@ -146,7 +147,7 @@ static ew_err print_text(const struct why *w)
     }
     EW_TRY(ew_table_print(&t, stdout));
     if (any_roofline(w))
-        printf("~: no model of the kernel, its roofline on one core\n");
+        printf("~: no cost model of the kernel; roofline estimate on one core\n");
     printf("\n");
     return EW_OK;
 }

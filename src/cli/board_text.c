@@ -43,7 +43,7 @@ void ew_board_recover(const struct ew_board *b)
     if (ew_power_recover(&b->root, &n) != EW_OK)
         EW_WARN("%s", ew_error_message());
     else if (n)
-        EW_WARN("put back %d settings that a run that was killed had left changed", n);
+        EW_WARN("restored %d settings that a killed run had left changed", n);
 }
 
 void ew_board_print_head(const struct ew_board *b)

@@ -35,9 +35,9 @@ struct opts {
 /* clang-format off */
 static const struct ew_field fields[] = {
     {.name = "folder", .type = EW_FIELD_STR, .offset = offsetof(struct opts, folder), .def = ".",
-     .metavar = "DIR", .help = "where jobs run and find their data; made where it is not there"},
+     .metavar = "DIR", .help = "folder in which jobs run and find their data; created if missing"},
     {.name = "unit", .type = EW_FIELD_STR, .offset = offsetof(struct opts, unit),
-     .metavar = "NAME", .help = "what this machine is called in results"},
+     .metavar = "NAME", .help = "name of this machine in the results"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -150,8 +150,8 @@ static ew_err finish(struct agent *g)
 /* Only files of our own folder. */
 static ew_err check_name(const char *name)
 {
-    EW_CHECK(*name && *name != '.' && !strchr(name, '/'), EW_ERR_USAGE, "'%.60s' is no file's name",
-             name);
+    EW_CHECK(*name && *name != '.' && !strchr(name, '/'), EW_ERR_USAGE,
+             "'%.60s' is not a file name", name);
     return EW_OK;
 }
 
@@ -187,7 +187,7 @@ static ew_err obey(struct agent *g, const struct ew_frame *f)
         unlink(f->data);
         return EW_OK;
     }
-    return ew_fail(EW_ERR_FORMAT, "no message is called '%s'", f->type);
+    return ew_fail(EW_ERR_FORMAT, "unknown message '%s'", f->type);
 }
 
 static ew_err take_messages(struct agent *g, bool *end)
@@ -250,7 +250,7 @@ static ew_err run(struct ew_cmd_call *c)
     const struct opts *o = c->opts;
     struct agent g = {.process = {.fd = {-1, -1, -1}}};
     EW_CHECK(!isatty(STDIN_FILENO), EW_ERR_USAGE,
-             "'study --on' starts the agent on other machines; it is not typed by hand");
+             "'study --on' starts the agent on other machines; it is not started by hand");
     const ssize_t n = readlink("/proc/self/exe", g.self, sizeof(g.self) - 1);
     EW_CHECK(n > 0, EW_ERR_IO, "/proc/self/exe: %s", strerror(errno));
     EW_TRY(ew_folder_make(o->folder));
@@ -268,7 +268,8 @@ const struct ew_cmd ew_cmd_agent = {
     .group = EW_CMD_STUDY,
     .summary = "counterpart of --on on other machines; not started by hand",
     .about = "Started by 'edgewise study --on' through a machine's launcher; not by hand.\n"
-             "It listens nowhere, and ends with all that it started when its input is closed.",
+             "It opens no port. When its input is closed, it ends together with all processes that "
+             "it started.",
     .opts_size = sizeof(struct opts),
     .opts = fields,
     .run = run,

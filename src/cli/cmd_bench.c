@@ -248,9 +248,9 @@ static ew_err check_several(const struct ew_cmd_call *c)
              EW_ERR_USAGE,
              "--duration, --qps, --streams, --beside, --percentiles and --csv are for one network");
     EW_CHECK(!o->db || o->protocol == PROTOCOL_NONE, EW_ERR_USAGE,
-             "--db is for networks; 'edgewise study' keeps protocols");
+             "--db records networks, not protocols; 'edgewise study' records those");
     EW_CHECK(o->protocol == PROTOCOL_NONE || (!o->plain && !o->reference && !o->eval), EW_ERR_USAGE,
-             "a protocol says itself what runs");
+             "--plain, --reference and --eval exclude --protocol, which sets what runs");
     return EW_OK;
 }
 
@@ -274,7 +274,7 @@ static ew_err bench_network(const struct ew_cmd_call *c, struct ew_tuner *tuner,
                                       .tuner = tuner};
     struct ew_single_bench b;
     EW_CHECK(o->train || !o->memory_limit || !(o->tune || o->reference), EW_ERR_USAGE,
-             "--memory-limit chooses kernels by what they pack: not with --tune or --reference");
+             "--memory-limit chooses kernels by their memory: not with --tune or --reference");
     ew_status_line(o->tune ? "measuring kernels for %s ..." : "compiling %s ...", c->args[0]);
     ew_err e = ew_single_bench_open(c->args[0], &so, &b);
     ew_status_clear();
@@ -328,19 +328,18 @@ static ew_err run_one(struct ew_cmd_call *c, struct ew_tuner *tuner)
     struct ew_recording rec;
     if (o->peer == PEER_ONNXRUNTIME)
         return run_peer(c, tuner);
-    EW_CHECK(!o->why || !o->db, EW_ERR_USAGE, "--why measures nothing that --db could keep");
+    EW_CHECK(!o->why || !o->db, EW_ERR_USAGE, "--why has no result that --db could record");
     EW_CHECK((o->streams == 1 && !o->beside) || !o->train, EW_ERR_USAGE,
              "--streams and --beside are for inference");
     EW_CHECK(!o->eval, EW_ERR_USAGE, "--eval is for several networks; edgewise eval is for one");
     EW_CHECK(!o->html || (!o->train && !o->why), EW_ERR_USAGE, "--html is for inference");
-    EW_CHECK(!o->simulate || (!o->why && !o->profile && !o->html && !o->tune && !o->memory_limit),
-             EW_ERR_USAGE,
-             "--simulate runs nothing that --why, --profile, --html, --tune or --memory-limit "
-             "could see");
     EW_CHECK(
-        !o->simulate || (o->duration <= 0 && o->qps <= 0 && o->streams == 1 && !o->beside),
+        !o->simulate || (!o->why && !o->profile && !o->html && !o->tune && !o->memory_limit),
         EW_ERR_USAGE,
-        "--simulate runs nothing: --duration, --qps, --streams and --beside do not go with it");
+        "--simulate runs nothing: not with --why, --profile, --html, --tune or --memory-limit");
+    EW_CHECK(!o->simulate || (o->duration <= 0 && o->qps <= 0 && o->streams == 1 && !o->beside),
+             EW_ERR_USAGE,
+             "--simulate runs nothing: not with --duration, --qps, --streams or --beside");
     EW_TRY(ew_cmd_record(c, o->db, &rec));
     ew_err e = EW_OK;
     if (o->simulate)
@@ -363,7 +362,8 @@ static ew_err dpu_protocol(const struct ew_cmd_call *c)
     if (o->eval)
         return ew_bench_dpu_accuracy(c, ew_dpu_device(), o->eval, o->db);
     EW_CHECK(!o->db, EW_ERR_USAGE,
-             "--db: the protocol is a table; `edgewise study scale --only dpu` keeps its runs");
+             "--db: the protocol only prints a table; `edgewise study scale --only dpu` records "
+             "its runs");
     return ew_bench_dpu_scale(c, ew_dpu_device());
 }
 
@@ -372,7 +372,7 @@ static ew_err run(struct ew_cmd_call *c)
     const struct ew_bench_args *o = c->opts;
     EW_CHECK((!o->sweep && !o->picture) || ew_dpu_device(), EW_ERR_USAGE,
              "--sweep and --picture are for --device dpu");
-    EW_CHECK(!o->picture || o->sweep, EW_ERR_USAGE, "--picture is of --sweep");
+    EW_CHECK(!o->picture || o->sweep, EW_ERR_USAGE, "--picture needs --sweep");
     if (is_modelled(o) && o->protocol == PROTOCOL_SCALE)
         return dpu_protocol(c);
     if (is_modelled(o) && o->protocol == PROTOCOL_NONE && !o->eval) {

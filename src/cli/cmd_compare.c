@@ -88,12 +88,12 @@ static ew_err print_text(const struct opts *o, const struct ew_compared *k)
     printf("\n%lld input%s, %d value%s compared", (long long)k->inputs, k->inputs == 1 ? "" : "s",
            k->n, k->n == 1 ? "" : "s");
     if (k->same_top >= 0)
-        printf("; the largest score is the same one in %lld", (long long)k->same_top);
+        printf("; the top class is the same for %lld", (long long)k->same_top);
     printf("\n");
     if (first < 0)
         printf("they agree: no value below %g dB\n", o->min_sqnr);
     else
-        printf("the first that differs: %s (%s), %.1f dB\n", k->v[first].name, k->v[first].op,
+        printf("first value that differs: %s (%s), %.1f dB\n", k->v[first].name, k->v[first].op,
                ew_agreement_db(&k->v[first]));
     return EW_OK;
 }
@@ -170,11 +170,11 @@ static ew_err run(struct ew_cmd_call *c)
     const struct ew_compare_how how = {
         .layers = o->layers, .images = o->images, .threads = (int)o->threads};
     struct ew_compared k;
-    EW_CHECK(o->layers || !o->all, EW_ERR_USAGE, "--all goes with --layers");
+    EW_CHECK(o->layers || !o->all, EW_ERR_USAGE, "--all needs --layers");
     EW_CHECK(!is_saved(c->args[1]) || (o->input && !o->data), EW_ERR_USAGE,
              "%s has saved values: --input FILE says what they were computed from", c->args[1]);
     EW_CHECK(is_saved(c->args[1]) || !o->input, EW_ERR_USAGE,
-             "--input goes with saved values; two networks run on --data, or on random numbers");
+             "--input is for saved values; two networks run on --data, or on random numbers");
     ew_err e = open_and_run(c, &how, &k);
     if (e == EW_OK)
         e = c->json ? print_json(o, &k) : print_text(o, &k);

@@ -49,8 +49,7 @@ static const struct ew_field fields[] = {
      "remembered"},
     {.name = "memory-limit", .type = EW_FIELD_SIZE, .offset = offsetof(struct opts, memory_limit),
      .min = 0, .max = 1e15, .metavar = "BYTES",
-     .help = "fit a context into this much memory, weights included, by kernels that pack less "
-     "and are slower"},
+     .help = "fit a context into this much memory, weights included, with slower kernels that pack less"},
     {.name = "precision", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, precision),
      .def = "auto", .choices = precisions,
      .help = "int8: as quantised in the file, or by --calib; auto: as in the file, with --calib "
@@ -110,7 +109,7 @@ static ew_err print(const struct ew_cmd_call *c, const struct ew_graph *g,
         if (i->batch_max > i->batch_min)
             printf("-%lld", (long long)i->batch_max);
         printf(", for %s %s\n", i->arch, i->isa);
-        printf("file %s, of which runs read %s; activations %s a context\n",
+        printf("file %s, of which inference reads %s; activations %s per context\n",
                ew_text_bytes(i->file_bytes, a), ew_text_bytes(i->packed_bytes, b),
                ew_text_bytes(i->activation_bytes, d));
         EW_INFO("compiled in %.2f s", seconds);
@@ -191,8 +190,8 @@ static ew_err quantize(struct ew_cmd_call *c, const struct ew_classifier *k)
     if (e == EW_OK)
         e = ew_quant_run(&job, &r);
     if (e == EW_OK) {
-        EW_INFO("%d of %d layers in int8, the scores %.1f dB over their noise",
-                r.n_layers - r.n_float, r.n_layers, r.sqnr_db);
+        EW_INFO("%d of %d layers in int8, SQNR of the scores %.1f dB", r.n_layers - r.n_float,
+                r.n_layers, r.sqnr_db);
         e = ew_graph_set_batch(r.graph, 1);
     }
     if (e == EW_OK)

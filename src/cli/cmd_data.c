@@ -31,7 +31,7 @@ static const char *const formats[] = {"folder", "idx", "packed", NULL};
 
 static const struct ew_field fields[] = {
     STR_FIELD(from, "PLACE", "get", "take it from this folder, archive or URL, or 'package'"),
-    STR_FIELD(to, "PATH", "get, make, pack", "destination folder; of pack the file"),
+    STR_FIELD(to, "PATH", "get, make, pack", "destination folder; pack: destination file"),
     {.name = "split",
      .type = EW_FIELD_ENUM,
      .offset = offsetof(struct ew_data_opts, split),
@@ -145,7 +145,7 @@ static ew_err print_made(const struct ew_cmd_call *c, const char *path,
         if (r->bytes)
             printf(", %s", ew_text_bytes(r->bytes, bytes));
         if (r->bad)
-            printf(", %lld bad ones left out", (long long)r->bad);
+            printf(", %lld bad samples left out", (long long)r->bad);
         printf("\n");
         return EW_OK;
     }

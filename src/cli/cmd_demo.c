@@ -294,7 +294,7 @@ static ew_err tell(struct story *s, bool json)
         fflush(stdout);
     }
     EW_CHECK(s->difference < 1e-3, EW_ERR_INTERNAL,
-             "the file computes something else: outputs differ by %g", s->difference);
+             "the exported file computes other outputs: they differ by %g", s->difference);
     if (json)
         return tell_json(s);
     printf("\nnext:  edgewise models                       the networks it knows\n"

@@ -100,12 +100,12 @@ static ew_err find_program(struct ew_cmd_call *c, const struct ew_remote *r, str
         snprintf(d->program, sizeof(d->program), "%s", self);
     const char *have = machine_of(d->program);
     if (strcmp(have, d->machine) != 0)
-        ew_cmd_hint(c,
-                    "--program names one that was built for %s; ./run static builds one for 64-bit "
-                    "Arm boards",
-                    d->machine);
+        ew_cmd_hint(
+            c,
+            "--program must name one built for %s; ./run static builds one for 64-bit Arm boards",
+            d->machine);
     EW_CHECK(strcmp(have, d->machine) == 0, EW_ERR_UNSUPPORTED, "%s is %s, %s is for %s", r->host,
-             d->machine, d->program, *have ? have : "no machine that is known");
+             d->machine, d->program, *have ? have : "an unknown machine type");
     return EW_OK;
 }
 
@@ -126,7 +126,7 @@ static ew_err send_all(struct ew_cmd_call *c, const struct ew_remote *r, struct 
                        "--program names it");
     EW_TRY(e);
     EW_CHECK(strncmp(d->version, "edgewise ", 9) == 0, EW_ERR_UNSUPPORTED,
-             "%s: the program does not run there", r->host);
+             "%s: the program does not run on the board", r->host);
     EW_INFO("%s: %s", r->host, d->version);
     if (ew_trained_find(net, path)) /* a file by its name, which the board may not have */
         net = path;
@@ -233,8 +233,8 @@ static ew_err start_service(struct ew_cmd_call *c, const struct ew_remote *r)
     char said[256];
     const ew_err e = ew_remote_run(r, command, said, sizeof(said));
     if (e != EW_OK)
-        ew_cmd_hint(c, "a user's units need a session bus there: as root, loginctl enable-linger "
-                       "USER");
+        ew_cmd_hint(c, "systemd user units need a session bus on the board; run there as root: "
+                       "loginctl enable-linger USER");
     return e;
 }
 
@@ -277,8 +277,8 @@ static ew_err run(struct ew_cmd_call *c)
     const struct ew_remote r = {.host = c->args[0], .folder = o->folder};
     struct deployed d = {0};
     EW_CHECK(r.host[0] != '-', EW_ERR_USAGE, "'%s' is not a host", r.host);
-    EW_CHECK(o->folder[0] && o->folder[0] != '-', EW_ERR_USAGE, "--folder: '%s' is none",
-             o->folder);
+    EW_CHECK(o->folder[0] && o->folder[0] != '-', EW_ERR_USAGE,
+             "--folder: '%s' is not a folder name", o->folder);
     EW_CHECK(!o->service || is_plain(o->folder), EW_ERR_USAGE,
              "--service: a folder of letters, digits and ._-/, not '%s'", o->folder);
     EW_TRY(send_all(c, &r, &d));

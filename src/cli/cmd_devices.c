@@ -68,7 +68,7 @@ const struct ew_cmd ew_cmd_devices = {
     .summary = "list the devices that can run networks here",
     .about = "Each line is a device for --device of run, bench, train, eval, quantize, compile and "
              "demo.\n"
-             "Kinds of which this build or this machine has none follow, with the reason.",
+             "Device types that this build or this machine lacks follow, with the reason.",
     .examples = "devices\n"
                 "devices --json",
     .run = run,

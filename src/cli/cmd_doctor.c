@@ -60,7 +60,7 @@ static void print_text(const struct ew_checkup *c)
     if (changes)
         printf("\n%d thing%s to change before measuring\n", changes, changes == 1 ? "" : "s");
     else
-        printf("\nnothing to change: measure away\n");
+        printf("\nnothing to change before measuring\n");
 }
 
 static ew_err look(const struct opts *o, struct ew_board *b, struct ew_checkup *out)

@@ -133,8 +133,8 @@ static ew_err record_errors(struct ew_recording *rec, const struct ew_eval_repor
 static ew_err write_errors(const struct opts *o, const struct ew_eval_report *r,
                            const struct ew_roc *roc)
 {
-    EW_CHECK(!o->mistakes, EW_ERR_USAGE, "--mistakes: %s tells no classes apart", r->network);
-    EW_CHECK(o->min_accuracy <= 0, EW_ERR_USAGE, "--min-accuracy: %s tells no classes apart",
+    EW_CHECK(!o->mistakes, EW_ERR_USAGE, "--mistakes: %s is not a classifier", r->network);
+    EW_CHECK(o->min_accuracy <= 0, EW_ERR_USAGE, "--min-accuracy: %s is not a classifier",
              r->network);
     if (o->csv)
         EW_TRY(ew_anomaly_write_csv(roc, o->csv));
@@ -168,7 +168,8 @@ static ew_err check_classes(const struct opts *o, const struct ew_eval_target *t
         return EW_OK;
     const int64_t classes = ew_tensor_count(ew_plan_output(t->plan, 0)) / t->batch;
     EW_CHECK(!o->anomaly.classes, EW_ERR_USAGE,
-             "--anomaly is for networks that give back their input; %s does not", t->name);
+             "--anomaly is for autoencoders; the output of %s is not shaped like its input",
+             t->name);
     EW_CHECK(classes >= info->classes, EW_ERR_ARG, "%s has %lld classes, data set %s has %lld",
              t->name, (long long)classes, info->name, (long long)info->classes);
     if (classes > info->classes)

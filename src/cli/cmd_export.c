@@ -104,7 +104,7 @@ static ew_err export_graph(struct ew_cmd_call *c, struct ew_graph *g)
 static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
-    EW_CHECK(o->output, EW_ERR_USAGE, "--output says which file to write");
+    EW_CHECK(o->output, EW_ERR_USAGE, "no output file: --output FILE");
     struct ew_network_how how = {.opts = o->net, .seed = (uint64_t)o->seed};
     how.opts.batch = 1; /* the file's batch is the exporter's */
     struct ew_network n;

@@ -37,8 +37,7 @@ static const struct ew_field table[] = {
     EW_FEDERATION_FIELDS(struct opts, f),
     {.name = "keys", .type = EW_FIELD_STR, .offset = offsetof(struct opts, keys),
      .metavar = "FILE",
-     .help = "split key: a line for each training sample, in order, with its writer, camera or "
-     "board; each is a client"},
+     .help = "split key: file with one line for each training sample, in order, that names its writer, camera or board; each name is a client"},
     {.name = "fleet", .type = EW_FIELD_STR, .offset = offsetof(struct opts, fleet),
      .metavar = "FILE", .help = "boards that the clients run on: adds simulated time and energy"},
     {.name = "target", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, target), .def = "0",
@@ -194,7 +193,7 @@ static ew_err check_rows(const struct run *r)
     const bool ours = strncmp(text, header, strlen(header)) == 0;
     const char *row = ours ? strchr(text + strlen(header), '\n') : NULL;
     EW_CHECK(!*text || (ours && (!row || !row[1])), EW_ERR_IO,
-             "%s: exists, and a new run replaces nothing; choose another folder", path);
+             "%s: exists already, and a new run overwrites nothing; choose another folder", path);
     return EW_OK;
 }
 
@@ -216,7 +215,7 @@ static ew_err begin_new(struct ew_cmd_call *c, struct run *r)
 {
     r->o = *(const struct opts *)c->opts;
     EW_CHECK(c->n_args == 1, EW_ERR_USAGE, "which network? NAME, FILE.onnx or a checkpoint");
-    EW_CHECK(r->o.data, EW_ERR_USAGE, "--data says what to learn");
+    EW_CHECK(r->o.data, EW_ERR_USAGE, "no training data: --data DIR or NAME");
     r->o.network = c->args[0];
     EW_TRY(ew_data_open(c, r->o.data, &r->data)); /* before a folder of the same name is there */
     EW_TRY(open_network(r));
@@ -328,7 +327,7 @@ static void show_begin(const struct run *r)
     fprintf(stderr, "%s, %s split: %lld clients of %lld to %lld samples, %s\n",
             ew_federation_methods[o->method], ew_partition_names[o->split], (long long)clients,
             (long long)least, (long long)most,
-            r->o.fleet ? "times and energies are simulated" : "no times of boards (--fleet)");
+            r->o.fleet ? "times and energies are simulated" : "no simulated times without --fleet");
 }
 
 static void show_round(const struct run *r, const struct ew_federation_row *row)
@@ -374,7 +373,7 @@ static ew_err rounds(struct ew_cmd_call *c, struct run *r, int64_t done)
     while (row.round < r->o.f.rounds && !reached) {
         const ew_err e = ew_federation_round(r->f, &row);
         if (e == EW_ERR_SKIPPED && r->o.output)
-            ew_cmd_hint(c, "edgewise federate --resume %.160s goes on", r->o.output);
+            ew_cmd_hint(c, "edgewise federate --resume %.160s continues it", r->o.output);
         EW_TRY(e);
         r->sim_s += isfinite(row.sim_s) ? row.sim_s : 0;
         r->sim_j += isfinite(row.sim_j) ? row.sim_j : 0;

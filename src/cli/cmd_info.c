@@ -224,7 +224,7 @@ static ew_err print_summary(const struct ew_graph *g, const struct info *n, int6
     snprintf(note, sizeof(note), "of convolutions and dense layers, %lld images, the file's batch",
              (long long)images);
     row(&t, "MACs", f->macs, images > 1 ? note : "of convolutions and dense layers, one image");
-    row(&t, "FLOPs", f->flops, "all arithmetic, a MAC being two");
+    row(&t, "FLOPs", f->flops, "all arithmetic; a MAC counts as two");
     row(&t, "FLOPs (thop)", f->flops_thop, "2 x thop's MACs");
     snprintf(note, sizeof(note), "operators on the longest path, of %lld", (long long)f->cdl_nodes);
     row(&t, "CDL", f->cdl, note);
@@ -232,10 +232,10 @@ static ew_err print_summary(const struct ew_graph *g, const struct info *n, int6
     if (n->family)
         row(&t, "widths", n->n_filters, n->family->widths);
     bytes_row(&t, "weights", f->weight_bytes, "with running statistics");
-    bytes_row(&t, "packed", n->packed_bytes, "kernels' own copies of weights, to run");
+    bytes_row(&t, "packed", n->packed_bytes, "copies of weights in the kernels' layout");
     snprintf(note, sizeof(note), "planned to run batch %lld", (long long)batch);
     bytes_row(&t, "activations", n->activation_bytes, note);
-    snprintf(note, sizeof(note), "planned for a step of SGD with momentum at batch %lld, in all",
+    snprintf(note, sizeof(note), "total planned for a step of SGD with momentum at batch %lld",
              (long long)batch);
     if (!n->no_train[0]) {
         bytes_row(&t, "training", n->train_bytes, note);

@@ -219,8 +219,8 @@ static ew_err get(struct ew_cmd_call *c, struct ew_arena *a, const char *name)
             const ew_err e = ew_trained_get(&list[i], o->from, path, &already);
             if (e == EW_ERR_IO && !o->from)
                 ew_cmd_hint(c,
-                            "where there is no network: fetch the file elsewhere, then models "
-                            "get %s --from FILE",
+                            "without internet access: fetch the file elsewhere, then models get %s "
+                            "--from FILE",
                             name);
             return e == EW_OK ? report(c, &list[i], path, already) : e;
         }

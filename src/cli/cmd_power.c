@@ -206,7 +206,7 @@ static ew_err set_lasting(struct context *x, const struct ew_power_list *changes
     if (!x->call->json)
         print_changes(root, changes, before);
     return say(x, "changed_files", state.active ? state.files : 0,
-               "set; 'edgewise power restore' puts everything back");
+               "set; 'edgewise power restore' restores the previous settings");
 }
 
 static ew_err set_mode(struct context *x)
@@ -237,11 +237,11 @@ static ew_err restore(struct context *x)
 {
     int n;
     sigset_t unused;
-    char text[64] = "nothing to put back";
+    char text[64] = "nothing to restore";
     ew_signals_hold(&unused);
     EW_TRY(ew_power_restore(&x->view.board->root, NULL, &n));
     if (n)
-        snprintf(text, sizeof(text), "%d file%s put back", n, n == 1 ? "" : "s");
+        snprintf(text, sizeof(text), "%d file%s restored", n, n == 1 ? "" : "s");
     return say(x, "restored_files", n, text);
 }
 

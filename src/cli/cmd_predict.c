@@ -145,7 +145,7 @@ static ew_err enough_steps(const struct job *b, const struct ew_design_step *ste
             *n = i + 1;
             return EW_OK;
         }
-    EW_WARN("%d modes are not expected to be enough for %s: --count asks for more", *n,
+    EW_WARN("%d modes are not expected to be enough for %s: a larger --count plans more", *n,
             b->o->until);
     return EW_OK;
 }
@@ -223,8 +223,8 @@ static ew_err add_pictures(struct job *b, const struct ew_series_of_modes *m,
                               rows, n_rows, t));
     } else {
         EW_CHECK(m->n > EW_PREDICT_MIN, EW_ERR_ARG,
-                 "--html: %d measured modes: pictures leave some out and need at least %d", m->n,
-                 EW_PREDICT_MIN + 1);
+                 "--html: %d measured modes; the charts hold some of them out and need at least %d",
+                 m->n, EW_PREDICT_MIN + 1);
         EW_TRY(
             ew_trial_each(&b->s.arena, &(struct ew_trial_setup){m, &board, EW_METHOD_PHYSICAL}, t));
     }
@@ -370,26 +370,28 @@ static ew_err work(struct job *b)
 {
     const struct opts *o = b->o;
     const bool checks = o->check || o->compare;
-    EW_CHECK(!o->simulate || (!o->from && !o->plan && !o->board && (checks || !b->c->json)),
-             EW_ERR_USAGE,
-             "predict: --simulate names its board and writes CSV; without --from, --plan, --json");
+    EW_CHECK(
+        !o->simulate || (!o->from && !o->plan && !o->board && (checks || !b->c->json)),
+        EW_ERR_USAGE,
+        "predict: --simulate names its board and writes CSV: not with --from, --plan or --json");
     EW_CHECK(o->from || o->plan || o->simulate, EW_ERR_USAGE,
              "predict: needs --from FILE.csv or STORE, or --plan, or --network");
     EW_CHECK(o->plan + checks < 2, EW_ERR_USAGE, "predict: --plan and --check exclude each other");
-    EW_CHECK(!o->html || !(o->plan || checks || o->simulate), EW_ERR_USAGE,
-             "predict: --html draws predictions; without --plan, --check, --compare, --simulate");
+    EW_CHECK(
+        !o->html || !(o->plan || checks || o->simulate), EW_ERR_USAGE,
+        "predict: --html draws predictions: not with --plan, --check, --compare or --simulate");
     EW_CHECK(!o->until || o->plan, EW_ERR_USAGE, "predict: --until goes with --plan");
     EW_CHECK(!o->from || !strchr(o->from, ','), EW_ERR_USAGE,
              "predict: several --from are for --network and for --check of benches");
     EW_CHECK(!o->on && !o->precision && !o->data, EW_ERR_USAGE,
              "predict: --on, --precision and --data go with --network");
     EW_TRY(ew_advice_open(o->from, o->simulate ? o->simulate : o->board, &b->s));
-    EW_CHECK(!b->s.measured.has_more || b->s.measured.has_clocks || o->simulate, EW_ERR_ARG,
-             "%s: no runs in power modes; --network predicts another network, --check tells how "
-             "well",
-             b->s.measured.file);
+    EW_CHECK(
+        !b->s.measured.has_more || b->s.measured.has_clocks || o->simulate, EW_ERR_ARG,
+        "%s: no runs in power modes; --network predicts another network, --check prints how well",
+        b->s.measured.file);
     if (o->from && !o->board && b->s.board)
-        EW_INFO("%s: its clocks are those of %s", o->from, b->s.board->name);
+        EW_INFO("%s: its clocks match the profile %s", o->from, b->s.board->name);
     b->to_stdout = o->csv && strcmp(o->csv, "-") == 0;
     if (o->csv && !b->to_stdout)
         EW_TRY(ew_file_out_open(o->csv, &b->csv));
@@ -443,7 +445,7 @@ static ew_err run(struct ew_cmd_call *c)
     else if (b.csv.f)
         err = ew_file_out_commit(&b.csv);
     if (err == EW_ERR_ARG)
-        ew_cmd_hint(c, "'edgewise predict --plan --board NAME' says which modes tell most");
+        ew_cmd_hint(c, "'edgewise predict --plan --board NAME' chooses the most informative modes");
     if (c->json && err == EW_OK)
         err = ew_json_finish(&b.j);
     ew_advice_close(&b.s);

@@ -117,11 +117,11 @@ static ew_err take_opts(struct work *w)
     const struct ew_prune_opts *o = w->o;
     const int n = (o->keep > 0) + !!o->macs + !!o->params + !!o->bytes + !!o->latency;
     const bool fine_tune = ew_cmd_given(w->c, "epochs") || o->steps > 1;
-    EW_CHECK(o->output, EW_ERR_USAGE, "--output says which file to write");
+    EW_CHECK(o->output, EW_ERR_USAGE, "no output file: --output FILE");
     EW_CHECK(n == 1, EW_ERR_USAGE,
-             "one of --keep, --macs, --params, --bytes and --latency says how small");
+             "no target: give one of --keep, --macs, --params, --bytes and --latency");
     EW_CHECK(o->train.data || !fine_tune, EW_ERR_USAGE,
-             "--epochs and --steps fine-tune: --data says on what");
+             "--epochs and --steps fine-tune, which needs --data");
     EW_CHECK(o->train.data || o->importance != EW_IMPORTANCE_TAYLOR, EW_ERR_USAGE,
              "--importance taylor needs --data");
     w->job = (struct ew_prune_run_job){.fine_tune = fine_tune ? &o->train : NULL,

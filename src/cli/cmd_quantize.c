@@ -129,8 +129,8 @@ static ew_err finish(struct ew_cmd_call *c, struct ew_quant_result *r, struct ew
         return EW_OK;
     ew_cmd_hint(c, "try --method entropy or percentile, more images, or a larger --max-drop");
     return ew_fail(EW_ERR_LIMIT,
-                   "the drop of %.2f points is over --max-drop %g with every layer in float32 "
-                   "but those that the table shows as int8",
+                   "the drop of %.2f points exceeds --max-drop %g although only the layers that "
+                   "the table shows as int8 are quantised",
                    100 * (r->before.accuracy - r->after.accuracy), o->max_drop);
 }
 
@@ -185,7 +185,7 @@ static ew_err run(struct ew_cmd_call *c)
     const struct opts *o = c->opts;
     struct ew_classifier k;
     EW_CHECK(o->calib, EW_ERR_USAGE, "quantize: no calibration images: --calib DIR or NAME");
-    EW_CHECK(o->output, EW_ERR_USAGE, "--output says which file to write");
+    EW_CHECK(o->output, EW_ERR_USAGE, "no output file: --output FILE");
     EW_TRY(ew_file_out_check(o->output)); /* before any work */
     struct ew_recording rec;
     EW_TRY(ew_cmd_record(c, o->db, &rec));

@@ -64,7 +64,7 @@ static const struct ew_field fields[] = {
     {.name = "duty", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, duty), .def = "1",
      .min = 0.001, .max = 1, .help = "fraction of the time in which the board is busy"},
     {.name = "idle-w", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, idle_w), .def = "0",
-     .min = 0, .max = 1e4, .metavar = "W", .help = "power in between"},
+     .min = 0, .max = 1e4, .metavar = "W", .help = "power while the board is idle between jobs (--duty)"},
     {.name = "among", .type = EW_FIELD_STR, .offset = offsetof(struct opts, among),
      .metavar = "boards|NAME,NAME|batch,threads",
      .help = "boards, or a list of them: compare boards by their models for --network; or "
@@ -142,8 +142,7 @@ static ew_err read_limits(struct job *b)
     bool life = false;
     for (int i = 0; i < b->n_limits; i++)
         life |= b->limits[i].of == EW_CRITERION_LIFE;
-    EW_CHECK(!life || b->o->battery_wh > 0, EW_ERR_USAGE,
-             "limit life: say how much --battery holds");
+    EW_CHECK(!life || b->o->battery_wh > 0, EW_ERR_USAGE, "limit life: needs --battery WH");
     if (b->o->battery_wh > 0 && !life && b->n_limits < EW_LIMITS)
         b->limits[b->n_limits++] = (struct ew_limit){EW_CRITERION_ENERGY, 3600 * b->o->battery_wh};
     return EW_OK;
@@ -190,32 +189,32 @@ static void print_why(const struct job *b)
     ew_text_value(b->options[c->best].v[b->d.goal].mid, now);
     const struct ew_option *best = &b->options[c->best];
     if (best->measured && !best->fitted)
-        printf("\nwhy: of %d configurations %d keep within the limits, and this has the best %s\n",
-               b->n, c->n_good, goal->name);
-    else
         printf(
-            "\nwhy: of %d configurations %d may keep within the limits; this one is the likeliest "
-            "to keep them with %s within 3 %% of the best\n",
-            b->n, c->n_good, goal->name);
+            "\nwhy: %d of %d configurations keep within the limits, and this one has the best %s\n",
+            c->n_good, b->n, goal->name);
+    else
+        printf("\nwhy: %d of %d configurations may keep within the limits; this one has %s within "
+               "3 %% of the "
+               "best and is the likeliest to keep within them\n",
+               c->n_good, b->n, goal->name);
     for (int k = 0; k < b->n_limits; k++) {
         const struct ew_criterion_info *q = &ew_criteria[b->limits[k].of];
-        printf("  %s %s %s %s: holds with a chance of %.0f %%", q->name,
+        printf("  %s %s %s %s: met with a probability of %.0f %%", q->name,
                q->at_least ? "at least" : "at most", ew_text_value(b->limits[k].bound, text),
                q->unit, 100 * c->holds[k]);
         ew_text_value(c->relaxed[k], text);
         if (strcmp(text, now) == 0)
-            printf("; a tenth wider brings nothing\n");
+            printf("; relaxing it by 10 %% gains nothing\n");
         else
-            printf("; a tenth wider: %s %s instead of %s%s\n", goal->name, text, now,
+            printf("; relaxed by 10 %%: %s %s instead of %s%s\n", goal->name, text, now,
                    k == c->binding ? " (this limit binds)" : "");
     }
     if (c->measure >= 0 && !b->boards) {
         printf("\nmeasure next: ");
         print_mode(&b->options[c->measure]);
-        printf("\n  within all limits with a chance of %.0f %%", 100 * c->measure_chance);
+        printf("\n  meets all limits with a probability of %.0f %%", 100 * c->measure_chance);
         if (c->measure_gain < 0.5)
-            printf("; expected to bring %.1f %% over the best that was measured",
-                   100 * c->measure_gain);
+            printf("; expected gain over the best measured one: %.1f %%", 100 * c->measure_gain);
         printf("\n");
     }
 }
@@ -307,7 +306,7 @@ static ew_err say_how_right(const struct job *b, const char *store)
     const ew_err e = ew_work_rows_last(&a, store, &row);
     if (e == EW_OK) {
         const double ms = 1e3 * (b->o->data ? row.step_s : row.time);
-        printf("\na run took %.4g ms; %s were %.4g ms (%+.1f %%)%s; %s has it now\n", ms,
+        printf("\na run took %.4g ms; %s: %.4g ms (%+.1f %%)%s; recorded in %s\n", ms,
                b->options[b->choice.best].measured ? "measured" : "predicted", g->mid,
                100 * (ms / g->mid - 1),
                b->options[b->choice.best].measured || (ms >= g->low90 && ms <= g->high90)
@@ -323,11 +322,12 @@ static ew_err say_how_right(const struct job *b, const char *store)
 static ew_err check_command(const struct job *b)
 {
     const char *const *args = b->c->args;
-    EW_CHECK(b->c->n_args >= 2 && b->c->n_args < 40 && strcmp(args[0], "edgewise") == 0 &&
-                 (strcmp(args[1], "bench") == 0 || strcmp(args[1], "train") == 0),
-             EW_ERR_USAGE,
-             "--apply: of --among %s the command is 'edgewise bench ...' or 'edgewise train ...'",
-             b->o->among);
+    EW_CHECK(
+        b->c->n_args >= 2 && b->c->n_args < 40 && strcmp(args[0], "edgewise") == 0 &&
+            (strcmp(args[1], "bench") == 0 || strcmp(args[1], "train") == 0),
+        EW_ERR_USAGE,
+        "--apply: with --among %s the command must be 'edgewise bench ...' or 'edgewise train ...'",
+        b->o->among);
     return EW_OK;
 }
 
@@ -394,7 +394,7 @@ static ew_err apply(const struct job *b)
     EW_TRY(wait_for(argv));
     const double took = 1e-9 * (double)(ew_clock_ns() - start);
     const struct ew_guess *t = &x->v[EW_CRITERION_TIME];
-    printf("\nit took %.4g s; %s were %.4g s (%+.1f %%)%s\n", took,
+    printf("\nit took %.4g s; %s: %.4g s (%+.1f %%)%s\n", took,
            x->measured ? "measured" : "predicted", t->mid, 100 * (took / t->mid - 1),
            x->measured || (took >= t->low90 && took <= t->high90) ? ""
                                                                   : ", outside of the interval");
@@ -410,7 +410,7 @@ static ew_err work(struct job *b)
     EW_CHECK(o->from || o->among, EW_ERR_USAGE,
              "recommend: needs --from FILE.csv or STORE, or --among boards --network NAME");
     EW_CHECK(o->apply == (b->c->n_args > 0), EW_ERR_USAGE,
-             "recommend: --apply and a command after -- go together");
+             "recommend: --apply needs a command after --, and a command needs --apply");
     EW_TRY(read_limits(b));
     bool factors = false;
     if (o->among)
@@ -441,7 +441,7 @@ static ew_err work(struct job *b)
                                    .sure = o->sure};
     EW_TRY(ew_choose(&b->d, &b->choice));
     if (b->s.measured.simulated)
-        EW_WARN("%s holds simulated values: nothing of this was measured", b->s.measured.file);
+        EW_WARN("%s holds simulated values, not measurements", b->s.measured.file);
     if (b->c->json)
         EW_TRY(show_json(b));
     else

@@ -380,7 +380,7 @@ static ew_err find_carbon(struct report *r)
         return EW_OK;
     EW_TRY(ew_carbon_text(&r->results.arena, &r->results, r->o->carbon, &r->carbon));
     if (!*r->carbon)
-        r->carbon = "no run here has an energy: a power sensor or --simulate gives it";
+        r->carbon = "no run has an energy: it comes from a power sensor or --simulate";
     return EW_OK;
 }
 
@@ -440,7 +440,8 @@ static ew_err run(struct ew_cmd_call *c)
     ew_grid_init(&r.compared);
     const ew_err e = two ? compare(c, &r) : plain(c, &r);
     if (e == EW_ERR_NOT_FOUND && !two)
-        ew_cmd_hint(c, "'edgewise study' and --db of other commands make one; --db names another");
+        ew_cmd_hint(c,
+                    "'edgewise study', or --db of other commands, creates one; --db names another");
     ew_grid_fini(&r.compared);
     ew_figures_fini(&r.figures);
     ew_results_fini(&r.results);

@@ -109,16 +109,16 @@ static bool is_wanted(const struct ew_reproduction *only, const struct ew_figure
 static ew_err write_page(struct context *x, const struct ew_reproduction *only,
                          const struct ew_grid *list, const char *path)
 {
-    const struct ew_page_table tables[] = {
-        {"reproduce", "Tables and figures of the four studies", "Each with its state here.", list,
-         false},
-        {"shapes", "The shape beside the published one",
-         "Times of two machines are no multiple of each other; order, optimum and trend can be "
-         "compared.",
-         &x->tables.shapes, false},
-        {"published", "Published beside ours", "Values of the texts, and this machine's.",
-         &x->tables.values, true}};
-    const struct ew_page_opts o = {.title = only ? only->id : "The four studies, made again",
+    const struct ew_page_table tables[] = {{"reproduce", "Tables and figures of the four studies",
+                                            "Each with its state here.", list, false},
+                                           {"shapes", "The shape beside the published one",
+                                            "Times of different machines do not differ by one "
+                                            "factor, but order, optimum and trend can be compared.",
+                                            &x->tables.shapes, false},
+                                           {"published", "Published and measured values",
+                                            "Values from the papers, beside those of this machine.",
+                                            &x->tables.values, true}};
+    const struct ew_page_opts o = {.title = only ? only->id : "The four studies, reproduced",
                                    .about = only ? only->title : NULL,
                                    .still = x->o->still,
                                    .tables = tables,
@@ -298,7 +298,7 @@ static ew_err make_one(struct context *x, const char *id)
     EW_CHECK(x->o->simulate || !(r->needs & ~x->here.has & EW_NEEDS_GPU), EW_ERR_UNSUPPORTED,
              "%s: %s", r->id, text);
     if (s == EW_REPRODUCE_NEEDS && !x->o->simulate)
-        fprintf(stderr, "%s %s; what can be done here is done\n", r->id, text);
+        fprintf(stderr, "%s %s; the jobs that can run here are run\n", r->id, text);
     EW_TRY(run_studies(x, r));
     return show_figures(x, r);
 }

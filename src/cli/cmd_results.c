@@ -129,7 +129,8 @@ static ew_err run(struct ew_cmd_call *c)
     EW_CLEANUP(close_store) struct ew_store *s = NULL;
     const ew_err err = open_store(o->db, strcmp(verb, "import") != 0, &s);
     if (err == EW_ERR_NOT_FOUND)
-        ew_cmd_hint(c, "'edgewise study' and --db of other commands make one; --db names another");
+        ew_cmd_hint(c,
+                    "'edgewise study', or --db of other commands, creates one; --db names another");
     EW_TRY(err);
     switch (i) {
     case 1:

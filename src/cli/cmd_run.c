@@ -65,8 +65,7 @@ static const struct ew_field fields[] = {
      .min = 0, .max = 256, .metavar = "N", .help = "number of threads; 0: one per CPU"},
     {.name = "memory-limit", .type = EW_FIELD_SIZE, .offset = offsetof(struct opts, memory_limit),
      .min = 0, .max = 1e15, .metavar = "BYTES",
-     .help = "fit into this much memory, weights included, by kernels that pack less and are "
-     "slower"},
+     .help = "fit into this much memory, weights included, with slower kernels that pack less"},
     {.name = "reference", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, reference),
      .help = "unoptimised reference kernels and no graph passes: slow, for comparison"},
     {.name = "fps", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, fps), .def = "0",
@@ -134,7 +133,7 @@ static ew_err read_inputs(struct job *j)
     for (int i = 1; i < c->n_args; i++)
         words[n++] = c->args[i];
     EW_CHECK(n > 0 || j->o->random, EW_ERR_USAGE, "there is no input: --input FILE or --random");
-    EW_CHECK(n == 0 || !j->o->random, EW_ERR_USAGE, "--random and input files exclude each other");
+    EW_CHECK(n == 0 || !j->o->random, EW_ERR_USAGE, "give either --random or input files");
     if (n == 1 && is_video(j->o, words[0])) {
         j->video = words[0];
         return EW_OK;
@@ -175,7 +174,7 @@ static ew_err name_classes(struct job *j, struct ew_image_card *card)
     if (card->n_classes > 0 || classes != IMAGENET_CLASSES || j->net.random)
         return EW_OK;
     bool found;
-    EW_INFO("names are ImageNet's, as there are 1,000 classes; --labels FILE gives others");
+    EW_INFO("1,000 classes: showing ImageNet's names; --labels FILE gives others");
     return ew_labels_builtin("imagenet", &j->arena, card, &found);
 }
 
@@ -206,7 +205,8 @@ static ew_err load(struct job *j)
     how.n_inputs = ew_run_known(&j->in, o->size.n == 3 ? image : NULL, given);
     EW_TRY(ew_network_open(what, &how, &j->net));
     EW_CHECK(!j->net.engine || (!o->reference && !o->memory_limit), EW_ERR_USAGE,
-             "%s: is compiled; --reference and --memory-limit are for networks that are not", what);
+             "%s: is a compiled engine; --reference and --memory-limit are for other network files",
+             what);
     EW_CHECK(!o->reference || !o->memory_limit, EW_ERR_USAGE,
              "--memory-limit chooses kernels: not with --reference");
     if (j->net.random)
@@ -235,8 +235,8 @@ static ew_err compile(struct job *j)
     struct ew_plan_stats s;
     ew_plan_stats(j->p, &s);
     if (s.swapped)
-        EW_INFO("to fit: %d layers by kernels that pack less, about %.0f%% more cycles", s.swapped,
-                100 * s.slower);
+        EW_INFO("to fit: %d layers with kernels that pack less, about %.0f%% more cycles",
+                s.swapped, 100 * s.slower);
     return EW_OK;
 }
 

@@ -17,17 +17,15 @@
 /* clang-format off */
 static const struct ew_field fields[] = {
     {.name = "from", .type = EW_FIELD_STR, .offset = FIELD_OF(from), .metavar = "FILE",
-     .verbs = "fit, generate, select", .help = "records of pruning, CSV; of select a store of results, or a CSV with "
-     "the columns parameters and the metric"},
+     .verbs = "fit, generate, select", .help = "fit, generate: pruning records, CSV; select: a results database, or a CSV with the columns parameters and the metric"},
     {.name = "ratio", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(ratio), .min = 0.001, .max = 1000,
-     .metavar = "R", .verbs = "generate", .help = "as many parameters as uniform widths at R have"},
+     .metavar = "R", .verbs = "generate", .help = "as many parameters as with uniform widths at ratio R"},
     {.name = "params", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(params), .min = 1, .max = 1e12,
-     .metavar = "N", .verbs = "generate", .help = "about this many parameters, or at most where uniform"},
+     .metavar = "N", .verbs = "generate", .help = "about this many parameters; with uniform widths at most this many"},
     {.name = "macs", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(macs), .min = 1, .max = 1e15,
      .metavar = "N", .verbs = "generate", .help = "at most this many multiply-accumulates"},
     {.name = "iteration", .type = EW_FIELD_INT, .offset = FIELD_OF(iteration), .def = "1",
-     .min = 0, .max = 1000, .metavar = "I", .verbs = "generate", .help = "descent iteration that the records "
-     "are of; PreAct ResNet-18 searches less closely after the first, 0"},
+     .min = 0, .max = 1000, .metavar = "I", .verbs = "generate", .help = "descent iteration of the records; for PreAct ResNet-18 the search is coarser after iteration 0"},
     {.name = "latency", .type = EW_FIELD_STR, .offset = FIELD_OF(latency), .metavar = "TIME",
      .verbs = "select", .help = "limit of median_ms, as in 16.7ms"},
     {.name = "memory", .type = EW_FIELD_SIZE, .offset = FIELD_OF(memory), .min = 1, .max = 1e15,
@@ -37,57 +35,56 @@ static const struct ew_field fields[] = {
     {.name = "limit", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(limit), .min = 1e-12, .max = 1e15,
      .metavar = "X", .verbs = "select", .help = "limit of the metric that --metric names"},
     {.name = "metric", .type = EW_FIELD_STR, .offset = FIELD_OF(metric), .metavar = "NAME",
-     .verbs = "select", .help = "another column of the results than the limit's own"},
+     .verbs = "select", .help = "--limit: column of the results that it applies to"},
     {.name = "where", .type = EW_FIELD_STR, .offset = FIELD_OF(where), .metavar = "EXPR",
      .verbs = "select", .help = "only these runs, as in `edgewise results`"},
     {.name = "published", .type = EW_FIELD_BOOL, .offset = FIELD_OF(published),
-     .verbs = "generate, select", .help = "by the law of the records that NeuralScale's authors published; of select by "
-     "the lines that the SCALE study published"},
+     .verbs = "generate, select", .help = "use the law of the records that NeuralScale's authors published; select: the lines that the SCALE study published"},
     {.name = "input", .type = EW_FIELD_INTS, .offset = FIELD_OF(input), .min = 1, .max = 65536,
      .metavar = "HxWxC", .help = "size of the input; default: the network's own"},
     {.name = "classes", .type = EW_FIELD_INT, .offset = FIELD_OF(classes), .min = 1,
      .max = 1048576, .metavar = "K", .help = "number of classes; default: the network's own"},
     {.name = "output", .type = EW_FIELD_STR, .offset = FIELD_OF(output), .metavar = "FILE",
-     .verbs = "generate, select, search", .help = "the list of widths, for --width-list; of search the folder of records",
+     .verbs = "generate, select, search", .help = "list of widths, for --width-list; search: folder of the records",
      .letter = 'o'},
     {.name = "svg", .type = EW_FIELD_STR, .offset = FIELD_OF(svg), .metavar = "FILE.svg",
-     .verbs = "generate", .help = "widths against depth as a picture, with the uniform ones of the same size"},
+     .verbs = "generate", .help = "plot of widths over depth, with uniform widths of the same size"},
     {.name = "data", .type = EW_FIELD_STR, .offset = FIELD_OF(data), .metavar = "DIR|NAME",
-     .verbs = "search", .help = "what to train on", .letter = 'd'},
+     .verbs = "search", .help = "data set to train on", .letter = 'd'},
     {.name = "iterations", .type = EW_FIELD_INT, .offset = FIELD_OF(iterations), .def = "15",
-     .min = 1, .max = 99, .metavar = "N", .verbs = "search", .help = "of the descent"},
+     .min = 1, .max = 99, .metavar = "N", .verbs = "search", .help = "iterations of the descent"},
     {.name = "warmup", .type = EW_FIELD_INT, .offset = FIELD_OF(warmup), .def = "10", .min = 0,
-     .max = 100000, .metavar = "EPOCHS", .verbs = "search", .help = "before pruning begins"},
+     .max = 100000, .metavar = "EPOCHS", .verbs = "search", .help = "epochs before pruning begins"},
     {.name = "max-epochs", .type = EW_FIELD_INT, .offset = FIELD_OF(max_epochs), .def = "300",
-     .min = 1, .max = 1000000, .metavar = "N", .verbs = "search", .help = "of an iteration"},
+     .min = 1, .max = 1000000, .metavar = "N", .verbs = "search", .help = "largest number of epochs of an iteration"},
     {.name = "prune-every", .type = EW_FIELD_INT, .offset = FIELD_OF(prune_every), .def = "50",
      .min = 1, .max = 1000000, .metavar = "N", .verbs = "search", .help = "minibatches between pruning steps"},
     {.name = "prune-units", .type = EW_FIELD_INT, .offset = FIELD_OF(prune_units), .def = "10",
-     .min = 1, .max = 1000000, .metavar = "N", .verbs = "search", .help = "filters closed in a step"},
+     .min = 1, .max = 1000000, .metavar = "N", .verbs = "search", .help = "filters closed in a pruning step"},
     {.name = "fraction", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(fraction), .def = "0.95",
-     .min = 0.01, .max = 0.999, .metavar = "SHARE", .verbs = "search", .help = "of all filters that is closed"},
+     .min = 0.01, .max = 0.999, .metavar = "SHARE", .verbs = "search", .help = "fraction of all filters that is closed"},
     {.name = "batch", .type = EW_FIELD_INT, .offset = FIELD_OF(batch), .def = "256", .min = 1,
-     .max = 65536, .metavar = "B", .verbs = "search", .help = "images in a step", .letter = 'b'},
+     .max = 65536, .metavar = "B", .verbs = "search", .help = "batch size", .letter = 'b'},
     {.name = "lr", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(lr), .def = "0.1", .min = 0,
      .max = 1000, .metavar = "R", .verbs = "search", .help = "learning rate; a tenth while pruning"},
     {.name = "momentum", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(momentum), .def = "0.5",
-     .min = 0.001, .max = 1, .metavar = "M", .verbs = "search", .help = "of SGD"},
+     .min = 0.001, .max = 1, .metavar = "M", .verbs = "search", .help = "momentum of SGD"},
     {.name = "weight-decay", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(weight_decay),
-     .def = "0.0005", .min = 0, .max = 100, .metavar = "D", .verbs = "search", .help = "of weights"},
+     .def = "0.0005", .min = 0, .max = 100, .metavar = "D", .verbs = "search", .help = "weight decay"},
     {.name = "augment", .type = EW_FIELD_STR, .offset = FIELD_OF(augment), .def = "standard",
      .metavar = "LIST", .verbs = "search", .help = "as in `train`"},
     {.name = "mean", .type = EW_FIELD_STR, .offset = FIELD_OF(mean), .metavar = "M,M,M",
-     .verbs = "search", .help = "subtracted from pixels in [0, 1]; default: measured"},
+     .verbs = "search", .help = "mean that is subtracted from pixels in [0, 1]; default: measured"},
     {.name = "std", .type = EW_FIELD_STR, .offset = FIELD_OF(std), .metavar = "D,D,D",
-     .verbs = "search", .help = "pixels are divided by it"},
+     .verbs = "search", .help = "standard deviation that pixels are divided by"},
     {.name = "samples", .type = EW_FIELD_INT, .offset = FIELD_OF(samples), .def = "0", .min = 0,
      .max = 1e15, .metavar = "N", .verbs = "search", .help = "train on N samples, spread evenly; 0: all"},
     {.name = "seed", .type = EW_FIELD_INT, .offset = FIELD_OF(seed), .def = "1", .min = 0,
-     .max = 9e15, .metavar = "N", .verbs = "search", .help = "of weights, order and augmentation"},
+     .max = 9e15, .metavar = "N", .verbs = "search", .help = "random seed of weights, order and augmentation"},
     {.name = "threads", .type = EW_FIELD_INT, .offset = FIELD_OF(threads), .def = "0", .min = 0,
-     .max = 256, .metavar = "N", .verbs = "search", .help = "threads that compute; 0: one for each CPU"},
+     .max = 256, .metavar = "N", .verbs = "search", .help = "number of threads; 0: one per CPU"},
     {.name = "db", .type = EW_FIELD_STR, .offset = FIELD_OF(db), .metavar = "FILE",
-     .verbs = "search", .help = "keep the time of the descent in this store"},
+     .verbs = "search", .help = "record the time of the descent in this database"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -127,7 +124,7 @@ static ew_err fit(const struct ew_cmd_call *c, const struct ew_scaling *s)
     const struct ew_scale_opts *o = c->opts;
     struct ew_power_law law;
     struct ew_table t;
-    EW_CHECK(o->from, EW_ERR_USAGE, "scale fit: --from says which records to fit");
+    EW_CHECK(o->from, EW_ERR_USAGE, "scale fit: no records: --from FILE");
     EW_TRY(read_law(o, s, &law));
     if (c->json)
         return fit_json(&law);
@@ -224,9 +221,9 @@ static ew_err generate(const struct ew_cmd_call *c, const struct ew_scaling *s)
     struct ew_scaling_facts f;
     char about[512];
     EW_CHECK((o->ratio > 0) + (o->params > 0) + (o->macs > 0) == 1, EW_ERR_USAGE,
-             "scale generate: one of --ratio, --params and --macs says how large");
+             "scale generate: no target: give one of --ratio, --params and --macs");
     EW_CHECK(!o->from || !o->published, EW_ERR_USAGE,
-             "scale generate: the law is that of --from or a --published one");
+             "scale generate: give either --from or --published");
     if (!uniform)
         EW_TRY(read_law(o, s, &law));
     EW_TRY(ew_widths_find(s, uniform ? NULL : &law, &wanted, &found));

@@ -48,7 +48,7 @@ static void say_where(const struct opts *o, int port, bool token)
     printf("http://%s%s%s:%d/%s\n", v6 ? "[" : "", host, v6 ? "]" : "", port,
            token ? "?token=..." : "");
     fflush(stdout);
-    fprintf(stderr, "reads %s; Ctrl-C ends it\n", o->db);
+    fprintf(stderr, "reading %s; Ctrl-C ends it\n", o->db);
 }
 
 /* Who answers strangers reaches the results' folder (SQLite makes files beside them), what the

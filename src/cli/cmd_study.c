@@ -119,7 +119,7 @@ static const struct ew_field fields[] = {
     {.name = "allow-outside",
      .type = EW_FIELD_BOOL,
      .offset = offsetof(struct opts, outside),
-     .help = "let keep and setup name paths outside of the current folder"},
+     .help = "allow paths outside of the current folder in keep and setup"},
     {.name = "print",
      .type = EW_FIELD_BOOL,
      .offset = offsetof(struct opts, text),
@@ -265,7 +265,7 @@ static ew_err tell_simulated(struct context *x)
     EW_TRY(ew_profiles_load(&x->arena, &list, &n));
     EW_TRY(ew_profile_named(list, n, x->opts->simulate, &p));
     x->study.differs = ew_arena_printf(
-        &x->arena, "nothing ran: times, power and energy are of a model of %s%s%s", p->name,
+        &x->arena, "nothing ran: times, power and energy come from a model of %s%s%s", p->name,
         p->model.source ? "; its constants: " : "", p->model.source ? p->model.source : "");
     EW_CHECK(x->study.differs, EW_ERR_MEMORY, "no memory for a study");
     return EW_OK;
@@ -277,7 +277,7 @@ static ew_err parse(struct context *x)
     EW_TRY(ew_until_parse(x->opts->until, &x->until));
     EW_TRY(advise(x, x->advised, &x->n_advised));
     EW_CHECK(!x->opts->until || most_advised(x->text) > 0, EW_ERR_USAGE,
-             "%s: --until ends a list of modes: the file has no power-mode = advise N", x->name);
+             "%s: --until needs power-mode = advise N in the file", x->name);
     const struct ew_study_opts o = {.commands = commands,
                                     .simulate = x->opts->simulate,
                                     .advised = x->advised,
@@ -367,7 +367,7 @@ static void catch_stop(const struct context *x)
                                 .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
     snprintf(
         stop_text, sizeof(stop_text),
-        "\n%.60s: stopped; finished jobs are in %.100s, the same command goes on with the rest\n",
+        "\n%.60s: stopped; finished jobs are in %.100s, the same command continues with the rest\n",
         x->name, x->opts->db);
     sigaction(SIGINT, &a, NULL);
     sigaction(SIGTERM, &a, NULL);

@@ -229,7 +229,7 @@ static ew_err stopped_early(struct ew_cmd_call *c, const struct ew_train_run *r,
              "%s: the checkpoint could not be written", r->o.output);
     if (!first_rank(r))
         return EW_OK;
-    ew_cmd_hint(c, "edgewise train --resume %.160s goes on", r->o.output);
+    ew_cmd_hint(c, "edgewise train --resume %.160s continues it", r->o.output);
     return ew_fail(EW_ERR_SKIPPED, "stopped in epoch %lld of %lld, %s %lld of %lld",
                    (long long)s.epoch, (long long)s.epochs,
                    s.evaluating ? "validation's batch" : "batch", (long long)s.batch,
@@ -316,7 +316,7 @@ static ew_err lost(struct ew_cmd_call *c, struct ew_train_run *r, struct ew_trai
     char why[512];
     snprintf(why, sizeof(why), "%s", ew_error_message());
     ew_trainer_close(t);
-    ew_cmd_hint(c, "mpirun -np N edgewise train --resume %.120s goes on from its last checkpoint",
+    ew_cmd_hint(c, "mpirun -np N edgewise train --resume %.120s continues from its last checkpoint",
                 r->o.output);
     return ew_fail(e, "epoch %lld, batch %lld: %s", (long long)s.epoch, (long long)s.batch, why);
 }
@@ -329,7 +329,7 @@ static void failed(struct ew_cmd_call *c, const struct ew_train_run *r, struct e
     snprintf(why, sizeof(why), "%s", ew_error_message());
     ew_trainer_save(t);
     ew_fail(e, "%s", why);
-    ew_cmd_hint(c, "edgewise train --resume %.120s goes on%s", r->o.output,
+    ew_cmd_hint(c, "edgewise train --resume %.120s continues it%s", r->o.output,
                 ew_trainer_result(t).checkpoint_failed
                     ? " once there is room"
                     : "; --on-bad-sample skip leaves out what cannot be read");
@@ -350,7 +350,8 @@ static ew_err train(struct ew_cmd_call *c, struct ew_train_run *r)
     else
         view = (struct ew_train_view){0};
     if (r->job.resume && ew_trainer_result(t).epochs == r->o.train.epochs)
-        EW_INFO("its %lld epochs are done; --epochs N goes on to N", (long long)r->o.train.epochs);
+        EW_INFO("its %lld epochs are done; --epochs N continues to N",
+                (long long)r->o.train.epochs);
     catch_signals(before);
     ew_err e = r->o.tensorboard ? ew_tensorboard_open(r->o.tensorboard, &r->curves) : EW_OK;
     if (e == EW_OK)
@@ -374,8 +375,9 @@ static ew_err train(struct ew_cmd_call *c, struct ew_train_run *r)
 static ew_err run(struct ew_cmd_call *c)
 {
     const struct ew_train_cmd *o = c->opts;
-    EW_CHECK(!o->dry || o->simulate, EW_ERR_USAGE,
-             "--dry needs --simulate BOARD; 'edgewise info NET' says what training takes here");
+    EW_CHECK(
+        !o->dry || o->simulate, EW_ERR_USAGE,
+        "--dry needs --simulate BOARD; 'edgewise info NET' prints the memory that training takes");
     struct ew_train_run *r = calloc(1, sizeof(*r));
     EW_CHECK(r, EW_ERR_MEMORY, "no memory");
     struct ew_recording rec = {0};

@@ -261,7 +261,7 @@ static ew_err info_text(const struct ew_dataset *d, const struct facts *f)
     if (f->bytes >= 0)
         printf("%-10s %s\n", "on disk", ew_text_bytes(f->bytes, a));
     if (f->resident >= 0)
-        printf("%-10s %.1f %% before this look\n", "in memory", 100 * f->resident);
+        printf("%-10s %.1f %% before this command read it\n", "in memory", 100 * f->resident);
     return EW_OK;
 }
 

@@ -17,7 +17,7 @@ static ew_err call(const char *const *argv, double *seconds)
     EW_TRY(ew_child_run(argv, "", &child));
     const bool done = WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0;
     EW_CHECK(done, EW_ERR_INTERNAL, "edgewise %s: %s", argv[1],
-             child.said[0] ? child.said : "ended without a word");
+             child.said[0] ? child.said : "ended without an error message");
     if (seconds)
         *seconds += child.wall_s;
     return EW_OK;

@@ -27,8 +27,7 @@ static ew_err join(const char *device, int precision, bool fast, char *out, size
     const char *const given = getenv("EW_DEVICE");
     device = device ? device : given && *given ? given : "cpu";
     const bool cuda = strncmp(device, "cuda", 4) == 0;
-    EW_CHECK(!fast || cuda, EW_ERR_USAGE, "--fast: %s has no kernels that are not deterministic",
-             device);
+    EW_CHECK(!fast || cuda, EW_ERR_USAGE, "--fast: %s has no nondeterministic kernels", device);
     if (precision == 0) {
         snprintf(out, size, "%s%s%s", device,
                  !fast                 ? ""

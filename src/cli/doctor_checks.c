@@ -33,7 +33,7 @@ add(struct ew_checkup *c, const char *what, enum ew_finding_kind kind, const cha
 static void check_governor(const struct ew_cpu_facts *facts, struct ew_checkup *c)
 {
     if (!facts->governor) {
-        add(c, "governor", EW_FINDING_KNOW, "clocks cannot be set here: the system moves them");
+        add(c, "governor", EW_FINDING_KNOW, "clocks cannot be set here: the system controls them");
         return;
     }
     if (strcmp(facts->governor, "performance") == 0) {
@@ -51,13 +51,13 @@ static void check_clocks(const struct ew_guard *g, bool jetson, struct ew_checku
     if (isnan(g->mhz_share))
         return;
     if (g->mhz_share > 0.99) {
-        add(c, "highest clock", EW_FINDING_FINE, "the CPU may take its highest");
+        add(c, "highest clock", EW_FINDING_FINE, "the CPU may use its highest clock");
         return;
     }
-    struct ew_finding *f =
-        add(c, "highest clock", EW_FINDING_CHANGE,
-            "limited to %.0f %% of what the CPU can: a power mode or a limit that was left",
-            100 * g->mhz_share);
+    struct ew_finding *f = add(c, "highest clock", EW_FINDING_CHANGE,
+                               "limited to %.0f %% of the CPU's highest clock, by a power mode or "
+                               "a limit that was not restored",
+                               100 * g->mhz_share);
     snprintf(f->command, sizeof(f->command), "%s",
              jetson ? "edgewise power list; sudo edgewise power set MAXN"
                     : "sudo edgewise power restore; edgewise power show");
@@ -127,11 +127,11 @@ static void check_memory(const struct ew_board *b, struct ew_checkup *c)
     }
     if (swap > 0 && swap - swap_free > SWAP_IN_USE * swap) {
         struct ew_finding *f = add(c, "swap", EW_FINDING_CHANGE,
-                                   "%.1f GiB are in use: what is fetched back costs milliseconds",
+                                   "%.1f GiB are in use: reading pages back costs milliseconds",
                                    (swap - swap_free) / 1048576);
         snprintf(f->command, sizeof(f->command), "sudo swapoff -a && sudo swapon -a");
     } else if (swap > 0) {
-        add(c, "swap", EW_FINDING_FINE, "is there and empty");
+        add(c, "swap", EW_FINDING_FINE, "present and empty");
     }
 }
 
@@ -170,7 +170,8 @@ static void check_machine(const struct ew_board *b, const struct ew_guard *g, st
 {
     if (b->id.virtual_machine)
         add(c, "virtual machine", EW_FINDING_KNOW,
-            "neighbours cannot be seen: repeat measurements, and compare in turns (bench A B)");
+            "other guests of this host cannot be seen: repeat measurements, and compare in turns "
+            "(bench A B)");
     if (g->free_disk_bytes != EW_INT_ABSENT && g->free_disk_bytes < ((int64_t)1 << 30))
         add(c, "disk", EW_FINDING_CHANGE, "%.0f MiB free here: a study may fill it",
             (double)g->free_disk_bytes / 1048576);

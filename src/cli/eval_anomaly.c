@@ -107,7 +107,7 @@ static ew_err print_classes(const struct ew_eval_report *r, const struct class_e
 static void print_point(const char *name, const struct ew_roc_point *p, const char *why)
 {
     if (!isfinite(p->threshold))
-        printf("%-10s none finds anything%s\n", name, why);
+        printf("%-10s no threshold finds any anomaly%s\n", name, why);
     else
         printf("%-10s %.6g finds %.2f%% of the anomalies with %.2f%% false alarms%s\n", name,
                p->threshold, 100 * p->found, 100 * p->false_alarms, why);

@@ -88,9 +88,9 @@ static ew_err print_text(const struct ew_engine *e, const struct ew_engine_info 
     else
         printf("classes      without names\n");
     printf("file         %s\n", ew_text_bytes(i->file_bytes, a));
-    printf("packed       %s, what runs read%s\n", ew_text_bytes(i->packed_bytes, a),
+    printf("packed       %s, read by inference%s\n", ew_text_bytes(i->packed_bytes, a),
            i->repacked ? "; packed again for this machine" : ", from the file itself");
-    printf("activations  %s a context, at batch %lld\n", ew_text_bytes(i->activation_bytes, a),
+    printf("activations  %s per context, at batch %lld\n", ew_text_bytes(i->activation_bytes, a),
            (long long)i->batch_max);
     count_kernels(e, &k);
     printf("kernels     ");

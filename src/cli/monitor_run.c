@@ -22,7 +22,7 @@ static void print_bytes(FILE *f, const char *what, double bytes, const char *not
     ew_value_text(EW_QUANTITY_BYTES,
                   known ? ew_sample_value_of(bytes) : ew_sample_value_absent(EW_ABSENT_UNSUPPORTED),
                   text);
-    const char *after = known ? note : "the kernel does not tell";
+    const char *after = known ? note : "not reported by the kernel";
     fprintf(f, "  %-18s %14s%s%s\n", what, text, after[0] ? "   " : "", after);
 }
 
@@ -51,12 +51,12 @@ static void print_energy(FILE *f, const struct ew_monitor_run *r, const struct e
     fprintf(f, "  %-18s %12.3f W   %lld samples, %lld absent, longest gap %.2f s\n",
             "average power", e->mean_w, (long long)e->samples, (long long)e->missing,
             e->longest_gap_s);
-    fprintf(f, "  %-18s %12.3f W   of a sample; lowest %.3f W\n", "peak power", e->peak_w,
+    fprintf(f, "  %-18s %12.3f W   highest sample; lowest %.3f W\n", "peak power", e->peak_w,
             e->min_w);
     if (e->resolution_w > 0)
         fprintf(f, "  %-18s %12.3f W\n", "sensor step", e->resolution_w);
     else if (!e->counted)
-        print_absent(f, "sensor step", "not known, and not in the error");
+        print_absent(f, "sensor step", "not known; not part of the stated error");
     if (o->baseline_w >= 0)
         fprintf(f, "  %-18s %12.3f J   above the %.3f W of the baseline\n", "dynamic energy",
                 e->joules - o->baseline_w * e->seconds, o->baseline_w);
@@ -78,7 +78,7 @@ static void print_text(FILE *f, const struct ew_monitor_run *r, const struct ew_
             seconds_of(o->use.ru_utime) + seconds_of(o->use.ru_stime), seconds_of(o->use.ru_utime),
             seconds_of(o->use.ru_stime));
     print_bytes(f, "peak memory", 1024.0 * (double)o->use.ru_maxrss,
-                memory_is_bound(o) ? "at most; resident, of its largest process"
+                memory_is_bound(o) ? "upper bound; resident, of its largest process"
                                    : "resident, of its largest process");
     print_bytes(f, "read from disk", o->read_bytes, "");
     print_bytes(f, "written to disk", o->write_bytes, "");

@@ -112,7 +112,7 @@ static ew_err take_event(const struct chorus *x, struct voice *v, enum ew_link_e
         v->failed = e == EW_LINK_GONE || v->link.status != 0;
         if (v->failed)
             fprintf(stderr, "%s: %s\n", v->link.machine->name,
-                    v->link.said[0] ? v->link.said : "failed without a word");
+                    v->link.said[0] ? v->link.said : "failed without an error message");
         ew_link_close(&v->link);
     }
     return EW_OK;

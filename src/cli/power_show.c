@@ -99,7 +99,7 @@ static void print_allowed(const struct ew_power_view *x)
 /* ---- Graphics cards -------------------------------------------------------------------------- */
 
 /* No question of NVML's tells a lock, so it is absent for every card. */
-#define LOCK_ABSENT "NVML does not tell them"
+#define LOCK_ABSENT "not reported by NVML"
 
 /* A card's settings that can be read. */
 static const struct {
@@ -185,9 +185,10 @@ ew_err ew_power_print_list(const struct ew_power_view *x)
 static const char *clock_absent(const struct ew_clock_info *c)
 {
     if (c->cap)
-        return c->cur < 0 ? "has a cap and no lower limit; its clock now is for root only (debugfs)"
-                          : "has a cap and no lower limit";
-    return c->min < 0 || c->cur < 0 || c->max < 0 ? "the kernel does not tell" : NULL;
+        return c->cur < 0
+                   ? "has a cap and no lower limit; only root can read its present clock (debugfs)"
+                   : "has a cap and no lower limit";
+    return c->min < 0 || c->cur < 0 || c->max < 0 ? "not reported by the kernel" : NULL;
 }
 
 static void show_mhz(int64_t hz)
@@ -230,8 +231,8 @@ ew_err ew_power_print_state(const struct ew_power_view *x)
     struct ew_power_state s;
     EW_TRY(ew_power_state(&b->root, &s));
     if (s.active)
-        printf("\nchanged  %d files by process %d%s; 'edgewise power restore' puts them back\n",
-               s.files, s.owner, s.owner_alive ? "" : ", which is gone");
+        printf("\nchanged  %d files by process %d%s; 'edgewise power restore' restores them\n",
+               s.files, s.owner, s.owner_alive ? "" : ", which has ended");
     return print_cards(x);
 }
 

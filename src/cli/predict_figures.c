@@ -12,7 +12,7 @@
 static const struct ew_figure_desc descs[] = {
     {.id = "predicted-measured",
      .title = "Predicted against measured time",
-     .about = "Each was predicted without having been seen.  Bars are 90 % intervals; on the "
+     .about = "Each was held out of the fit that predicted it.  Bars are 90 % intervals; on the "
               "line the prediction is exact.",
      .kind = EW_FIGURE_POINTS,
      .whiskers = "90 % intervals",
@@ -20,18 +20,17 @@ static const struct ew_figure_desc descs[] = {
      .log_x = true},
     {.id = "error-by-mode",
      .title = "Error of predictions by mode",
-     .about = "How far predictions of what was left out are off, over the measured time.",
+     .about = "Error of the predictions of held-out modes, over the measured time.",
      .kind = EW_FIGURE_POINTS,
      .log_x = true},
     {.id = "calibration",
      .title = "Calibration of intervals",
-     .about = "The share of what was left out in an interval, over the share that it should hold.  "
-              "Below the line intervals are too narrow.",
+     .about = "Share of held-out measurements inside an interval, over the share that it should "
+              "hold.  Below the line intervals are too narrow.",
      .kind = EW_FIGURE_POINTS},
     {.id = "front",
      .title = "Time and energy of all modes",
-     .about = "Modes that no other beats in both, with the 90 % band of their energy, and what was "
-              "measured.",
+     .about = "Pareto-optimal modes with the 90 % band of their energy, and the measured modes.",
      .kind = EW_FIGURE_POINTS,
      .log_x = true,
      .front = true},
@@ -216,8 +215,8 @@ ew_err ew_predict_figures_write(const struct ew_figures *f, const char *path)
     struct ew_file_out out;
     const struct ew_results none = {0};
     const struct ew_page_opts o = {.title = "Predictions",
-                                   .about = "What untried settings will take, and how good such "
-                                            "predictions are on those that were left out."};
+                                   .about = "Predicted time and energy of untried settings, and "
+                                            "the errors of such predictions on held-out ones."};
     EW_TRY(ew_file_out_open(path, &out));
     const ew_err e = ew_page_write(&none, f, &o, out.f);
     if (e == EW_OK)

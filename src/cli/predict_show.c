@@ -144,7 +144,7 @@ ew_err ew_predicted_text(const struct ew_predicted *p)
            p->n == 1 ? "" : "s", p->measured, p->simulated ? "simulated" : "measured",
            *p->board ? ", board " : "", p->board);
     if (!all)
-        printf("Modes that no other beats in time and energy; --csv FILE has all.\n");
+        printf("Pareto-optimal modes in time and energy; --csv FILE writes all modes.\n");
     char align[32];
     ew_table_init(&t, with_settings(p->lacks, "rlrlrll", align));
     mode_heading(&t, p->lacks);
@@ -250,8 +250,9 @@ ew_err ew_plan_text(const struct ew_planned *p)
     }
     EW_TRY(ew_table_print(&t, stdout));
     printf(
-        "\nMeasure them in this order.  The last columns: how far off the others are expected to\n"
-        "be, typically (one standard deviation), once this mode and those above are measured.\n");
+        "\nMeasure them in this order.  The last columns: expected error (one standard deviation) "
+        "of\n"
+        "the predictions of all other modes, once this mode and those above are measured.\n");
     return EW_OK;
 }
 
@@ -374,8 +375,8 @@ ew_err ew_check_text(const struct ew_check_row *rows, int n)
     }
     EW_TRY(ew_table_print(&t, stdout));
     printf(
-        "\nMean absolute error of what was left out, in percent; then how many percent of it lie\n"
-        "within the 50 %% and 90 %% intervals.\n");
+        "\nMean absolute error on held-out modes, in percent; then the percentage of them inside\n"
+        "the 50 %% and 90 %% intervals.\n");
     return EW_OK;
 }
 

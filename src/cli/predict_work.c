@@ -37,8 +37,7 @@ static void show_text(const struct ew_work_asked *o, const char *machine, const 
         printf(", %s", o->precision);
     printf(": %.4g ms, 90 %% interval %.4g to %.4g\n", 1e3 * g->mid, 1e3 * g->low90,
            1e3 * g->high90);
-    printf("on %s, from %d configurations that were measured (%d of them there, %d of this "
-           "network)\n",
+    printf("on %s, from %d measured configurations (%d of them on it, %d of this network)\n",
            machine, s->rows.n, here, of_network);
 }
 
@@ -131,8 +130,8 @@ static ew_err say_spread(struct ew_work_source *s)
             v[n++] = s->rows.list[i].slowest / s->rows.list[i].time - 1;
     const double apart = n ? ew_median(v, n) : 0;
     if (apart > QUIET)
-        EW_WARN("repeats of a bench lie %.0f %% apart: the machine is not quiet, and part of the "
-                "error below is that",
+        EW_WARN("repeats of a bench differ by %.0f %%: the machine is not quiet, which is part of "
+                "the error below",
                 100 * apart);
     return EW_OK;
 }
@@ -203,13 +202,14 @@ static ew_err check(struct ew_work_source *s, const char *stores, const char *ht
         EW_TRY(draw(s, &thirds, html));
     if (json)
         return put_scores(&thirds, &networks);
-    printf("from a third (%d of %d configurations; %d random orders, each third in turn): time "
-           "%.1f %% off, median %.1f; %.0f %% in the 50 %%, %.0f %% in the 90 %% interval\n",
+    printf("predicted from a third (%d of %d configurations; %d random orders, each third in "
+           "turn): mean error of time %.1f %%, median %.1f; %.0f %% in the 50 %%, %.0f %% in the "
+           "90 %% interval\n",
            thirds.fitted, s->rows.n, EW_WORK_SHUFFLES, 100 * thirds.error, 100 * thirds.median,
            100 * thirds.in50, 100 * thirds.in90);
     if (networks.tested)
-        printf("a network that was never run, from the others: time %.1f %% off, median %.1f; %.0f "
-               "%% in the 50 %%, %.0f %% in the 90 %% interval\n",
+        printf("each network predicted from the others alone: mean error of time %.1f %%, median "
+               "%.1f; %.0f %% in the 50 %%, %.0f %% in the 90 %% interval\n",
                100 * networks.error, 100 * networks.median, 100 * networks.in50,
                100 * networks.in90);
     return EW_OK;

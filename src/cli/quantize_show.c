@@ -80,7 +80,7 @@ ew_err ew_quant_print(const struct ew_quant_result *r, const char *file, int64_t
                100 * (r->after.accuracy - r->before.accuracy), (long long)r->after.samples, kind);
     printf("%s:%*s --mean %s --std %s, as the file says\n", kind, (int)(9 - strlen(kind)), "",
            ew_graph_note(r->graph, "edgewise.mean"), ew_graph_note(r->graph, "edgewise.std"));
-    printf("weights:   float32 %s, now %s: %.2f of it\n", ew_text_bytes(r->float_bytes, before),
+    printf("weights:   float32 %s, now %s (%.2f of that)\n", ew_text_bytes(r->float_bytes, before),
            ew_text_bytes(r->int8_bytes, after), (double)r->int8_bytes / (double)r->float_bytes);
     printf("file:      %s, %s\n", file, ew_text_bytes(bytes, size));
     return EW_OK;

@@ -69,7 +69,7 @@ static ew_err finish(const struct ew_remote *r, struct ew_spawned *c, const char
     EW_CHECK(!(WIFEXITED(status) && WEXITSTATUS(status) == NOT_THE_FILE), EW_ERR_FORMAT,
              "%s: what arrived there is not the file that was sent", r->host);
     EW_CHECK(!(WIFEXITED(status) && WEXITSTATUS(status) == NOT_ALL), EW_ERR_IO,
-             "%s: not all of the file arrived there; the same command goes on", r->host);
+             "%s: not all of the file arrived there; the same command continues", r->host);
     EW_CHECK(!(WIFEXITED(status) && WEXITSTATUS(status) == 255), EW_ERR_IO,
              "%s: cannot be reached by ssh", r->host);
     EW_CHECK(ew_status_well(status), EW_ERR_IO, "%s: %s failed there", r->host, what);
@@ -117,7 +117,7 @@ static ew_err pour(int from, int to, const char *path, int64_t total, int64_t at
         for (ssize_t done = 0, k; e == EW_OK && done < n; done += k) {
             k = write(to, block + done, (size_t)(n - done));
             if (k <= 0)
-                e = ew_fail(EW_ERR_IO, "%s: the connection is gone; the same command goes on",
+                e = ew_fail(EW_ERR_IO, "%s: the connection is gone; the same command continues",
                             path);
         }
         at += n > 0 ? n : 0;

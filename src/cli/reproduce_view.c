@@ -114,7 +114,7 @@ static ew_err value_row(struct ew_grid *g, const struct ew_study *s, const struc
     EW_TRY(ew_grid_cell(g, "%s", p->unit ? p->unit : ""));
     EW_TRY(has_ratio(s, p) ? ew_grid_cell(g, "%.3g", c->value / p->value) : ew_grid_put(g, ""));
     EW_TRY(ew_grid_cell(g, "%s", c->quality ? c->quality : ""));
-    return ew_grid_cell(g, "%s%s%s%s%s%s", p->wrong ? "cannot be as printed: " : "published: ",
+    return ew_grid_cell(g, "%s%s%s%s%s%s", p->wrong ? "printed value is wrong: " : "published: ",
                         p->wrong  ? p->wrong
                         : p->kind ? p->kind
                                   : "",
@@ -262,9 +262,9 @@ static ew_err pair_row(struct ew_grid *g, const struct side x[2], const char *me
     EW_TRY(ew_grid_cell(g, "%s, %s", x[0].study.name, x[1].study.name));
     EW_TRY(ew_grid_cell(g, "%s", metric));
     EW_TRY(ew_grid_put(g, "study"));
-    EW_TRY(ew_grid_cell(g, "%d jobs of both", jobs));
+    EW_TRY(ew_grid_cell(g, "%d jobs in both", jobs));
     EW_TRY(ew_grid_cell(g, "%s", board));
-    return ew_grid_cell(g, "%s%s is the higher in %d of %d, there in %d%s",
+    return ew_grid_cell(g, "%s%s is higher in %d of %d, in the study in %d%s",
                         alike == jobs ? "as published: " : "", x[1].study.name, above_here, jobs,
                         above, noisy ? "; ours are noisy" : "");
 }
@@ -344,7 +344,7 @@ static ew_err fit_cell(struct ew_grid *g, const struct ew_profile *p, const stru
     while (n <= MOST_DOUBLED && (double)bytes->doubled[n] <= room)
         n++;
     if (left > 0)
-        return ew_grid_cell(g, "fits, %.0f %% left, to batch %d%s%s", 100 * left / room,
+        return ew_grid_cell(g, "fits, %.0f %% left, up to batch %d%s%s", 100 * left / room,
                             1 << (n - 1), n > MOST_DOUBLED ? " or more" : "", there);
     if (!n)
         return ew_grid_cell(g, "%.1f x its memory, not one image fits%s", (double)bytes->own / room,
@@ -358,8 +358,8 @@ static ew_err fit_cell(struct ew_grid *g, const struct ew_profile *p, const stru
 static const char *said_of(size_t row, const char *board)
 {
     if (strcmp(trained[row].of, "NX") == 0)
-        return strcmp(board, "xavier-nx") == 0 ? "; there it did not" : "";
-    return strstr(trained[row].on, board) ? "" : "; there it was not trained";
+        return strcmp(board, "xavier-nx") == 0 ? "; in the study it did not" : "";
+    return strstr(trained[row].on, board) ? "" : "; the study did not train it there";
 }
 
 ew_err ew_reproduce_fits(struct ew_grid *g)

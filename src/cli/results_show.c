@@ -399,7 +399,8 @@ ew_err ew_results_diff(struct ew_store *s, int64_t a, int64_t b, bool json)
     struct sheet t = {0};
     struct ew_rows *rows;
     char where[96], order[64];
-    EW_CHECK(a != b, EW_ERR_USAGE, "results: run %lld against itself", (long long)a);
+    EW_CHECK(a != b, EW_ERR_USAGE, "results: diff needs two different runs, not run %lld twice",
+             (long long)a);
     snprintf(where, sizeof(where), "id in (%lld, %lld)", (long long)a, (long long)b);
     snprintf(order, sizeof(order), "id <> %lld", (long long)a);
     EW_TRY(ew_store_results(s, where, order, &rows));

@@ -30,7 +30,7 @@ static void forget_outputs(const struct ew_cmd_call *c, const char *from, void *
             continue;
         memcpy(&path, at, sizeof(path));
         if (path)
-            EW_WARN("%s: nothing is written to %s, which the checkpoint names: --%s says so again",
+            EW_WARN("%s: the checkpoint names %s, which is not written unless --%s is given again",
                     from, path, f->name);
         memset(at, 0, sizeof(path));
     }
@@ -51,7 +51,7 @@ static ew_err merge_options(const struct ew_cmd_call *c, const struct ew_cmd_res
         if (!ew_cmd_given(c, f->name))
             continue;
         EW_CHECK(listed(f->name, r->may_change), EW_ERR_USAGE,
-                 "--%s: cannot be changed when a run goes on; begin a new one from its weights",
+                 "--%s: cannot be changed when a run is resumed; begin a new one from its weights",
                  f->name);
         ew_field_print(f, c->opts, word, sizeof(word));
         EW_TRY(ew_field_parse(f, ew_arena_strdup(r->arena, word), opts));
@@ -63,7 +63,7 @@ ew_err ew_cmd_resume(const struct ew_cmd_call *c, struct ew_cmd_resume *r,
                      struct ew_checkpoint *checkpoint, void *opts)
 {
     struct stat st;
-    EW_CHECK(c->n_args == 0, EW_ERR_USAGE, "--resume takes no network: it has its own");
+    EW_CHECK(c->n_args == 0, EW_ERR_USAGE, "--resume takes no network: the run has its own");
     const bool folder = stat(r->from, &st) == 0 && S_ISDIR(st.st_mode);
     const char *file = folder ? ew_arena_printf(r->arena, "%s/last.ckpt", r->from) : r->from;
     EW_CHECK(file, EW_ERR_MEMORY, "no memory");
@@ -82,6 +82,6 @@ ew_err ew_cmd_folder_is_new(struct ew_cmd_call *c, const char *folder)
     snprintf(path, sizeof(path), "%s/last.ckpt", folder);
     if (stat(path, &st) != 0)
         return EW_OK;
-    ew_cmd_hint(c, "edgewise %s --resume %.160s goes on with it", c->cmd->name, folder);
+    ew_cmd_hint(c, "edgewise %s --resume %.160s continues it", c->cmd->name, folder);
     return ew_fail(EW_ERR_ARG, "%s: holds a run already", folder);
 }

@@ -225,11 +225,11 @@ static void print_summary(const struct shown *t, const struct ew_video_stream_re
                r->time.median_ms, r->time.p99_ms, r->time.max_ms);
     printf("time: %.2f s, %.1f frames/s; %s %.1f %% of it, network %.1f %%\n", r->wall_s,
            (double)r->counts.frames / r->wall_s,
-           strcmp(t->v->stream.source, "-") != 0 ? "decoding, in a process apart," : "reading",
+           strcmp(t->v->stream.source, "-") != 0 ? "decoding (its own process)" : "reading",
            100 * (double)r->counts.decode_ns * 1e-9 / r->wall_s,
            100 * (double)r->counts.run_ns * 1e-9 / r->wall_s);
     if (t->v->stream.slide)
-        printf("windows overlap: %.0f %% of the arithmetic is done, the rest is kept\n",
+        printf("windows overlap: %.0f %% of the arithmetic is computed, the rest is reused\n",
                100 * ew_slide_share(t->v->stream.slide));
     printf("deadlines of %.2f ms: %lld of %lld missed\n", t->v->stream.budget_ms,
            (long long)r->counts.late, (long long)r->counts.answers);

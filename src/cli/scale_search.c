@@ -114,8 +114,8 @@ ew_err ew_scale_search(struct ew_cmd_call *c, const struct ew_scaling *s)
 {
     const struct ew_scale_opts *o = c->opts;
     struct ew_dataset *data;
-    EW_CHECK(o->data, EW_ERR_USAGE, "scale search: --data says what to train on");
-    EW_CHECK(o->output, EW_ERR_USAGE, "scale search: --output says where the records go");
+    EW_CHECK(o->data, EW_ERR_USAGE, "scale search: no training data: --data DIR or NAME");
+    EW_CHECK(o->output, EW_ERR_USAGE, "scale search: no folder for the records: --output DIR");
     EW_TRY(ew_gates_check(s)); /* before any work */
     EW_TRY(ew_data_open(c, o->data, &data));
     const ew_err e = search(c, s, data);

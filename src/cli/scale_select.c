@@ -48,8 +48,8 @@ static ew_err find_limit(const struct ew_scale_opts *o, struct limit *out)
 {
     const int n = (o->latency != NULL) + (o->memory > 0) + (o->energy > 0) + (o->limit > 0);
     EW_CHECK(n == 1, EW_ERR_USAGE,
-             "scale select: one of --latency, --memory, --energy and --limit says what to meet");
-    EW_CHECK(!(o->limit > 0) || o->metric, EW_ERR_USAGE, "--limit: of which --metric?");
+             "scale select: no limit: give one of --latency, --memory, --energy and --limit");
+    EW_CHECK(!(o->limit > 0) || o->metric, EW_ERR_USAGE, "--limit: needs --metric");
     if (o->latency) {
         *out = (struct limit){.metric = "median_ms", .unit = "ms"};
         EW_CHECK(ew_num_ms(o->latency, &out->value), EW_ERR_USAGE,
@@ -144,10 +144,10 @@ static ew_err fit_points(const struct ew_scale_opts *o, const char *metric, stru
 static void print_ratio(const struct ew_scaling *s, const struct ew_selected *r)
 {
     char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
-    printf("it leaves room for %s parameters: ratio %.4f by equation 1, %.4f exactly (%s "
-           "parameters)\n",
-           ew_text_count((int64_t)r->params, a), r->ratio, r->exact,
-           ew_text_count(r->exact_params, b));
+    printf(
+        "the limit allows %s parameters: ratio %.4f by equation 1, %.4f exactly (%s parameters)\n",
+        ew_text_count((int64_t)r->params, a), r->ratio, r->exact,
+        ew_text_count(r->exact_params, b));
     if (r->exact >= 1)
         printf("%s meets it unscaled\n", s->network);
 }
@@ -191,7 +191,7 @@ static ew_err by_measurements(struct ew_cmd_call *c, const struct ew_scaling *s,
     const struct ew_scale_opts *o = c->opts;
     struct ew_line line;
     struct ew_selected r;
-    EW_CHECK(o->from, EW_ERR_USAGE, "scale select: --from says which results, or --published");
+    EW_CHECK(o->from, EW_ERR_USAGE, "scale select: no results: --from FILE, or --published");
     EW_TRY(fit_points(o, l->metric, &line));
     if (!c->json)
         print_fit(l, &line);

@@ -33,12 +33,12 @@ static void show_text(const struct ew_simulated *s, const struct ew_simulated_ru
     printf("time:      %.3f ms, 90 %% interval %.3f to %.3f\n", ms, low90(ms, EW_SIM_TIME_SD),
            high90(ms, EW_SIM_TIME_SD));
     printf("speed:     %.1f images/s\n", (double)r->load.batch / e->epoch_s);
-    printf("power:     %.2f W (idle %.2f), 90 %% interval %.2f to %.2f; %.4g J a run\n", e->power_w,
-           e->base_w, low90(e->power_w, EW_SIM_POWER_SD), high90(e->power_w, EW_SIM_POWER_SD),
-           e->energy_j);
+    printf("power:     %.2f W (idle %.2f), 90 %% interval %.2f to %.2f; %.4g J per run\n",
+           e->power_w, e->base_w, low90(e->power_w, EW_SIM_POWER_SD),
+           high90(e->power_w, EW_SIM_POWER_SD), e->energy_j);
     if (e->throttled)
         printf("throttled: slowed to the board's budget of %.0f W\n", s->board->power_w);
-    printf("asks for:  %.4g GFLOP, %.4g MB moved, %d kernels, %.1f MiB of memory\n",
+    printf("work:      %.4g GFLOP, %.4g MB moved, %d kernels, %.1f MiB of memory\n",
            r->load.flops * 1e-9, r->load.bytes * 1e-6, r->load.n,
            (double)r->load.memory_bytes / (1 << 20));
     printf("model:     %s\n", s->board->model.source ? s->board->model.source : "");

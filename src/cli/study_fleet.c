@@ -64,7 +64,7 @@ static ew_err follow(const struct ew_study *study, struct ew_fleet_run *f)
 static ew_err condition(const struct ew_study *study, const struct ew_machines *m,
                         struct ew_arena *a, const char **out)
 {
-    EW_CHECK(!strchr(study->name, '\''), EW_ERR_USAGE, "%s: a name with a quote in it",
+    EW_CHECK(!strchr(study->name, '\''), EW_ERR_USAGE, "%s: its name has a quote in it",
              study->name);
     const char *text =
         ew_arena_printf(a, "study = '%s' and status = 'done' and machine_unit in (''", study->name);
@@ -133,11 +133,10 @@ ew_err ew_study_on_fleet(const struct ew_study *study, const struct ew_fleet_opt
     ew_arena_fini(&a);
     ew_fleet_run_close(f);
     EW_TRY(err);
-    EW_CHECK(
-        c.at == c.total && c.failed + c.skipped == 0, EW_ERR_SKIPPED,
-        "%s: of %lld jobs %lld failed, %lld could not be done by any machine and %lld wait for "
-        "one; the same command goes on",
-        study->name, (long long)c.total, (long long)c.failed, (long long)c.skipped,
-        (long long)(c.total - c.at));
+    EW_CHECK(c.at == c.total && c.failed + c.skipped == 0, EW_ERR_SKIPPED,
+             "%s: of %lld jobs %lld failed, %lld could not be done on any machine and %lld wait "
+             "for one; the same command continues",
+             study->name, (long long)c.total, (long long)c.failed, (long long)c.skipped,
+             (long long)(c.total - c.at));
     return EW_OK;
 }

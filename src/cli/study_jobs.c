@@ -83,9 +83,8 @@ static void print_totals(const struct ew_study *study, const struct outlook *lis
                ew_duration_text(seconds, time), ew_text_bytes(most_memory, memory),
                ew_text_bytes(most_disk, disk));
     if (unknown)
-        printf(
-            "; no estimate for %lld: their data set is not here yet, or nothing like them was run",
-            (long long)unknown);
+        printf("; no estimate for %lld: their data set is not here yet, or no similar job has run",
+               (long long)unknown);
     printf("\n* estimated from the arithmetic; others are from earlier runs\n");
 }
 
@@ -94,13 +93,13 @@ static void print_totals(const struct ew_study *study, const struct outlook *lis
 static void print_commands(const struct ew_study *study)
 {
     int shown = 0, n = 0;
-    printf("it would start, each as a process:\n");
+    printf("processes that it would start:\n");
     for (const char *line = study->setup; line && *line;) {
         line += strspn(line, " \t\n");
         const size_t length = strcspn(line, "\n"), path = strcspn(line, " \t|");
         const char *bar = memchr(line, '|', length);
         if (bar)
-            printf("  edgewise%.*s   (where %.*s is not there)\n",
+            printf("  edgewise%.*s   (if %.*s does not exist)\n",
                    (int)(length - (size_t)(bar + 1 - line)), bar + 1, (int)path, line);
         line += length;
     }

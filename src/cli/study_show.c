@@ -99,7 +99,7 @@ static ew_err condition(const struct ew_study *study, const struct ew_machine_ro
                         struct ew_arena *a, const char **out)
 {
     EW_CHECK(!strchr(study->name, '\'') && !strchr(m->unit, '\''), EW_ERR_USAGE,
-             "%s: a name with a quote in it", study->name);
+             "%s: its name has a quote in it", study->name);
     const char *text = ew_arena_printf(
         a, "study = '%s' and status = 'done' and machine_unit = '%s' and job in (''", study->name,
         m->unit);
@@ -183,7 +183,7 @@ static ew_err print_comparison(const struct ew_study *study, const struct ew_com
     printf("\n");
     EW_TRY(ew_table_print(&t, stdout));
     if (others)
-        printf("%d more published figures are of jobs that this run leaves out\n", others);
+        printf("%d more published figures belong to jobs that this run leaves out\n", others);
     for (int i = 0; i < study->n_published; i++)
         if (list[i].jobs && study->published[i].wrong)
             printf("(!) %s %s, %s: %s\n", study->published[i].metric, study->published[i].settings,
@@ -210,7 +210,7 @@ static void print_differences(const struct ew_study *study, const struct ew_mach
                m->virtual_machine ? " (virtual machine)" : "", m->cpu ? m->cpu : "unknown CPU",
                (long long)m->cores_online, (long long)m->cores);
     if (study->quick)
-        printf("differs: this was --quick, a reduced size\n");
+        printf("differs: --quick runs a reduced size\n");
     for (const char *p = study->differs; p && *p;) {
         const int n = (int)strcspn(p, "\n");
         printf("differs: %.*s\n", n, p);

@@ -49,17 +49,17 @@ static ew_err open_network(struct ew_cmd_call *c, struct ew_train_run *r)
     struct ew_train_network n;
     const ew_err e = ew_train_network_open(&how, r->data, &n);
     if (e != EW_OK && n.unlike)
-        ew_cmd_hint(c, "edgewise train --init %.120s without a network trains the file's own",
+        ew_cmd_hint(c, "edgewise train --init %.120s without a network trains the file's network",
                     o->init);
     EW_TRY(e);
     r->net = n.graph;
     r->weights_prep = n.prep;
     EW_CHECK(o->qat == EW_TRAIN_QAT_OFF || !n.classes_were || !o->net.classes, EW_ERR_USAGE,
-             "--qat: --classes begins the last layer of %s anew; train it without --qat first",
+             "--qat: --classes reinitialises the last layer of %s; train it without --qat first",
              n.graph->name);
     EW_CHECK(o->qat == EW_TRAIN_QAT_OFF || !n.classes_were, EW_ERR_USAGE,
-             "--qat: %s has %lld classes and %s has %lld, so that its last layer would begin anew; "
-             "train it for those first, without --qat",
+             "--qat: %s has %lld classes and %s has %lld, so that its last layer would be "
+             "reinitialised; train it on those first, without --qat",
              n.graph->name, (long long)n.classes_were, o->train.data,
              (long long)ew_dataset_info(r->data)->classes);
     if (n.copied)
@@ -113,7 +113,7 @@ static void shrink_batch(const struct ew_cmd_call *c, struct ew_train_run *r)
 
 static ew_err open_data(struct ew_cmd_call *c, struct ew_train_run *r)
 {
-    EW_CHECK(r->o.train.data, EW_ERR_USAGE, "--data says what to train on");
+    EW_CHECK(r->o.train.data, EW_ERR_USAGE, "no training data: --data DIR or NAME");
     /* A model of a board reads no sample: what is known of a set that is not here is enough. */
     if (r->o.simulate && ew_dataset_open(r->o.train.data, &r->data) == EW_ERR_NOT_FOUND &&
         ew_dataset_outline(r->o.train.data, &r->data) == EW_OK)
@@ -182,7 +182,7 @@ static ew_err check_qat(const struct ew_train_run *r)
     if (r->o.qat == EW_TRAIN_QAT_OFF || r->job.resume)
         return EW_OK;
     EW_CHECK(ew_network_is_file(r->o.model) || r->o.init, EW_ERR_USAGE,
-             "--qat goes on from a trained network: a checkpoint, FILE.onnx or --init");
+             "--qat needs a trained network: a checkpoint, FILE.onnx or --init");
     return EW_OK;
 }
 

@@ -69,7 +69,7 @@ void ew_train_show_begin(struct ew_train_view *v, const struct ew_train_run *r,
             o->lr, (long long)o->batch, ew_text_bytes(ew_trainer_result(t).planned_bytes, a),
             r->o.output);
     if (s.recompute_cheap || s.segments > 1 || s.parts > 1)
-        fprintf(stderr, "to fit the limit: %d segments, %d parts, %.0f%% of forward done twice%s\n",
+        fprintf(stderr, "to fit the limit: %d segments, %d parts, %.0f%% of forward recomputed%s\n",
                 s.segments, s.parts, 100 * s.recompute_share,
                 s.split_changes_statistics ? "; batch norm sees one part at a time" : "");
 }
@@ -177,11 +177,11 @@ static void print_scores(const struct ew_train_result *x, const char *kind)
         return;
     printf("chosen:    the best of %lld epochs by ", (long long)x->validations);
     if (x->validated_on_test)
-        printf("these very test %s; without --val-split 0 training %s choose, and it is tested "
-               "once\n",
+        printf("accuracy on these same test %s; without --val-split 0 held-out training %s decide, "
+               "and the test set is used once\n",
                kind, kind);
     else
-        printf("training %s held back for validation; tested once\n", kind);
+        printf("training %s held out for validation; tested once\n", kind);
 }
 
 ew_err ew_train_print(const struct ew_train_run *r, const struct ew_train_result *x)

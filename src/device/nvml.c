@@ -114,13 +114,13 @@ static const char *start(struct ew_nvml *n)
     ew_library_find(n->library, "nvmlDeviceGetName", &name);
     find_questions(n);
     if (!init || !count || !handle || !name || !n->shutdown)
-        return "libnvidia-ml.so.1 is not the library we know";
+        return "libnvidia-ml.so.1 lacks a function of NVML";
     if (init() != 0)
-        return "libnvidia-ml.so.1 finds no driver";
+        return "libnvidia-ml.so.1 finds no NVIDIA driver";
     unsigned cards = 0;
     if (count(&cards) != 0 || cards == 0) {
         n->shutdown();
-        return "the driver knows no card";
+        return "the driver reports no card";
     }
     for (unsigned i = 0; i < cards && n->n < EW_NVML_GPUS; i++)
         if (handle(i, &n->device[n->n]) == 0) {

@@ -185,8 +185,8 @@ static ew_err write_value(struct writer *w, const struct ew_power_change *c)
     else
         EW_TRY(write_file(w->root, c));
     EW_TRY(read_value(w->root, c->path, now));
-    EW_CHECK(same_value(now, c->value), EW_ERR_IO, "%s: asked for %s, the kernel has '%s'", c->path,
-             c->value, now);
+    EW_CHECK(same_value(now, c->value), EW_ERR_IO, "%s: set to %s, but the kernel reports '%s'",
+             c->path, c->value, now);
     return EW_OK;
 }
 
@@ -366,7 +366,8 @@ static ew_err apply(struct writer *w, const struct ew_power_list *changes, struc
     char why[512];
     snprintf(why, sizeof(why), "%s", ew_error_message());
     if (put_back(w, j) != EW_OK)
-        return ew_fail(err, "%s; and putting back failed: 'edgewise power restore'", why);
+        return ew_fail(
+            err, "%s; and the old settings were not restored: run 'edgewise power restore'", why);
     return ew_fail(err, "%s", why);
 }
 
@@ -389,7 +390,7 @@ static ew_err restore_locked(const struct ew_root *root, const struct ew_power_o
         *n = err == EW_OK ? j.old.n : 0;
     }
     ew_power_list_free(&j.old);
-    return ew_fail_in(err, "putting the board's settings back");
+    return ew_fail_in(err, "restoring the board's settings");
 }
 
 static ew_err apply_locked(const struct ew_root *root, const struct ew_power_list *changes,

@@ -116,8 +116,8 @@ static ew_err parse_profile(struct ew_arena *a, const char *name, char *text,
         const bool mode = strncmp(ini.section, "mode ", 5) == 0;
         const bool model = strcmp(ini.section, "model") == 0;
         EW_CHECK(board || mode || model, EW_ERR_FORMAT,
-                 "%s:%d: [%s] is none of [board], [mode NAME] and [model]", name, ini.line,
-                 ini.section);
+                 "%s:%d: unknown section [%s]; expected [board], [mode NAME] or [model]", name,
+                 ini.line, ini.section);
         if (!ini.key && mode) {
             EW_CHECK(out->n_modes < MAX_MODES, EW_ERR_LIMIT, "%s: more than %d modes", name,
                      MAX_MODES);

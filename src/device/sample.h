@@ -36,7 +36,7 @@
     X(OFF,           "switched off")                                                               \
     X(FIRST,         "needs two readings")                                                         \
     X(STILL,         "counter stands still")                                                       \
-    X(BAD,           "not a believable value")                                                     \
+    X(BAD,           "implausible value")                                                     \
     X(LOST,          "gone")                                                                       \
     X(STALE,         "too old")
 /* clang-format on */

@@ -26,8 +26,7 @@ static ew_err probe(struct ew_probe *p, void **state)
     }
     const char *compatible = p->board->id.compatible;
     if (compatible && strstr(compatible, "nvidia,tegra"))
-        return ew_probe_missing(p, EW_ABSENT_NO_PERMISSION,
-                                "debugfs is not readable; run as root to see it");
+        return ew_probe_missing(p, EW_ABSENT_NO_PERMISSION, "debugfs is not readable; run as root");
     return ew_probe_missing(p, EW_ABSENT_UNSUPPORTED, "not a Jetson");
 }
 

@@ -51,7 +51,7 @@ static ew_err probe(struct ew_probe *p, void **state)
     for (int i = 0; i < n; i++)
         EW_TRY(add_hwmon(p, g, names[i]));
     if (g->n == 0)
-        return ew_probe_missing(p, EW_ABSENT_NO_SENSOR, "no fan that the kernel knows of");
+        return ew_probe_missing(p, EW_ABSENT_NO_SENSOR, "the kernel reports no fan");
     return EW_OK;
 }
 

@@ -54,7 +54,7 @@ static ew_err add_card(struct ew_probe *p, struct state *s, int gpu)
     }
     if (s->channel[gpu][0] >= 0)
         return EW_OK;
-    return ew_probe_missing(p, EW_ABSENT_UNSUPPORTED, "NVML does not tell the power of %s%s",
+    return ew_probe_missing(p, EW_ABSENT_UNSUPPORTED, "NVML does not report the power of %s%s",
                             ew_nvml_name(s->nvml, gpu), added ? "" : ", nor anything else");
 }
 

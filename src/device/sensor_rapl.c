@@ -49,7 +49,7 @@ static ew_err add_zone(struct ew_probe *p, struct state *s, const char *entry)
     if (!ew_sample_value_is(now)) {
         ew_source_close(&z->file);
         return ew_probe_missing(p, now.absent, "%s: energy_uj cannot be read%s", name,
-                                now.absent == EW_ABSENT_NO_PERMISSION ? "; it is for root only"
+                                now.absent == EW_ABSENT_NO_PERMISSION ? "; only root may read it"
                                                                       : "");
     }
     s->n++;

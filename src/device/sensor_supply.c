@@ -59,7 +59,7 @@ static ew_err probe(struct ew_probe *p, void **state)
         found += s->list[i].channel >= 0;
     if (found == 0)
         return ew_probe_missing(p, EW_ABSENT_NO_SENSOR,
-                                "no battery or supply that tells its power");
+                                "no battery or supply that reports its power");
     return EW_OK;
 }
 

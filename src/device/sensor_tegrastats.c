@@ -104,7 +104,7 @@ static ew_err probe(struct ew_probe *p, void **state)
     EW_TRY(ew_fail_in(ew_feed_open(what, !s->live, &s->feed), "tegrastats"));
     ew_feed_wait(&s->feed, FIRST_LINE_MS);
     if (!next_line(s, s->first_line, sizeof(s->first_line)))
-        return ew_probe_missing(p, EW_ABSENT_NO_SENSOR, "%s: no line came", what);
+        return ew_probe_missing(p, EW_ABSENT_NO_SENSOR, "%s: printed no line", what);
     const char *source;
     EW_TRY(ew_probe_text(p, &source, s->live ? "%s" : "tegrastats log %s", what));
     return add_channels(p, s, source);

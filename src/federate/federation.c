@@ -61,7 +61,7 @@ static ew_err check_opts(const struct ew_federation_opts *o, const struct ew_dat
              ew_federation_methods[o->method]);
     EW_CHECK(o->method != EW_FEDERATION_SCAFFOLD || o->combine == EW_COMBINE_MEAN, EW_ERR_USAGE,
              "scaffold is defined for means; --combine mean");
-    EW_CHECK(o->nonsense <= o->clients, EW_ERR_USAGE, "%lld of %lld clients cannot send nonsense",
+    EW_CHECK(o->nonsense <= o->clients, EW_ERR_USAGE, "%lld of %lld clients cannot return noise",
              (long long)o->nonsense, (long long)o->clients);
     return EW_OK;
 }
@@ -86,7 +86,7 @@ static ew_err divide(struct ew_federation *f)
     const int64_t n = o->samples > 0 && o->samples < have ? o->samples : have;
     EW_CLEANUP(ew_free_ptr) int32_t *keys = NULL;
     EW_CHECK((o->split == EW_PARTITION_KEY) == (f->job.keys != NULL), EW_ERR_USAGE,
-             "--split key and --keys FILE go together");
+             "--split key needs --keys FILE, and --keys needs --split key");
     if (f->job.keys) /* there are as many clients as keys */
         EW_TRY(ew_keys_read(f->job.keys, n, &keys, &o->clients));
     const struct ew_partition_opts p = {.kind = (enum ew_partition_kind)o->split,
@@ -426,7 +426,8 @@ ew_err ew_federation_round(struct ew_federation *f, struct ew_federation_row *ro
     *row = (struct ew_federation_row){.round = f->round + 1,
                                       .sim_s = f->job.fleet ? 0 : (double)NAN,
                                       .sim_j = f->job.fleet ? 0 : (double)NAN};
-    EW_CHECK(n > 0, EW_ERR_ARG, "no client of this fleet answers within %g s; a later deadline",
+    EW_CHECK(n > 0, EW_ERR_ARG,
+             "no client of this fleet answers within %g s; choose a later deadline",
              f->job.opts.deadline_s);
     const int64_t wave = ew_ranks_size(f->job.ranks);
     for (int64_t i = 0; i < n; i += wave)

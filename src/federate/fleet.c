@@ -126,7 +126,7 @@ static ew_err add_kind(struct ew_fleet *f, const char *name, const struct sectio
     snprintf(k->board, sizeof(k->board), "%s", s->board ? s->board : "");
     snprintf(k->mode, sizeof(k->mode), "%s", s->mode ? s->mode : "");
     EW_CHECK(s->board || s->samples_per_s > 0, EW_ERR_FORMAT,
-             "[%s] says neither which board nor how many samples_per_s", name);
+             "[%s] has neither board nor samples_per_s", name);
     if (!(s->samples_per_s > 0))
         EW_TRY(ew_fail_in(ask_model(k, t), "[%s]", name));
     f->clients += k->count;

@@ -170,8 +170,9 @@ ew_err ew_options_of_boards(struct ew_arena *a, const struct ew_among_boards *o,
             EW_TRY(add_board(a, &list[i], &l, *out, n));
             n_fit++;
         }
-    EW_CHECK(n_fit, EW_ERR_NOT_FOUND,
-             "%s needs %.0f MiB, more than any of these boards has beside its system", o->network,
-             (double)l.memory_bytes / (1 << 20));
+    EW_CHECK(
+        n_fit, EW_ERR_NOT_FOUND,
+        "%s needs %.0f MiB, more than any of these boards has left beside its operating system",
+        o->network, (double)l.memory_bytes / (1 << 20));
     return EW_OK;
 }

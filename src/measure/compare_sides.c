@@ -255,9 +255,10 @@ static ew_err read_saved(const char *path, const struct ew_shape *own, struct ew
     struct ew_tensor t;
     char s[EW_SHAPE_TEXT], want[EW_SHAPE_TEXT];
     EW_TRY(ew_tensor_file_read(path, a, &t, NULL));
-    EW_CHECK(t.dtype == EW_F32 && fits(&t.shape, own), EW_ERR_SHAPE,
-             "%s: holds %s of %s, which as [N, C, H, W] is not %s of float32 in [N, H, W, C]", path,
-             ew_shape_text(&t.shape, s), ew_dtype_name(t.dtype), ew_shape_text(own, want));
+    EW_CHECK(
+        t.dtype == EW_F32 && fits(&t.shape, own), EW_ERR_SHAPE,
+        "%s: holds %s of %s, which does not match [N, C, H, W] for %s of float32 in [N, H, W, C]",
+        path, ew_shape_text(&t.shape, s), ew_dtype_name(t.dtype), ew_shape_text(own, want));
     *out = t.data;
     if (own->rank < 4)
         return EW_OK;
@@ -327,7 +328,8 @@ ew_err ew_compare_saved(const char *network, const char *saved, const char *inpu
         if (ew_plan_output(out->plan[0], i)->dtype == EW_F32 &&
             saved_path(saved, folder, g->values[g->outputs[i]].name, i, path, sizeof(path)))
             EW_TRY(compare_file(out, i, path));
-    EW_CHECK(out->n > 0, EW_ERR_NOT_FOUND, "%s: has no NAME.npy of a value of %s", saved, network);
+    EW_CHECK(out->n > 0, EW_ERR_NOT_FOUND, "%s: has no NAME.npy for any value of %s", saved,
+             network);
     qsort(out->v, (size_t)out->n, sizeof(*out->v), by_producer);
     return EW_OK;
 }

@@ -148,8 +148,10 @@ ew_err ew_peer_bench(const char *name, const struct ew_peer_opts *o, struct ew_p
     *out = (struct ew_peer_result){0};
     if (ew_ends_in(name, ".onnx"))
         return duel_file(o, name, out);
-    EW_CHECK(!ew_engine_file_is(name), EW_ERR_USAGE,
-             "%s: is compiled; --compare-with needs the ONNX file that it was made of", name);
+    EW_CHECK(
+        !ew_engine_file_is(name), EW_ERR_USAGE,
+        "%s: is a compiled engine; --compare-with needs the ONNX file that it was compiled from",
+        name);
     char file[] = "/tmp/edgewise-peer-XXXXXX.onnx";
     const struct ew_network_how how = {.opts = o->net, .seed = 1};
     struct ew_network n = {0};

@@ -37,7 +37,7 @@ static ew_err take_engine(const struct ew_side_opts *o, struct ew_side *s)
     const struct ew_network *n = &s->network;
     const struct ew_engine_card *c = &n->engine->file.card;
     EW_CHECK(!o->plain && !o->reference, EW_ERR_USAGE,
-             "%s: is compiled; options that shape a network are too late", s->name);
+             "%s: is a compiled engine; options that change a network do not apply", s->name);
     s->g = n->graph;
     s->p = ew_context_plan(n->context);
     s->form = "engine";

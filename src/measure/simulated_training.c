@@ -51,7 +51,7 @@ ew_err ew_simulated_training_begin(struct ew_simulated *board, const struct ew_g
     EW_TRY(plan_step(board, net, out));
     ew_train_divide(d, o, &out->images, &validation);
     const int64_t batches = out->images / o->batch;
-    EW_CHECK(batches > 0, EW_ERR_ARG, "%s: a batch of %lld is more than its %lld samples", d->name,
+    EW_CHECK(batches > 0, EW_ERR_ARG, "%s: a batch of %lld exceeds its %lld samples", d->name,
              (long long)o->batch, (long long)out->images);
     out->images = batches * o->batch;
     ew_sim_work_of(&out->step.load, EW_SIM_TRAIN, &out->work);

@@ -88,7 +88,7 @@ ew_err ew_single_bench_open(const char *what, const struct ew_single_opts *o,
     if (!ew_engine_file_is(what))
         return open_network(what, o, streams, out);
     EW_CHECK(!o->train && !o->tuner && !o->memory_limit, EW_ERR_USAGE,
-             "%s: is compiled: --train, --tune and --memory-limit are too late", what);
+             "%s: is a compiled engine: --train, --tune and --memory-limit do not apply", what);
     return open_engine(what, o, streams, out);
 }
 

@@ -223,7 +223,7 @@ static ew_err check(const struct ew_video_stream *v, struct video *t)
     const struct ew_graph *g = v->net->graph;
     const struct ew_value *x = &g->values[g->inputs[0]];
     EW_CHECK(g->n_inputs == 1 && x->t.shape.rank == 5 && x->t.shape.dim[0] == 1, EW_ERR_USAGE,
-             "%s: takes no clips, one at a time", v->name);
+             "%s: does not take one clip at a time", v->name);
     EW_TRY(ew_image_input_new(x, &v->net->card.prep, g->name, &t->images));
     const int64_t *size = ew_image_input_size(t->images);
     EW_CHECK(size[2] == 3, EW_ERR_UNSUPPORTED, "%s: takes frames of %lld channels, not 3", v->name,
@@ -271,13 +271,14 @@ static ew_err run_threads(struct video *t)
     t->start_ns = ew_clock_ns();
     if (t->v->seconds > 0)
         t->source.until_ns = t->start_ns + (int64_t)(t->v->seconds * 1e9);
-    EW_CHECK(pthread_create(&shower, NULL, show_all, t) == 0, EW_ERR_IO, "no thread to show");
+    EW_CHECK(pthread_create(&shower, NULL, show_all, t) == 0, EW_ERR_IO,
+             "cannot start the display thread");
     ew_err e = EW_OK;
     const bool decodes = pthread_create(&decoder, NULL, decode_all, t) == 0;
     if (decodes)
         e = infer_all(t);
     else
-        e = ew_fail(EW_ERR_IO, "no thread to decode");
+        e = ew_fail(EW_ERR_IO, "cannot start the decoder thread");
     char why[512];
     snprintf(why, sizeof(why), "%s", e == EW_OK ? "" : ew_error_message());
     if (decodes)
@@ -290,7 +291,7 @@ static ew_err run_threads(struct video *t)
         return ew_fail(t->source_err, "%s", t->source_why);
     if (t->source_err != EW_OK)
         EW_WARN("%s, after %lld frames", t->source_why, (long long)t->source.n);
-    EW_CHECK(t->source.n > 0 || *t->v->stop, EW_ERR_FORMAT, "%s: has no frame", t->v->source);
+    EW_CHECK(t->source.n > 0 || *t->v->stop, EW_ERR_FORMAT, "%s: has no frames", t->v->source);
     return EW_OK;
 }
 

@@ -98,7 +98,7 @@ static ew_err make_grid(struct ew_work_source *s, const struct ew_among_work *o,
     struct ew_work_answer here;
     EW_TRY(ew_work_source_ask(s, a, &here));
     EW_CHECK(!is_asked(o->factors, WORKERS) || a->data, EW_ERR_USAGE,
-             "--among workers: needs --train and --data, whose loader they are");
+             "--among workers: needs --train and --data");
     *g = (struct grid){
         .batch = is_asked(o->factors, BATCH) ? powers_of_two(64) : one((double)a->net.batch),
         .threads = is_asked(o->factors, THREADS) ? powers_of_two((double)here.cores)

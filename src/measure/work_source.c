@@ -205,8 +205,7 @@ static ew_err check_precision(const struct ew_work_source *s, const struct ew_wo
         if (!o->precision || !*o->precision || strcmp(s->rows.list[i].precision, o->precision) == 0)
             return EW_OK;
     return ew_fail(EW_ERR_NOT_FOUND,
-                   "--precision %s: no run of any network in it; int8 networks are named by their "
-                   "files",
+                   "--precision %s: no run used it; int8 networks are named by their files",
                    o->precision);
 }
 

@@ -163,7 +163,7 @@ static ew_err open_engine(const struct ew_network_how *how, struct ew_network *n
     EW_CHECK(how->engines, EW_ERR_USAGE, "%s: is an engine, which info, run, eval and bench take",
              n->what);
     EW_CHECK(o->input.n == 0 && o->classes == 0 && !o->widths, EW_ERR_USAGE,
-             "%s: is compiled; options that shape a network are too late", n->what);
+             "%s: is a compiled engine; options that change a network do not apply", n->what);
     EW_TRY(ew_engine_load(n->what, &n->engine));
     EW_TRY(ew_context_new(n->engine, how->threads, &n->context));
     const struct ew_engine_card *c = &n->engine->file.card;

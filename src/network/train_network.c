@@ -127,7 +127,7 @@ ew_err ew_teacher_open(const char *what, struct ew_graph **out)
     const struct ew_train_network_how how = {.what = what};
     *out = NULL;
     EW_CHECK(ew_network_is_file(what), EW_ERR_USAGE,
-             "--teach: %s is not a file; a network without learnt weights teaches nothing", what);
+             "--teach: %s is not a file; a teacher needs trained weights", what);
     const ew_err e = load(&how, what, (struct ew_network_opts){.width = 1}, out);
     if (e != EW_OK) {
         ew_graph_free(*out);

@@ -182,7 +182,7 @@ ew_err ew_trained_get(const struct ew_trained *t, const char *from, char path[EW
         return EW_OK;
     from = from ? from : t->url;
     EW_CHECK(from, EW_ERR_NOT_FOUND,
-             "%s: comes with Edgewise, but lies neither beside this program nor in $EW_MODELS",
+             "%s: is part of Edgewise, but was found neither beside this program nor in $EW_MODELS",
              t->name);
     EW_TRY(cache_folder(path));
     const size_t used = strlen(path);

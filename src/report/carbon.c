@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Of all epochs that have one, else the run's own; nan: not measured. */
+/* Energy of a run in joules: the sum over its epochs, else the metric of the run; nan: not
+ * measured. */
 static double energy_of(const struct ew_run_data *d)
 {
     double sum = 0;
@@ -35,7 +36,7 @@ static bool has_energy(const struct ew_run_data *d)
     return ew_run_counts(d) && isfinite(energy_of(d));
 }
 
-/* Whether an earlier run has the line that this one belongs to. */
+/* Whether an earlier run belongs to the same line of the output. */
 static bool begun(const struct ew_results *r, int i)
 {
     for (int k = 0; k < i; k++)

@@ -10,7 +10,7 @@
 #include "report/figure_key.h"
 #include "report/figure_stat.h"
 
-/* ---- Which runs ---- */
+/* ---- Choosing runs ---- */
 
 static bool is_of(const struct ew_run_data *d, const char *side, struct ew_arena *a)
 {
@@ -40,8 +40,8 @@ ew_err ew_compare_choose(struct ew_results *r, const char *const side[2])
                 n++;
             }
         EW_CHECK(n, EW_ERR_NOT_FOUND,
-                 "%s: no run is of it (a file.db, a board, unit, version, power mode, study, run, "
-                 "or property=value)",
+                 "%s: matches no run (give a file.db, a board, unit, version, power mode, study, "
+                 "run, or property=value)",
                  side[k]);
     }
     return EW_OK;
@@ -160,7 +160,8 @@ static double value_of(const struct ew_run_data *d, const struct measure *m)
     return NAN;
 }
 
-/* The worst quality of a side's values would do for a word; runs of one job have the same. */
+/* Quality of the side's values: that of its first run, since runs of one job have the same
+ * quality. */
 static int quality_of(const struct ew_results *r, const struct ew_run_data *job, const char *side)
 {
     for (int i = 0; i < r->n_runs; i++)
@@ -193,7 +194,7 @@ static double t_quantile(double df)
     return i < 0 ? t[0] : i < (int)EW_COUNT(t) ? t[i] : df < 30 ? 2.09 : 1.98;
 }
 
-/* Whether the means differ beyond what repetitions vary by (Welch 1947). */
+/* Whether the means differ significantly: Welch's t-test, 5 %. */
 static bool differs(const struct ew_stat *a, const struct ew_stat *b)
 {
     const double va = a->sd * a->sd / a->n, vb = b->sd * b->sd / b->n, se = sqrt(va + vb);
@@ -201,8 +202,8 @@ static bool differs(const struct ew_stat *a, const struct ew_stat *b)
     return fabs(b->mean - a->mean) > (se > 0 ? t_quantile(df) * se : 0);
 }
 
-/* Values that are the same in all repetitions, as a score with one seed or planned bytes, differ
- * for certain; how far others would is not known. */
+/* Values without spread (a score with a fixed seed, planned bytes) differ with certainty; Welch's
+ * test covers the others. */
 static const char *verdict(const struct ew_stat *a, const struct ew_stat *b, int better)
 {
     const bool steady = !(a->sd > 0) && !(b->sd > 0);
@@ -263,7 +264,7 @@ static ew_err epoch_rows(const struct ew_results *r, const struct ew_run_data *j
     return EW_OK;
 }
 
-/* The summary of a run has every field of its epochs once more. */
+/* Whether the metric repeats a field of the epochs, as the summary of a run does for each. */
 static bool is_of_epochs(const char *name)
 {
     static const char suffix[] = "_first";
@@ -311,10 +312,10 @@ ew_err ew_compare_grid(const struct ew_results *r, const char *const side[2], st
 
 /* ---- In words ---- */
 
-/* B by A of one measure over the jobs that both have it of. */
+/* Ratio of side B to side A of one measure, over the jobs for which both have it. */
 struct ratios {
     int jobs, repeated; /* repeated: more than one run on each side */
-    int apart;          /* of those: beyond what repetitions vary by */
+    int apart;          /* of those: jobs with a significant difference */
     double mean;        /* geometric */
     double least, most;
     const char *least_job, *most_job;
@@ -367,7 +368,7 @@ static ew_err divide(const struct ew_results *r, const char *const side[2], cons
 static void say_ratios(const char *what, const char *const side[2], const struct ratios *x,
                        char *out)
 {
-    snprintf(out, EW_FINDING_CHARS, "%s: %.40s has %.3g times that of %.40s", what, side[1],
+    snprintf(out, EW_FINDING_CHARS, "%s: %.40s takes %.3g times as much as %.40s", what, side[1],
              x->mean, side[0]);
     if (x->jobs == 1)
         ew_text_add(out, EW_FINDING_CHARS, " (%.60s)", x->least_job);
@@ -383,7 +384,7 @@ static void say_ratios(const char *what, const char *const side[2], const struct
         ew_text_add(out, EW_FINDING_CHARS, ".");
 }
 
-/* The machine's field on that side; NULL: its runs do not agree, or do not say. */
+/* A machine property of one side; NULL: absent, or not the same in all its runs. */
 static const char *of_side(const struct ew_results *r, const char *side, const char *field,
                            struct ew_arena *a)
 {
@@ -398,7 +399,8 @@ static const char *of_side(const struct ew_results *r, const char *side, const c
     return text;
 }
 
-/* In what machine and software the sides differ: without that a ratio says nothing of its cause. */
+/* Lists the differences of machine and software between the sides, the possible causes of a
+ * ratio. */
 static void say_software(const struct ew_results *r, const char *const side[2], char *out)
 {
     static const char *const fields[][2] = {
@@ -452,8 +454,8 @@ int ew_compare_findings(const struct ew_results *r, const char *const side[2],
     }
     if (!repeated && n < EW_FINDINGS)
         snprintf(text[n++], EW_FINDING_CHARS,
-                 "No job was run twice on both sides, so that what is noise cannot be told: study "
-                 "--repeat 3 repeats them.");
+                 "No job was run twice on both sides, so noise cannot be estimated: study --repeat "
+                 "3 repeats them.");
     return n;
 }
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Nine digits, which is a nanosecond in a second; whole numbers have all of theirs. */
+/* Nine significant digits (1 ns of 1 s); integers with all digits. */
 static ew_err put_exact(struct ew_grid *g, double v)
 {
     if (!isfinite(v))
@@ -23,7 +23,7 @@ static ew_err heading(struct ew_grid *g, bool number, const char *label, const c
 
 /* ---- Groups ---- */
 
-/* Which columns of text there are at all. */
+/* Text columns that have a value in at least one group. */
 struct columns {
     bool x, series, options, machine, noisy, quality;
 };
@@ -43,7 +43,7 @@ static struct columns columns_of(const struct ew_figure *f)
     return c;
 }
 
-/* A measure that none of the groups has is no column. */
+/* Whether any group has measure k; otherwise it gets no column. */
 static bool measured(const struct ew_figure *f, int k)
 {
     for (int i = 0; i < f->n_groups; i++)
@@ -92,7 +92,7 @@ static ew_err group_head(const struct ew_figure *f, bool exact, struct ew_grid *
         EW_TRY(heading(g, true, a->label, a->unit, ""));
         if (exact)
             EW_TRY(heading(g, true, a->label, a->unit, " sd"));
-        if (spreads(f) || exact) { /* for people the unit stands once */
+        if (spreads(f) || exact) { /* tables for people have the unit in one heading only */
             const char *unit = exact ? a->unit : "";
             EW_TRY(heading(g, true, exact ? a->label : "lowest", unit, exact ? " lowest" : ""));
             EW_TRY(heading(g, true, exact ? a->label : "median", unit, exact ? " median" : ""));
@@ -104,7 +104,7 @@ static ew_err group_head(const struct ew_figure *f, bool exact, struct ew_grid *
     EW_TRY(heading(g, true, "runs", "", ""));
     if (exact && c.noisy)
         EW_TRY(heading(g, true, "noisy", "", ""));
-    /* Where all have the same it is said below the picture. */
+    /* A quality that all groups share is in the note below the figure. */
     return c.quality || exact ? heading(g, false, "quality", "", "") : EW_OK;
 }
 

@@ -48,7 +48,7 @@ static void fill_axes(struct ew_figure *f, const struct ew_obs_list *l)
             *axis = f->measure[k];
         taken[d->y[k].right] |= m->name != NULL;
     }
-    /* Parts that lie on top of each other share the axis: it is not any one of them. */
+    /* Stacked measures share the axis, so it takes the name of none of them. */
     if (d->kind == EW_FIGURE_STACK)
         f->y[0].label = strcmp(f->y[0].unit, "J") == 0 ? "energy" : "time";
     if (d->kind == EW_FIGURE_POINTS) {
@@ -69,7 +69,7 @@ static ew_err fill_stat(struct ew_arena *a, const struct ew_obs *v, int n, int k
             last = i;
         }
     ew_stat_of(values, used, out);
-    /* One run that has measured many times knows its own spread. */
+    /* A single run of many measurements brings its own spread. */
     if (used == 1 && isfinite(v[last].spread[k])) {
         out->sd = v[last].spread[k] * scale;
         out->low = isfinite(v[last].low[k]) ? v[last].low[k] * scale : out->low;
@@ -110,7 +110,8 @@ static bool same_thing(const struct ew_obs *a, const struct ew_obs *b)
     return strcmp(a->x, b->x) == 0 && strcmp(a->series, b->series) == 0;
 }
 
-/* The mean of measure k over all that have it, with its spread. */
+/* Gives observation `to` the mean of measure k, with its spread, over all observations that have
+ * it. */
 static void lend(struct ew_obs *v, int n, int to, int k)
 {
     double sum = 0, squares = 0;
@@ -129,7 +130,7 @@ static void lend(struct ew_obs *v, int n, int to, int k)
 }
 
 /* Observations that have the first measure stand; the others (an accuracy, which belongs to the
- * network and not to the machine) are lent to each of them.  v[n] becomes groups in place. */
+ * network and not to the machine) are averaged into each of them.  v[n] becomes groups in place. */
 static int join(struct ew_obs *v, int n)
 {
     int kept = 0;
@@ -148,7 +149,7 @@ static int join(struct ew_obs *v, int n)
 
 /* ---- The figure ---- */
 
-/* Boards that were simulated, each once. */
+/* Lists the simulated boards without repetitions. */
 static ew_err name_models(struct ew_arena *a, struct ew_figure *f, const struct ew_obs *v, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -161,7 +162,8 @@ static ew_err name_models(struct ew_arena *a, struct ew_figure *f, const struct 
     return EW_OK;
 }
 
-/* A model that was fitted to what stands beside it proves little: where its constants come from.
+/* States where the model's constants come from: agreement with values to which it was fitted proves
+ * little.
  */
 static ew_err name_source(struct ew_arena *a, struct ew_figure *f)
 {
@@ -191,7 +193,7 @@ static ew_err group_facet(struct ew_figures *out, const struct ew_figure_desc *d
     const char *facet = v->facet;
     EW_TRY(ew_figures_add(out, d, facet, &f));
     fill_axes(f, l);
-    f->also = d->any_machine ? NULL : v->also; /* there x names the options itself */
+    f->also = d->any_machine ? NULL : v->also; /* x lists the options itself there */
     count_all(f, v, n);
     EW_TRY(name_models(&out->arena, f, v, n));
     if (d->across)
@@ -216,14 +218,14 @@ static ew_err group_facet(struct ew_figures *out, const struct ew_figure_desc *d
         f->missing = d->kind == EW_FIGURE_POINTS
                          ? ew_arena_printf(&out->arena, "no run has both %s and %s",
                                            f->measure[0].label, f->measure[1].label)
-                         : "its runs have no values";
+                         : "its runs have no such values";
         EW_CHECK(f->missing, EW_ERR_MEMORY, "no memory for figure %s", d->id);
     }
     return d->published_fit && f->n_series ? ew_figure_published_lines(&out->arena, f, r) : EW_OK;
 }
 
-/* Of the figures from `first` on, panels of one description: those without a picture go where there
- * are others, and all but one where there are none. */
+/* Figures from `first` on are panels of one description: drops those without data; if all lack
+ * data, keeps one to say why. */
 static void drop_empty(struct ew_figures *out, int first)
 {
     int drawn = 0, kept = first;

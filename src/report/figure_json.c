@@ -34,7 +34,7 @@ static void axis(struct ew_json *j, const char *key, const struct ew_axis *a)
     ew_json_end(j);
 }
 
-/* In a page what can be seen is enough. */
+/* Pages need no more digits than a chart can show. */
 static void number(struct ew_json *j, const char *key, double v)
 {
     ew_json_num(j, key, j->compact ? ew_stat_brief(v) : v);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys: what runs have in common and what tells them apart. */
+/* Keys: the settings that runs share and those in which they differ. */
 #include "report/figure_key.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ struct lines {
     size_t n;
 };
 
-/* A key is made of lines: none may hold another. */
+/* A key consists of lines, so a value must be a single one. */
 static const char *one_line(char *text)
 {
     for (char *p = text; p && *p; p++)
@@ -64,7 +64,8 @@ static const char *join(struct lines *l, struct ew_arena *a)
     return out;
 }
 
-/* A job of a study says its mode apart: a model's "BOARD:MODE" would say it twice. */
+/* Whether a job names its power mode in an option of its own; `simulate` = "BOARD:MODE" would
+ * then repeat it. */
 static bool says_mode(const struct ew_run_data *d, struct ew_arena *a)
 {
     struct ew_option_walk o = ew_option_begin(d->job.options, a);
@@ -229,7 +230,8 @@ static const char *set_without(const char *names, const char *name, size_t n, st
     return out;
 }
 
-/* Before what people call a thing by go the details that follow from it. */
+/* Names are dropped in an order that keeps the ones that people use and drops details that
+ * follow from them. */
 ew_err ew_key_set_trim(struct ew_key_set *s, struct ew_arena *a)
 {
     static const char telling[] = "board power_mode storage width precision batch workers";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What runs have in common and what tells them apart, as sorted lines "\nname=value\n...\n". */
+/* Settings of runs as keys: sorted lines "\nname=value\n...\n". */
 #ifndef EW_REPORT_FIGURE_KEY_H
 #define EW_REPORT_FIGURE_KEY_H
 
@@ -9,7 +9,7 @@
  * (space-separated, NULL: none) and without incidental ones.  NULL: out of memory. */
 const char *ew_key_options(const struct ew_run_data *d, const char *used, struct ew_arena *a);
 
-/* Likewise the state of its machine. */
+/* The same for the properties of its machine. */
 const char *ew_key_machine(const struct ew_run_data *d, const char *used, struct ew_arena *a);
 
 /* The lines that two keys do not share are named in the set `names` ("\nname\n..."), which grows:
@@ -20,11 +20,12 @@ const char *ew_key_differ(const char *a_key, const char *b_key, const char *name
 /* Only the lines whose name is in `names`. */
 const char *ew_key_only(const char *key, const char *names, struct ew_arena *a);
 
-/* The lines whose names differ somewhere, for people: "batch 16, width 0.5".  Machines' values
- * speak for themselves and go `bare`. */
+/* The lines whose names differ somewhere, for people: "batch 16, width 0.5". `bare` leaves out the
+ * names, for values of machines. */
 const char *ew_key_label(const char *key, const char *names, bool bare, struct ew_arena *a);
 
-/* Several keys, and the fewest names that tell them apart.  {.names = "\n"} starts it. */
+/* A set of keys, and the smallest set of names that distinguishes them. {.names = "\n"} starts
+ * it. */
 #define EW_KEY_SET_MOST 64
 struct ew_key_set {
     const char *keys[EW_KEY_SET_MOST]; /* different ones */
@@ -32,7 +33,7 @@ struct ew_key_set {
     const char *names;
 };
 ew_err ew_key_set_add(struct ew_key_set *s, const char *key, struct ew_arena *a);
-/* Takes away names that the others make up for; a board's name goes last. */
+/* Drops names that are not needed to distinguish the keys; the board's name is dropped last. */
 ew_err ew_key_set_trim(struct ew_key_set *s, struct ew_arena *a);
 
 /* The names of a set that are not in the other, separated by commas. */

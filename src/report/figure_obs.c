@@ -9,7 +9,7 @@
 #include "report/figure_key.h"
 #include "report/figure_stat.h"
 
-/* Least to be trusted last: a group is as good as the worst value in it. */
+/* Rank of a quality, the least trusted highest: a group has the quality of its worst value. */
 static int rank(int quality)
 {
     static const int order[] = {[EW_QUALITY_MEASURED] = 1,
@@ -59,7 +59,7 @@ static bool run_has(const struct ew_run_data *d, enum ew_record from, struct ew_
     return false;
 }
 
-/* What a figure is looked for in. */
+/* Runs in which the values of a figure are looked up. */
 struct want {
     const struct ew_figure_desc *d;
     const struct ew_results *r;
@@ -116,7 +116,8 @@ static int variants(const struct ew_figure_desc *d)
     return n ? n : 1;
 }
 
-/* A variant that nobody has measured is left out; where there is none left, nothing is there. */
+/* Resolves the measures of all variants and leaves out those without data; false if none is
+ * left. */
 static bool resolve_all(const struct want *w, struct ew_obs_list *l)
 {
     bool any = false;
@@ -215,7 +216,7 @@ static ew_err collect_variant(const struct ew_figure_desc *d, int v, struct ew_o
         if (!m)
             continue;
         o->y[k] = m->value;
-        if (m->n > 1) { /* one measurement has no spread, whatever was written */
+        if (m->n > 1) { /* one measurement has no spread, whatever the row says */
             o->spread[k] = m->spread;
             o->low[k] = m->lowest;
             o->high[k] = m->highest;
@@ -241,7 +242,7 @@ static ew_err collect_metrics(const struct ew_figure_desc *d, struct ew_obs *o, 
     return EW_OK;
 }
 
-#define SHORT_RUN 12 /* epochs: all of them can be told apart */
+#define SHORT_RUN 12 /* epochs: few enough to draw each of them */
 
 static bool is_in_sweep(int done, int all)
 {
@@ -348,8 +349,8 @@ static int by_order(const void *a, const void *b)
     return by_group(a, b);
 }
 
-/* An option that is the same wherever x and series are the same comes with them (a storage medium
- * and its folder) and does not set runs apart; the figure's note names it.  v[n]: of one facet. */
+/* An option that is a function of x and series (a storage medium and its folder) does not
+ * distinguish runs; the figure's note names it. v[n]: of one facet. */
 static ew_err settle_options(struct ew_obs *v, int n, struct ew_arena *a)
 {
     const char *apart = "\n", *also = "\n";
@@ -395,8 +396,8 @@ static int keep_sweeps(struct ew_obs *v, int n, int least)
     return kept;
 }
 
-/* Dots of different series are seen together: v[n], of one facet, stay where all of them have that
- * many values of x. */
+/* For point figures, whose series share one chart: keeps v[n], of one facet, if together they have
+ * at least `least` values of x. */
 static int keep_dots(struct ew_obs *v, int n, int least)
 {
     int values = 0;
@@ -480,11 +481,11 @@ ew_err ew_obs_collect(const struct ew_figure_desc *d, const struct ew_results *r
     EW_TRY(settle(d, a, out));
     if (!before)
         out->missing =
-            ew_arena_printf(a, "no finished run says its %.*s",
+            ew_arena_printf(a, "no finished run has a value of %.*s",
                             (int)strcspn(d->x ? d->x : "values", "|"), d->x ? d->x : "values");
     else if (!out->n)
         out->missing =
-            ew_arena_printf(a, "%.*s has fewer than %d values in runs that are alike otherwise",
+            ew_arena_printf(a, "%.*s has fewer than %d values in runs with otherwise equal options",
                             (int)strcspn(d->x, "|"), d->x, d->min_x);
     return EW_OK;
 }

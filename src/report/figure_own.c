@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Figures of studies that people write themselves: what a study varies is found in its runs, and
- * each measure that these have is drawn over it.  Studies that come along have entries of their own
- * in figures.c. */
+/* Figures of users' own studies: finds the options that vary between the runs and draws each
+ * measure over them.  The studies that come with the program have entries in figures.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +9,9 @@
 #include "report/figure_key.h"
 #include "report/figure_stat.h"
 
-#define LINE_FROM 3 /* values of a number from which on a line tells more than bars */
+#define LINE_FROM 3 /* values of a numeric x from which on a line is drawn instead of bars */
 
-/* What is drawn of such a study. */
+/* The measures that are drawn for such a study. */
 static const struct {
     const char *metric, *label;
 } measures[] = {{"median_ms", "latency"},
@@ -30,7 +29,7 @@ struct sweep {
     const char *names;  /* "\nthreads\nwidth\n" */
     const char *labels; /* of its sections: "a b" */
     const char *x, *series;
-    int values; /* that x takes */
+    int values; /* number of values of x */
     bool number;
 };
 
@@ -40,7 +39,7 @@ static bool is_of(const struct sweep *s, const struct ew_run_data *d)
            d->job.command && strcmp(d->job.command, s->command) == 0;
 }
 
-/* How many different values the runs have of it; *number: all are numbers. */
+/* Counts the different values of an option over the runs; *number: all are numeric. */
 static int count_values(const struct sweep *s, const char *name, bool *number)
 {
     const struct ew_results *r = s->results;
@@ -62,7 +61,7 @@ static int count_values(const struct sweep *s, const char *name, bool *number)
     return n;
 }
 
-/* The runs' labels, and the names of what differs between them. */
+/* Finds the labels of the runs and the names of the options that vary. */
 static ew_err look(struct sweep *s)
 {
     struct ew_key_set set = {.names = "\n"};
@@ -85,8 +84,8 @@ static ew_err look(struct sweep *s)
     return EW_OK;
 }
 
-/* The number that takes most values goes along the axis, else what takes most; the others tell
- * series apart. */
+/* Chooses x: the numeric option with the most values, else any option with the most; the others
+ * form the series. */
 static ew_err choose(struct sweep *s)
 {
     char *all = ew_arena_strdup(s->arena, s->names), *save = NULL;
@@ -154,7 +153,7 @@ static ew_err draw(const struct sweep *s, struct ew_figures *out)
         const int before = out->n;
         EW_TRY(ew_figure_group(out, d, s->results, s->study));
         int kept = before;
-        for (int i = before; i < out->n; i++) /* what it does not have is not missed */
+        for (int i = before; i < out->n; i++) /* measures without data are not listed as missing */
             if (!out->v[i].missing)
                 out->v[kept++] = out->v[i];
         out->n = kept;
@@ -162,7 +161,7 @@ static ew_err draw(const struct sweep *s, struct ew_figures *out)
     return EW_OK;
 }
 
-/* The first run of its study and command. */
+/* Whether this is the first run of its study and command. */
 static bool is_first(const struct ew_results *r, int i)
 {
     const struct ew_run_data *d = &r->runs[i];

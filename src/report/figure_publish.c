@@ -8,7 +8,7 @@
 #include "report/figure_obs.h"
 #include "report/figure_stat.h"
 
-/* ---- What a published value holds for ---- */
+/* ---- Settings of a published value ---- */
 
 /* The next "name=value" of the settings; false at the end. */
 static bool next_setting(const char **at, struct ew_arena *a, const char **name, const char **value)
@@ -24,8 +24,8 @@ static bool next_setting(const char **at, struct ew_arena *a, const char **name,
     return *name && *value;
 }
 
-/* The name by which epochs have the measure, and which epochs: the summary of a run calls the time
- * of an epoch epoch_s, and what is of the first one NAME_first. */
+/* Maps a metric of a run's summary to the field of the epochs: epoch_s is wall_s, and NAME_first is
+ * NAME of the first epoch. */
 static const char *measure_of(const struct ew_published_row *p, struct ew_arena *a, bool *first)
 {
     static const char suffix[] = "_first";
@@ -35,7 +35,7 @@ static const char *measure_of(const struct ew_published_row *p, struct ew_arena 
     return name && strcmp(name, "epoch_s") == 0 ? "wall_s" : name;
 }
 
-/* A property of the jobs that it holds for; NULL: it does not say. */
+/* The value's setting of a property; NULL: not stated. */
 static const char *setting(const struct ew_published_row *p, const char *names, bool first,
                            struct ew_arena *a)
 {
@@ -66,7 +66,7 @@ static const char *settings(const struct ew_published_row *p, const char *names,
     return out;
 }
 
-/* What it says beside the figure's own properties: "workers 0". */
+/* The settings that are not properties of the figure: "workers 0". */
 static const char *other_settings(const struct ew_published_row *p, const char *used,
                                   struct ew_arena *a)
 {
@@ -77,7 +77,7 @@ static const char *other_settings(const struct ew_published_row *p, const char *
     return out;
 }
 
-/* ---- Groups of them ---- */
+/* ---- Groups of published values ---- */
 
 static bool have_x(const struct ew_figure *f, int own, const char *x)
 {
@@ -142,8 +142,8 @@ static ew_err publish_one(struct ew_arena *a, struct ew_figure *f, int own, int 
     return EW_OK;
 }
 
-/* Seconds and joules of a reduced study stand beside those of the full one like apples beside
- * pears; shares, ratios and the time of one inference do not. */
+/* Whether the runs are a reduced size whose seconds and joules cannot be compared with the full
+ * study's; shares, ratios and the time of one inference can. */
 static bool is_reduced(const struct ew_results *r, const char *study, const char *unit)
 {
     if (strcmp(unit, "s") != 0 && strcmp(unit, "J") != 0)
@@ -168,7 +168,7 @@ ew_err ew_figure_publish(struct ew_arena *a, struct ew_figure *f, const struct e
 {
     const int own = f->n_groups;
     bool first;
-    /* A stack is whole or wrong, and nobody has published all of its parts. */
+    /* No publication states all parts of a stacked bar. */
     if (f->desc->kind == EW_FIGURE_STACK || !f->desc->studies)
         return EW_OK;
     for (int i = 0; i < r->n_published; i++) {
@@ -220,8 +220,8 @@ static const struct ew_group *partner(const struct ew_figure *f, const struct ew
     return NULL;
 }
 
-/* Relative spreads add as squares.  Measure k is the one that is divided; others are those of the
- * bottom. */
+/* Ratio of measure k, with relative standard deviations added in quadrature; the other measures are
+ * those of `bottom`. */
 static ew_err divide(struct ew_arena *a, const struct ew_group *top, const struct ew_group *bottom,
                      int k, struct ew_group *out)
 {
@@ -271,7 +271,7 @@ ew_err ew_figure_ratios(struct ew_arena *a, struct ew_figure *f)
     ew_axis_fill(&f->measure[k], f->measure[k].label, NULL, EW_BETTER_HIGHER);
     f->y[0] = f->measure[k];
     if (!n) {
-        f->missing = ew_arena_printf(a, "nothing has both %s and %s", r->top, r->bottom);
+        f->missing = ew_arena_printf(a, "no configuration has both %s and %s", r->top, r->bottom);
         EW_CHECK(f->missing, EW_ERR_MEMORY, "no memory for figure %s", f->id);
     }
     return EW_OK;

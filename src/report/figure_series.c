@@ -9,7 +9,7 @@
 #include "base/order_stats.h"
 #include "report/figure_stat.h"
 
-#define MOST_SERIES 12 /* more cannot be told apart; the table has them all */
+#define MOST_SERIES 12 /* more could not be distinguished in a chart; the table has all */
 
 static const char *joined(struct ew_arena *a, const char *before, const char *text, char by)
 {
@@ -20,7 +20,7 @@ static const char *joined(struct ew_arena *a, const char *before, const char *te
     return ew_arena_printf(a, by == ',' ? "%s, %s" : "%s\n%s", before, text);
 }
 
-/* What is to be said of a value that was not measured here; "": nothing. */
+/* Remark about a value that was not measured here; "": none. */
 static const char *remark(const struct ew_group *g)
 {
     return g->published                                          ? "published"
@@ -28,11 +28,11 @@ static const char *remark(const struct ew_group *g)
                                                                  : ew_figure_quality(g->quality);
 }
 
-/* Else the caption says once what the values are. */
+/* Whether series differ in quality; otherwise the caption states it once. */
 static bool has_mixed_quality(const struct ew_figure *f)
 {
     const struct ew_group *first = NULL;
-    if (f->desc->published_fit) /* a published line stands beside */
+    if (f->desc->published_fit) /* a published line is drawn as well */
         return true;
     for (int i = 0; i < f->n_groups; i++) {
         const struct ew_group *g = &f->groups[i];
@@ -66,7 +66,8 @@ static const char *named(struct ew_arena *a, const char *names, const char *valu
     return out && (*name || *v) ? values : out;
 }
 
-/* What tells a group from others of the same x; `otherwise` where nothing does. */
+/* The properties that distinguish a group from others of the same x; `otherwise` if there are
+ * none. */
 static const char *group_name(struct ew_arena *a, const struct ew_figure *f,
                               const struct ew_group *g, const char *otherwise)
 {
@@ -95,10 +96,10 @@ static int by_bar(const void *a, const void *b)
     const struct ew_group *q = *(const struct ew_group *const *)b;
     int c = ew_text_order(p->x, q->x);
     c = c ? c : ew_text_order(p->series, q->series);
-    return c ? c : (p > q) - (p < q); /* our own before the published */
+    return c ? c : (p > q) - (p < q); /* our own values before published ones */
 }
 
-/* A stack has one bar for each group, over several lines: x and what else tells it apart. */
+/* Label of a stacked bar, over several lines: x and the other distinguishing properties. */
 static const char *bar_label(struct ew_arena *a, const struct ew_group *g, bool mixed)
 {
     const char *text = joined(a, g->x, g->series, '\n');
@@ -165,7 +166,7 @@ static const char *series_name(struct ew_arena *a, const struct ew_figure *f,
                                const struct ew_group *g, int k)
 {
     const char *label = f->measure[f->desc->kind == EW_FIGURE_POINTS ? 1 : k].label;
-    if (f->desc->kind == EW_FIGURE_STACK) /* what else tells it apart stands under the bar */
+    if (f->desc->kind == EW_FIGURE_STACK) /* the other properties are in the label of the bar */
         return label;
     if (f->desc->kind == EW_FIGURE_POINTS || f->n_measures == 1)
         return group_name(a, f, g, label);
@@ -194,7 +195,7 @@ static ew_err add_point(struct ew_arena *a, struct ew_figure *f, int i, int k, d
     if (!s->points)
         s->points = ew_arena_array(a, (size_t)f->n_groups, sizeof(*s->points));
     EW_CHECK(s->points, EW_ERR_MEMORY, "no memory for figure %s", f->id);
-    /* What is never negative does not become so by its spread. */
+    /* Whiskers of non-negative values end at 0. */
     const double low = y->mean - y->sd;
     s->points[s->n_points++] = (struct ew_point){.x = x,
                                                  .y = y->mean,
@@ -206,8 +207,8 @@ static ew_err add_point(struct ew_arena *a, struct ew_figure *f, int i, int k, d
     return EW_OK;
 }
 
-/* Parts of a stack, repetitions of a name with another quality, and what others have published of
- * the same thing keep one colour. */
+/* Series of one colour: those of the same name with another quality, and published values of the
+ * same quantity. */
 static bool same_colour(const struct ew_series *a, const struct ew_series *b)
 {
     const struct ew_group *g = a->points[0].group, *h = b->points[0].group;
@@ -258,7 +259,7 @@ static int comparable_points(const struct ew_figure *f, int own, const struct ew
     return n;
 }
 
-/* Leaves those of the front, bare and in order. */
+/* Keeps the points of the Pareto front, without whiskers and in order of x. */
 static ew_err keep_front(struct ew_arena *a, const struct ew_figure *f, struct ew_series *front)
 {
     const double sx = f->x.better == EW_BETTER_HIGHER ? -1 : 1;
@@ -273,7 +274,7 @@ static ew_err keep_front(struct ew_arena *a, const struct ew_figure *f, struct e
         y[i] = sy * front->points[i].y;
     }
     EW_TRY(ew_pareto(x, y, n, on));
-    bool several = false; /* series: then a point's name has its own */
+    bool several = false; /* several series: labels of points include the series */
     for (int i = 1; i < n; i++)
         several |= strcmp(front->points[i].group->series, front->points[0].group->series) != 0;
     front->n_points = 0;

@@ -25,7 +25,7 @@ void ew_stat_of(double *v, int n, struct ew_stat *out)
         squares += (v[i] - out->mean) * (v[i] - out->mean);
     if (n > 1)
         out->sd = sqrt(squares / (n - 1));
-    if (n > 1 && !(v[n - 1] > v[0])) { /* exactly alike: rounding is no deviation */
+    if (n > 1 && !(v[n - 1] > v[0])) { /* all equal: rounding must not show as a deviation */
         out->mean = v[0];
         out->sd = 0;
     }
@@ -43,7 +43,7 @@ double ew_stat_brief(double v)
     return isfinite(v) ? strtod(text, NULL) : v;
 }
 
-/* Words that have an order of their own, whatever the alphabet says. */
+/* Position of words with a natural order that is not alphabetical. */
 static int place(const char *word)
 {
     static const char *const words[] = {

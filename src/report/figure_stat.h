@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the files that make figures: statistics, names, groups, series. */
+/* Shared by the files that make figures: statistics, names, groups, series. */
 #ifndef EW_REPORT_FIGURE_STAT_H
 #define EW_REPORT_FIGURE_STAT_H
 
@@ -8,7 +8,7 @@
 /* Sorts v[n] and fills all of the statistic, which keeps v. */
 void ew_stat_of(double *v, int n, struct ew_stat *out);
 
-/* Seven digits: more than any sensor has, and half the page that all of them would take. */
+/* Rounds to seven significant digits, more than any sensor has, which halves the size of a page. */
 double ew_stat_brief(double v);
 
 /* Numbers by value, then other text; never equal for different text. */
@@ -17,7 +17,7 @@ int ew_text_order(const char *a, const char *b);
 /* Adds `text` to the list (room for all is there) unless it is in it; returns its place. */
 int ew_text_intern(const char **list, int *n, const char *text);
 
-/* The parts of figures' making, in order.  A figure that has nothing gets `missing`. */
+/* The steps that make figures, in order.  A figure without data gets `missing`. */
 ew_err ew_figure_group(struct ew_figures *out, const struct ew_figure_desc *d,
                        const struct ew_results *r, const char *study);
 ew_err ew_figure_trace(struct ew_figures *out, const struct ew_figure_desc *d,
@@ -48,13 +48,14 @@ ew_err ew_figures_add(struct ew_figures *out, const struct ew_figure_desc *d, co
 /* Unit and scale for people: bytes become MiB. */
 void ew_axis_fill(struct ew_axis *a, const char *label, const char *unit, int better);
 
-/* A figure of the report's table names the study; others get figures of their own. */
+/* Whether a figure of the report's table is for this study; other studies get those of
+ * ew_figure_own. */
 bool ew_figure_known(const char *study);
-/* Those: each measure of each study that people write themselves, over what it varies. */
+/* Figures of users' own studies: each measure over the options that the study varies. */
 ew_err ew_figure_own(struct ew_figures *out, const struct ew_results *r, const char *study);
 
-/* The run is finished, of this study (NULL: any), and not of a study that is known to ask for
- * other figures. */
+/* Whether the run is finished, belongs to this study (NULL: any) and not to a study that has
+ * figures of its own. */
 bool ew_figure_takes(const struct ew_figure_desc *d, const struct ew_run_data *run,
                      const char *study);
 

@@ -39,7 +39,7 @@ static void widen(struct scale *s, double v)
     }
 }
 
-/* Ends at round numbers, about `ticks` of them. */
+/* Rounds the ends of the scale so that about `ticks` ticks have round values. */
 static void rounded(struct scale *s, int ticks)
 {
     if (!(s->max > s->min))
@@ -57,7 +57,8 @@ static double px(const struct canvas *c, double value)
     return LEFT + (v - c->x.min) / (c->x.max - c->x.min) * (c->right - LEFT);
 }
 
-/* A logarithmic axis is one of exponents; what has none lies at its foot. */
+/* Position on the axis; logarithmic axes hold exponents, with values that are not positive at
+ * their lower end. */
 static double on_axis(const struct canvas *c, int axis, double v)
 {
     if (!c->log || axis)
@@ -88,7 +89,8 @@ static bool by_category(const struct ew_figure *f)
     return f->desc->kind != EW_FIGURE_POINTS && f->desc->kind != EW_FIGURE_TRACE;
 }
 
-/* From a power of ten to another; what is least stands above the foot, so that its bar is seen. */
+/* Scale from one power of ten to another, with the least value above the lower end so that its
+ * bar is visible. */
 static void exponents(struct scale *s, const struct ew_figure *f, bool of_x)
 {
     *s = (struct scale){INFINITY, -INFINITY, 1};
@@ -106,7 +108,7 @@ static void find_scales(struct canvas *c)
 {
     const struct ew_figure *f = c->f;
     const bool from_zero = f->desc->kind != EW_FIGURE_POINTS && f->desc->kind != EW_FIGURE_BOXES;
-    double top = 0; /* of bars: a deviation of many times that would leave nothing of them */
+    double top = 0; /* highest bar: a whisker many times as high would flatten all bars */
     c->x = (struct scale){INFINITY, -INFINITY, 0};
     c->y[0] = c->y[1] = (struct scale){from_zero ? 0 : INFINITY, from_zero ? 0 : -INFINITY, 0};
     for (int i = 0; i < f->n_series; i++) {
@@ -144,7 +146,7 @@ static void find_scales(struct canvas *c)
 
 /* ---- Axes ---- */
 
-/* Anchored as the group around it says. */
+/* Text with the anchor of the enclosing group. */
 static void text_at(const struct canvas *c, double x, double y, const char *text)
 {
     fprintf(c->out, "<text x=\"%.1f\" y=\"%.1f\">", x, y);
@@ -175,7 +177,7 @@ static void draw_y(const struct canvas *c, int axis)
     fprintf(c->out, "<g text-anchor=\"%s\">", axis ? "start" : "end");
     for (int i = 0; i < n; i++) {
         const double at = s->min + i * s->step, v = log ? pow(10, at) : at;
-        if (log) /* powers of ten: no digit more than they have */
+        if (log) /* powers of ten need no further digits */
             snprintf(buf, sizeof(buf), "%.*f", at < 0 ? (int)-at : 0, v);
         text_at(c, x, py(c, axis, v) + 4, log ? buf : ew_text_value(v + 0.0, buf));
     }
@@ -192,8 +194,8 @@ static void draw_y(const struct canvas *c, int axis)
 
 #define LINE_HEIGHT   13.0
 #define CHAR_WIDTH    5.6
-#define SLANTED_CHARS 20 /* of a slanted name; more take the plot's height */
-#define MOST_NAMES    24 /* of more categories some are named */
+#define SLANTED_CHARS 20 /* of a slanted label: longer ones would take the plot's height */
+#define MOST_NAMES    24 /* of more categories only some are labelled */
 
 /* The most lines that a category has. */
 static int category_lines(const struct ew_figure *f)
@@ -208,7 +210,7 @@ static int category_lines(const struct ew_figure *f)
     return most < 4 ? most : 4;
 }
 
-/* Room of one category, and whether its names need more than that: they are slanted then. */
+/* Width of one category; labels that are wider are slanted. */
 static double category_room(const struct ew_figure *f, double right)
 {
     return (right - LEFT) / (f->n_categories ? f->n_categories : 1);
@@ -232,7 +234,7 @@ static bool slanted(const struct ew_figure *f, double right)
            longest_line(f) * CHAR_WIDTH > category_room(f, right);
 }
 
-/* What names take below the plot. */
+/* Height of the labels below the plot. */
 static double names_height(const struct ew_figure *f, double right)
 {
     if (!slanted(f, right))
@@ -241,7 +243,7 @@ static double names_height(const struct ew_figure *f, double right)
     return 12 + chars * CHAR_WIDTH * 0.64 + LINE_HEIGHT * (category_lines(f) - 1); /* sin 40 */
 }
 
-/* Line by line under its place, each cut to the room that there is. */
+/* Label of category i, line by line, each cut to the width of the category. */
 static void draw_category(const struct canvas *c, int i)
 {
     const double room = category_room(c->f, c->right);
@@ -288,7 +290,7 @@ static void draw_x(const struct canvas *c)
 
 /* ---- Marks ---- */
 
-/* Colour, and what says that it was not measured here. */
+/* CSS classes of a series: colour, and a mark if it was not measured here. */
 static const char *look(const struct ew_series *s, char buf[64])
 {
     const bool real = s->quality == EW_QUALITY_MEASURED || s->quality == EW_QUALITY_DERIVED;
@@ -300,7 +302,7 @@ static const char *look(const struct ew_series *s, char buf[64])
     return buf;
 }
 
-/* Ends a mark's start tag, and the mark; between them what is shown on hovering. */
+/* Closes the start tag of a mark, adds the tooltip, and closes the mark. */
 static void end_mark(const struct canvas *c, const char *tag, const struct ew_series *s,
                      const struct ew_point *p)
 {
@@ -350,7 +352,7 @@ static void draw_bars(const struct canvas *c, int n, int place)
     }
 }
 
-/* The next corner of a path; those of long ones lie so close that whole pixels do. */
+/* Appends a corner of a path; those of long paths are rounded to whole pixels. */
 static void corner(const struct canvas *c, const struct ew_series *s, char command, double x,
                    double y)
 {
@@ -358,7 +360,7 @@ static void corner(const struct canvas *c, const struct ew_series *s, char comma
     fprintf(c->out, "%c%.*f %.*f", command, digits, px(c, x), digits, py(c, s->right, y));
 }
 
-/* From the lowest to the highest of each stretch of a trace that was thinned. */
+/* Area from the lowest to the highest value of each stretch of a thinned trace. */
 static void draw_range(const struct canvas *c, const struct ew_series *s)
 {
     char buf[64];
@@ -403,7 +405,7 @@ static void draw_dots(const struct canvas *c, const struct ew_series *s)
         if (!p->label)
             continue;
         const double width = ew_utf8_width(p->label) * CHAR_WIDTH;
-        const bool left = x + 8 + width > WIDTH; /* it would leave the picture at the right */
+        const bool left = x + 8 + width > WIDTH; /* it would extend beyond the right edge */
         fputs(left ? "<g text-anchor=\"end\">" : "", c->out);
         text_at(c, left ? x - 8 : x + 8, y - 6, p->label);
         fputs(left ? "</g>" : "", c->out);
@@ -443,7 +445,7 @@ static void draw_matrix(const struct canvas *c, const struct ew_series *s)
     for (int i = 0; i < s->n_points; i++) {
         const struct ew_point *p = &s->points[i];
         const double x = LEFT + p->x * w, y = TOP + p->low * h;
-        if (!(p->y > 0)) /* most of a large matrix */
+        if (!(p->y > 0)) /* most cells of a large matrix are 0 */
             continue;
         fprintf(c->out,
                 "<rect class=\"mark cell\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
@@ -504,7 +506,7 @@ static void draw_marks(const struct canvas *c)
     }
 }
 
-/* Names of series, as elements of the page: they wrap on a narrow one. */
+/* Legend as HTML elements, which wrap on narrow screens. */
 static void legend(const struct ew_figure *f, FILE *out)
 {
     char buf[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A figure as a still picture: what a page shows without scripts and without the charting library.
- * Colours come from the page's style sheet. */
+/* A figure as static SVG, for pages without scripts or without the charting library. Colours come
+ * from the page's style sheet. */
 #ifndef EW_REPORT_FIGURE_SVG_H
 #define EW_REPORT_FIGURE_SVG_H
 
@@ -8,7 +8,8 @@
 
 #include "report/figure.h"
 
-/* Nothing for a figure that is missing.  tips: values to hover over, where no script shows them. */
+/* Writes nothing for a figure without data.  tips: adds tooltips with values, for pages without
+ * scripts. */
 ew_err ew_figure_svg(const struct ew_figure *f, bool tips, FILE *out);
 
 #endif

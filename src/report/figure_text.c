@@ -16,7 +16,8 @@ ew_err ew_figure_csv(const struct ew_figure *f, FILE *out)
     return EW_OK;
 }
 
-/* What the lines say: "uniform: y = 3.4 x + 1.2, R2 0.98, Pearson 0.99 (p 0.01, 4 points)". */
+/* Equations of the fitted lines: "uniform: y = 3.4 x + 1.2, R2 0.98, Pearson 0.99 (p 0.01, 4
+ * points)". */
 static void note_trends(const struct ew_figure *f, FILE *out)
 {
     for (int i = 0; i < f->n_trends; i++) {
@@ -25,7 +26,7 @@ static void note_trends(const struct ew_figure *f, FILE *out)
         ew_text_plain(f->trends[i].series, out);
         fprintf(out, ": %.3g %s %s %.3g", l->slope, f->desc->log_x ? "log10(x)" : "x",
                 l->intercept < 0 ? "-" : "+", fabs(l->intercept));
-        if (isnan(l->p)) { /* two points, whose line says nothing of how well it fits */
+        if (isnan(l->p)) { /* a line through two points has no goodness of fit */
             fprintf(out, " (%d points)", l->n);
             continue;
         }
@@ -38,7 +39,7 @@ static void note_trends(const struct ew_figure *f, FILE *out)
         putc('.', out);
 }
 
-#define MOST_STEPS 4 /* of a front that are told */
+#define MOST_STEPS 4 /* most steps of a front that are described */
 
 /* "12 % less energy", "3.4 times the time". */
 static void note_change(const struct ew_axis *axis, double from, double to, FILE *out)
@@ -54,7 +55,7 @@ static void note_change(const struct ew_axis *axis, double from, double to, FILE
     ew_text_plain(axis->label, out);
 }
 
-/* What there is to choose between along a front. */
+/* Describes the trade-off from one point of a Pareto front to the next. */
 static void note_fronts(const struct ew_figure *f, FILE *out)
 {
     for (int i = 0; i < f->n_series; i++) {
@@ -105,21 +106,23 @@ void ew_figure_note(const struct ew_figure *f, bool quality, FILE *out)
         fprintf(out, " Whiskers: %s.",
                 f->desc->whiskers ? f->desc->whiskers : "one standard deviation");
     if (f->also && *f->also) {
-        fputs(" These change along with it: ", out);
+        fputs(" These vary as well: ", out);
         ew_text_plain(f->also, out);
         putc('.', out);
     }
     if (f->left_out && (f->desc->kind == EW_FIGURE_TRACE || f->desc->kind == EW_FIGURE_MATRIX))
-        fprintf(out, " %d more networks have such a picture; --study shows those of one study.",
+        fprintf(out, " %d more networks have this figure; --study shows those of one study.",
                 f->left_out);
     else if (f->left_out)
         fprintf(out, " %d more series are in the table.", f->left_out);
     note_trends(f, out);
     note_fronts(f, out);
     if (f->no_published)
-        fputs(" Published values are of the full size and left out: this is the reduced one.", out);
+        fputs(
+            " Published values belong to the full-size study and are left out of this reduced one.",
+            out);
     if (simulated) {
-        fputs(" Simulated: by a model of ", out);
+        fputs(" Simulated by a model of ", out);
         ew_text_plain(f->models ? f->models : "a board", out);
         fputs(", not measured on one", out);
         if (f->fitted) {
@@ -136,7 +139,7 @@ void ew_figure_note(const struct ew_figure *f, bool quality, FILE *out)
         putc('.', out);
     }
     if (published && f->wrong) {
-        fputs(" Cannot be as printed: ", out);
+        fputs(" The printed value is wrong: ", out);
         ew_text_plain(f->wrong, out);
         putc('.', out);
     }
@@ -156,7 +159,7 @@ static double total(const struct ew_figure *f, const struct ew_group *g)
 
 static const char *const shade[EW_FIGURE_MAX_Y] = {"█", "▒", "░", "·"};
 
-/* Full blocks and one of eighths; parts of a stack differ in shade. */
+/* A bar of full block characters and one in eighths; parts of a stack differ in shade. */
 static void bar(const struct ew_figure *f, const struct ew_group *g, double most, char *out)
 {
     static const char *const eighth[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
@@ -188,7 +191,7 @@ static double largest(const struct ew_figure *f)
     return most;
 }
 
-/* What the bar shows, for the heading. */
+/* The measure that the bars show, for their heading. */
 static const char *bar_name(const struct ew_figure *f, struct ew_arena *a)
 {
     const char *out = "";

@@ -9,16 +9,16 @@
 #include "report/figure_stat.h"
 
 #define MOST_CHANNELS 4
-#define MOST_POINTS   400 /* a channel's; more than a screen can show apart */
+#define MOST_POINTS   400 /* of a channel: as many as a screen can resolve */
 #define MOST_CLASSES  64  /* a larger matrix cannot be read */
-#define MOST_RUNS     4   /* pictures of one kind */
+#define MOST_RUNS     4   /* most runs that get a figure of one kind */
 
 struct choice {
     const struct ew_run_data **runs;
     int n;
 };
 
-/* How well a run serves as an example; negative: it has nothing to show. */
+/* How suitable a run is as an example; negative: it has no data for the figure. */
 typedef double score_fn(const struct ew_run_data *d, const char *name);
 
 /* The best example of each value of the facet: runs[n]. */
@@ -45,7 +45,7 @@ static ew_err choose(const struct ew_figure_desc *d, const struct ew_results *r,
     return EW_OK;
 }
 
-/* Training before other work, then the latest first. */
+/* Order of runs: training first, then the latest. */
 static int by_start(const void *a, const void *b)
 {
     const struct ew_run_data *p = *(const struct ew_run_data *const *)a;
@@ -55,8 +55,8 @@ static int by_start(const void *a, const void *b)
     return strcmp(q->run.started ? q->run.started : "", p->run.started ? p->run.started : "");
 }
 
-/* Keeps as many as a page can bear, where there is training none of other work; returns how many
- * are left out. */
+/* Keeps at most MOST_RUNS runs, and only training if there is any; returns how many are left
+ * out. */
 static int cut(struct choice *c)
 {
     qsort(c->runs, (size_t)c->n, sizeof(*c->runs), by_start);
@@ -87,7 +87,7 @@ static ew_err begin(struct ew_figures *out, const struct ew_figure_desc *d,
 
 /* ---- Channels over time ---- */
 
-/* The longest trace shows most. */
+/* Score of a run: the length of its trace. */
 static double trace_score(const struct ew_run_data *d, const char *unit)
 {
     int n = 0;
@@ -102,7 +102,7 @@ struct channel {
     double sum;
 };
 
-/* Parts of a whole (cpu0.load beside cpu.load) go last, then small before large. */
+/* Order of channels: parts of a total (cpu0.load of cpu.load) last. */
 static int by_interest(const void *a, const void *b)
 {
     const struct channel *p = a, *q = b;
@@ -148,7 +148,7 @@ static void shorten(struct ew_series *s)
     }
 }
 
-/* Means of equal stretches of time, with the lowest and highest of each. */
+/* Reduces a trace to the mean, lowest and highest value of equal stretches of time. */
 static void thin(struct ew_series *s, double t_end)
 {
     int kept = 0;
@@ -210,7 +210,7 @@ static ew_err trace_channel(struct ew_arena *a, struct ew_figure *f, const struc
     return EW_OK;
 }
 
-/* Epochs are known by their lengths; what the run needs before the first one comes first. */
+/* Places the epochs by their lengths, after the time that the run needs before the first one. */
 static ew_err epoch_bands(struct ew_arena *a, struct ew_figure *f, const struct ew_run_data *run)
 {
     double t = 0, all = 0;
@@ -325,7 +325,8 @@ static bool classes_of(const char *metric, const char *name, struct ew_arena *a,
     return *is != NULL;
 }
 
-/* The share that is right: of a network that has learnt nothing nobody needs a picture. */
+/* Score of a run: the accuracy by its confusion matrix, so that untrained networks are not
+ * chosen. */
 static double matrix_score(const struct ew_run_data *d, const char *name)
 {
     double right = 0, all = 0;
@@ -413,7 +414,7 @@ ew_err ew_figure_matrix(struct ew_figures *out, const struct ew_figure_desc *d,
     for (int i = 0; i < c.n; i++)
         EW_TRY(matrix_run(out, d, c.runs[i]));
     if (!c.n)
-        return say_missing(out, d, "no run has kept its confusion matrix");
+        return say_missing(out, d, "no run has recorded a confusion matrix");
     out->v[out->n - 1].left_out = left_out;
     return EW_OK;
 }

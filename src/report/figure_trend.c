@@ -5,9 +5,9 @@
 
 #include "report/figure_stat.h"
 
-#define LEAST_POINTS 3 /* two are on a line whatever they say */
+#define LEAST_POINTS 3 /* two points always lie on a line */
 
-/* Where the line lies at x, which is a power of ten on a logarithmic axis. */
+/* The point of the line at x, an exponent of ten on a logarithmic axis. */
 static struct ew_point at(const struct ew_figure *f, const struct ew_line *l, double x)
 {
     return (struct ew_point){.x = x,
@@ -16,7 +16,7 @@ static struct ew_point at(const struct ew_figure *f, const struct ew_line *l, do
                              .high = NAN};
 }
 
-/* False: there is no line through these. */
+/* Fits a line through the points; *found is false if there is none. */
 static ew_err fit(struct ew_arena *a, const struct ew_figure *f, const struct ew_series *s,
                   struct ew_line *line, bool *found)
 {
@@ -67,7 +67,7 @@ ew_err ew_figure_trends(struct ew_arena *a, struct ew_figure *f)
 
 /* ---- Published lines ---- */
 
-/* A published value of the same thing; nan: there is none. */
+/* The published value that belongs to the same line as `slope`; nan: none. */
 static double published(const struct ew_results *r, const struct ew_published_row *slope,
                         const char *fit, const char *what)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which figures there are: one line of names each.  A new picture is a new entry here; which of
- * them a report has is figure_select.c's. */
+/* The table of figures, described by names of properties and measures.  figure_select.c chooses
+ * those of a report. */
 #include "report/figure.h"
 
 #define LATENCY "median_ms|latency_ms"
@@ -13,7 +13,7 @@
         }                                                                                          \
     }
 
-/* Sections of the scaling study that time a network, and that say what it has learnt. */
+/* Sections of the scaling study that measure times, and those that measure accuracy. */
 #define SCALE_FLOAT_TIMES                                                                          \
     "latency mobilenet-latency neuralscale-latency mobilenet-neuralscale-latency"
 #define SCALE_TIMES  SCALE_FLOAT_TIMES " int8-latency neuralscale-int8-latency"
@@ -25,13 +25,13 @@
     .from = EW_RECORD_METRIC, .facet = "net", .x = "ratio", .series = "scaling dtype",             \
     .y = {{.name = measure, .label = called, .of = sections}}, .min_x = 1
 
-/* Dots of one measure over another, of runs of different sections; a panel for each network. */
+/* One measure over another, from runs of different sections; a panel for each network. */
 #define SCALE_DOTS(what, words, text)                                                              \
     .id = what, .title = words, .about = text, .studies = "scale", .kind = EW_FIGURE_POINTS,       \
     .from = EW_RECORD_METRIC, .facet = "net", .x = "ratio", .series = "scaling dtype", .min_x = 1, \
     .across = true
 
-/* All networks and widths in one. */
+/* One chart with all networks and widths. */
 #define SCALE_LINE(what, words, text, measure, called)                                             \
     .id = what, .title = words, .about = text, .studies = "scale", .kind = EW_FIGURE_POINTS,       \
     .from = EW_RECORD_METRIC, .x = "net ratio scaling", .x_label = "network", .series = "dtype",   \
@@ -39,7 +39,7 @@
           {.name = measure, .label = called, .of = SCALE_TIMES}},                                  \
     .min_x = 1, .trend = true
 
-/* The original network in float32 by what makes it smaller. */
+/* Ratios of the original float32 network to its quantised and narrower versions. */
 #define SCALE_GAINS(what, words, text, measure, called)                                            \
     .id = what, .title = words, .about = text, .studies = "scale", .kind = EW_FIGURE_BARS,         \
     .from = EW_RECORD_METRIC, .x = "net", .x_label = "network", .series = "scaling ratio dtype",   \
@@ -64,7 +64,7 @@
 #define MODES_BY(what, words, property, called, of)                                                \
     {                                                                                              \
         .id = "modes-" what, .title = "Time against energy, " words,                               \
-        .about = "The power modes again, their dots by one setting.", .studies = "train-modes",    \
+        .about = "The same power modes, coloured by one setting.", .studies = "train-modes",       \
         .kind = EW_FIGURE_POINTS, .from = EW_RECORD_EPOCH, .epochs = EW_EPOCHS_LATER,              \
         .facet = "network", .x = "power-mode|power_mode", .x_label = "power mode",                 \
         .series = property, .series_label = called, .series_unit = of,                             \
@@ -74,8 +74,8 @@
 const struct ew_figure_desc ew_figures_report[] = {
     {.id = "workers",
      .title = "Where the time of an epoch goes, by workers",
-     .about = "Each bar is the mean epoch. The first epoch stands apart: it finds the data on "
-              "storage, later ones in the page cache as far as it fits.",
+     .about = "Each bar is the mean epoch. The first epoch stands apart: it reads the data from "
+              "storage, later ones from the page cache as far as the data fits.",
      .studies = "train-workers",
      .kind = EW_FIGURE_STACK,
      .from = EW_RECORD_EPOCH,
@@ -86,8 +86,7 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 2},
     {.id = "workers-stall",
      .title = "Waiting for data, by workers",
-     .about = "What an epoch after the first one waits for data, with the study's own figures "
-              "beside.",
+     .about = "How long an epoch after the first waits for data, beside the study's values.",
      .studies = "train-workers",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_EPOCH,
@@ -98,7 +97,8 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 2},
     {.id = "workers-energy",
      .title = "Energy of an epoch, by workers",
-     .about = "Fewer stalls raise the power and shorten the epoch: what is left is its energy.",
+     .about =
+         "Fewer stalls raise the power and shorten the epoch; the energy is the product of both.",
      .studies = "train-workers",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_EPOCH,
@@ -109,8 +109,8 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 2},
     {.id = "workers-dropped",
      .title = "With the page cache dropped before each epoch",
-     .about = "Once before the run (yes), so that later epochs find their data in it, and before "
-              "every epoch.",
+     .about = "Cache dropped once before the run (yes), so that later epochs read from it, or "
+              "before every epoch.",
      .studies = "train-workers",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_EPOCH,
@@ -135,7 +135,7 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 2},
     {.id = "storage-stall",
      .title = "Waiting for data, by storage medium",
-     .about = "What an epoch waits for data, with the study's own figures beside.",
+     .about = "How long an epoch waits for data, beside the study's values.",
      .studies = "train-storage",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_EPOCH,
@@ -146,7 +146,7 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 2},
     {.id = "storage-energy",
      .title = "Energy of an epoch, by storage medium",
-     .about = "A slower medium costs energy as far as it costs time.",
+     .about = "A slower medium costs energy because the epoch takes longer.",
      .studies = "train-storage",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_EPOCH,
@@ -169,8 +169,8 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 2},
     {.id = "batch-stall",
      .title = "Waiting for data, by batch size",
-     .about = "In an epoch after the first (left) and for one batch (right): larger batches are "
-              "waited for longer, but there are fewer of them.",
+     .about = "In an epoch after the first (left) and for one batch (right): a larger batch takes "
+              "longer to load, but an epoch has fewer of them.",
      .studies = "train-batch",
      .kind = EW_FIGURE_LINES,
      .from = EW_RECORD_METRIC,
@@ -182,9 +182,8 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 2},
     {.id = "batch-compute",
      .title = "Computing, by batch size",
-     .about =
-         "An epoch after the first (left) and one batch (right), whose time rises slowly while "
-         "the machine's parallelism is not used up, then in proportion.",
+     .about = "An epoch after the first (left) and one batch (right). The time of a batch rises "
+              "slowly until the machine's parallelism is used up, then in proportion to its size.",
      .studies = "train-batch",
      .kind = EW_FIGURE_LINES,
      .from = EW_RECORD_METRIC,
@@ -196,8 +195,8 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 2},
     {.id = "batch",
      .title = "Batch size",
-     .about = "Time of an epoch (left) and what it costs beside (right). The first epoch is left "
-              "out.",
+     .about = "Time of an epoch (left), and its energy or peak memory (right). The first epoch is "
+              "left out.",
      .studies = "train-batch",
      .kind = EW_FIGURE_LINES,
      .from = EW_RECORD_EPOCH,
@@ -235,7 +234,7 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 2},
     {.id = "variability-device",
      .title = "How much devices of one kind differ",
-     .about = "Epochs of each device; stores are brought together by `edgewise results import`.",
+     .about = "Epochs of each device; `edgewise results import` merges the databases of several.",
      .studies = "train-variability",
      .kind = EW_FIGURE_BOXES,
      .from = EW_RECORD_EPOCH,
@@ -248,7 +247,7 @@ const struct ew_figure_desc ew_figures_report[] = {
      .any_machine = true},
     {.id = "dvfs",
      .title = "Clocks fixed and free",
-     .about = "Clocks that follow the load, and clocks held at their highest.",
+     .about = "Clocks that follow the load, and clocks locked at their maximum.",
      .studies = "train-dvfs",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_EPOCH,
@@ -260,7 +259,8 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 2},
     {.id = "dvfs-energy",
      .title = "Energy with clocks fixed and free",
-     .about = "The same work with clocks that follow the load, and held at their highest.",
+     .about =
+         "The same work with clocks that follow the load, and with clocks locked at their maximum.",
      .studies = "train-dvfs",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_EPOCH,
@@ -284,7 +284,7 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 1},
     {.id = "gpu-clock",
      .title = "GPU clock, fixed and free",
-     .about = "Mean of the run's readings; a network that leaves the GPU idle lets its clock fall.",
+     .about = "Mean of the run's readings; the clock falls where a network leaves the GPU idle.",
      .studies = "train-dvfs",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_METRIC,
@@ -294,7 +294,8 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 1},
     {.id = "idle",
      .title = "Power at rest",
-     .about = "Nothing runs: with the clocks free and held.",
+     .about =
+         "Idle power with clocks that follow the load, and with clocks locked at their maximum.",
      .studies = "train-modes",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_METRIC,
@@ -304,8 +305,8 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 1},
     {.id = "pareto",
      .title = "Time against energy",
-     .about = "Each dot is a power mode. Nothing lies below and left of the front: to go faster "
-              "than one of its dots costs energy, to save energy costs time.",
+     .about = "Each dot is a power mode. The line is the Pareto front: no mode is both faster and "
+              "thriftier than one on it.",
      .studies = "train-modes",
      .kind = EW_FIGURE_POINTS,
      .from = EW_RECORD_EPOCH,
@@ -342,7 +343,7 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 2},
     {.id = "modes-energy",
      .title = "Energy of an epoch, by power mode",
-     .about = "What the board takes at rest in that mode (`train --idle`), and what training adds.",
+     .about = "Idle energy of the board in that mode (`train --idle`), and what training adds.",
      .studies = "train-modes",
      .kind = EW_FIGURE_STACK,
      .from = EW_RECORD_METRIC,
@@ -359,7 +360,7 @@ const struct ew_figure_desc ew_figures_report[] = {
     {.id = "latency",
      .title = "Time of a run, by batch",
      .about = "Medians of `bench` outside of the studies.",
-     .studies = "none", /* those of studies have figures of their own */
+     .studies = "none", /* runs of studies have their own figures */
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_METRIC,
      .x = "batch",
@@ -369,10 +370,9 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 1},
     {.id = "engine",
      .title = "Inference before and after",
-     .about =
-         "Median time of one inference: operator by operator in plain C, as an eager framework "
-         "goes (reference), the same steps with kernels (before), and folded, fused and tuned "
-         "(after).",
+     .about = "Median time of one inference: operator by operator in plain C, like an eager "
+              "framework (reference); the same steps with optimised kernels (before); folded, "
+              "fused and tuned (after).",
      .studies = "engine",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_METRIC,
@@ -383,9 +383,8 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 1},
     {.id = "speedup",
      .title = "Gain of the engine",
-     .about =
-         "How many times faster an inference becomes than operator by operator, in plain C and "
-         "with kernels, with the study's own figure (PyTorch to TensorRT) beside.",
+     .about = "Speed-up of the engine over operator-by-operator execution, in plain C and with "
+              "optimised kernels, beside the study's (PyTorch to TensorRT).",
      .studies = "engine",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_METRIC,
@@ -411,8 +410,8 @@ const struct ew_figure_desc ew_figures_report[] = {
      .trend = true},
     {.id = "engine-binary",
      .title = "With a head of two classes",
-     .about = "The study's task has two classes, though its counts of parameters are those of a "
-              "thousand: the same networks with two.",
+     .about = "The study's task has two classes, although its parameter counts are those of "
+              "networks with 1,000: here the same networks with two.",
      .studies = "engine",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_METRIC,
@@ -423,9 +422,8 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 1},
     {.id = "engine-together",
      .title = "Several networks at once",
-     .about =
-         "How much longer one inference takes while the other networks run on the same device, "
-         "the threads divided among all.",
+     .about = "How much longer one inference takes while the other networks run on the same "
+              "device, with the threads divided among all.",
      .studies = "engine",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_METRIC,
@@ -436,7 +434,7 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 1},
     {.id = "f1",
      .title = "From scratch and by transfer: F1",
-     .about = "On the test images, mean of the classes.",
+     .about = "Macro average over the classes, on the test images.",
      .studies = "nx-scratch nx-transfer",
      .exact = true,
      .kind = EW_FIGURE_BARS,
@@ -448,7 +446,7 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 1},
     {.id = "train-time",
      .title = "From scratch and by transfer: time to train",
-     .about = "All epochs; how many each network gets is part of the study.",
+     .about = "Time of all epochs; the study sets their number for each network.",
      .studies = "nx-scratch nx-transfer",
      .exact = true,
      .kind = EW_FIGURE_BARS,
@@ -460,13 +458,13 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 1},
     {.id = "f1-cost",
      .title = "The best F1 at the least cost",
-     .about = "Each dot is the first epoch whose F1 in validation is the run's highest to three "
-              "digits. Nothing lies above and left of the front.",
+     .about = "Each dot is the first epoch that reaches the run's highest validation F1 (to three "
+              "digits). The line is the Pareto front.",
      .studies = "nx-scratch nx-transfer",
      .exact = true,
      .kind = EW_FIGURE_POINTS,
      .from = EW_RECORD_METRIC,
-     .facet = "dataset", /* F1 of two data sets are no alternatives */
+     .facet = "dataset", /* the F1 of different data sets cannot be compared */
      .x = "label",
      .x_label = "data and network",
      .series = "study",
@@ -478,7 +476,7 @@ const struct ew_figure_desc ew_figures_report[] = {
     {.id = "f1-sweep",
      .title = "F1 against the time to train",
      .about = "Each dot is a number of epochs: at a constant rate the first epochs of a long run "
-              "are those of a short one. In validation, from scratch and by transfer.",
+              "are those of a short one. Validation F1, from scratch and by transfer.",
      .studies = "nx-scratch nx-transfer",
      .kind = EW_FIGURE_POINTS,
      .from = EW_RECORD_EPOCH,
@@ -492,9 +490,8 @@ const struct ew_figure_desc ew_figures_report[] = {
      .front = true},
     {.id = "f1-epochs",
      .title = "F1 by epochs",
-     .about =
-         "At a constant rate the first epochs of a long run are those of a short one: read off "
-         "10, 30, 50 ... epochs. In validation.",
+     .about = "At a constant rate the first epochs of a long run are those of a short one: read "
+              "off 10, 30, 50 ... epochs. Validation F1.",
      .studies = "nx-scratch nx-transfer",
      .kind = EW_FIGURE_LINES,
      .from = EW_RECORD_EPOCH,
@@ -504,47 +501,47 @@ const struct ew_figure_desc ew_figures_report[] = {
      .y = {{.name = "f1", .label = "F1"}},
      .min_x = 3},
     {SCALE_DOTS("scale-params", "Accuracy against parameters",
-                "Each dot is a width of the network: what it has learnt by how large it is."),
+                "Each dot is the network at one width."),
      .y = {{.name = "parameters", .label = "parameters", .of = SCALE_FLOAT_TIMES},
            {.name = "test_accuracy", .label = "accuracy", .of = "train neuralscale"}},
      .trend = true},
-    {SCALE_DOTS("scale-flops", "Accuracy against FLOPs", "The same by what it computes."),
+    {SCALE_DOTS("scale-flops", "Accuracy against FLOPs", "Each dot is the network at one width."),
      .y = {{.name = "flops_thop", .label = "FLOPs", .of = SCALE_FLOAT_TIMES},
            {.name = "test_accuracy", .label = "accuracy", .of = "train neuralscale"}},
      .trend = true},
     {SCALE_DOTS("scale-flops-params", "FLOPs by parameters",
-                "NeuralScale's widths compute more with as many parameters: by how much is the "
-                "ratio of the slopes."),
+                "With equal parameters NeuralScale's widths need more FLOPs; the ratio of the "
+                "slopes says how many times more."),
      .y = {{.name = "parameters", .label = "parameters", .of = SCALE_FLOAT_TIMES},
            {.name = "flops_thop", .label = "FLOPs", .of = SCALE_FLOAT_TIMES}},
      .trend = true},
     {SCALE_BARS("scale-latency-ratio", "Latency by width",
-                "One image; the study calls under 16.67 ms real time.", "median_ms", "latency",
+                "One image; the study calls less than 16.67 ms real time.", "median_ms", "latency",
                 SCALE_TIMES)},
     {SCALE_BARS("scale-memory-ratio", "Memory by width", "Weights, activations and scratch.",
                 "planned_bytes", "memory", SCALE_TIMES)},
     {SCALE_BARS("scale-accuracy-ratio", "Accuracy by width", "On the test images.", "test_accuracy",
                 "accuracy", SCALE_SCORES)},
-    {SCALE_BARS("scale-power-ratio", "Power by width", "Of the board while the network runs.",
+    {SCALE_BARS("scale-power-ratio", "Power by width", "Power of the board while the network runs.",
                 "run_power_w|power_w", "power", SCALE_TIMES)},
     {SCALE_BARS("scale-watt-ratio", "Images a second and watt by width",
-                "The same by how many images it gives.", "images_per_s_per_w",
+                "Throughput divided by the power of the board.", "images_per_s_per_w",
                 "throughput by power", SCALE_TIMES)},
     {SCALE_DOTS("scale-latency", "Accuracy against latency",
-                "Each dot is a width and a precision of the network; up and left is better."),
+                "Each dot is the network at one width and precision; up and left is better."),
      .y = {{.name = "median_ms", .label = "latency", .of = SCALE_TIMES},
            {.name = "test_accuracy", .label = "accuracy", .of = SCALE_SCORES}},
      .front = true},
     {SCALE_DOTS("scale-memory", "Accuracy against memory",
-                "Each dot is a width and a precision of the network: what an inference takes, and "
-                "what it has learnt; up and left is better."),
+                "Each dot is the network at one width and precision: memory of an inference and "
+                "test accuracy; up and left is better."),
      .y = {{.name = "planned_bytes", .label = "memory", .of = SCALE_TIMES},
            {.name = "test_accuracy", .label = "accuracy", .of = SCALE_SCORES}},
      .front = true},
     {.id = "dpu-latency",
      .title = "Latency on the DPU",
-     .about = "One image and one thread on a ZCU104, by a model; the same number of parameters "
-              "with uniform widths and with NeuralScale's.",
+     .about = "One image and one thread on a ZCU104, modelled; the same number of parameters with "
+              "uniform widths and with NeuralScale's.",
      .studies = "scale",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_METRIC,
@@ -556,7 +553,7 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 1},
     {.id = "dpu-watt",
      .title = "Images a second and watt on the DPU",
-     .about = "The same by the power of the board at work, modelled too.",
+     .about = "Throughput divided by the power of the busy board, both modelled.",
      .studies = "scale",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_METRIC,
@@ -568,9 +565,8 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 1},
     {.id = "dpu-line",
      .title = "Latency on the DPU by parameters",
-     .about =
-         "Each dot is a width of a network on CIFAR-10's images, modelled. The study's line is "
-         "what it measured on a ZCU104 (Table 4).",
+     .about = "Each dot is a network at one width on CIFAR-10's images, modelled. The study's line "
+              "is what it measured on a ZCU104 (Table 4).",
      .studies = "scale",
      .kind = EW_FIGURE_POINTS,
      .from = EW_RECORD_METRIC,
@@ -583,9 +579,8 @@ const struct ew_figure_desc ew_figures_report[] = {
      .trend = true},
     {.id = "dpu-accuracy",
      .title = "Accuracy against latency on the DPU",
-     .about =
-         "Each dot is a width of a network that has learnt, quantised with power-of-two scales "
-         "on 500 images and evaluated by the DPU's arithmetic; times are modelled.",
+     .about = "Each dot is a trained network at one width, quantised with power-of-two scales on "
+              "500 images and evaluated in the DPU's arithmetic; times are modelled.",
      .studies = "scale",
      .kind = EW_FIGURE_POINTS,
      .from = EW_RECORD_METRIC,
@@ -610,16 +605,18 @@ const struct ew_figure_desc ew_figures_report[] = {
                   "tiny-neuralscale-latency"}},
      .min_x = 1},
     {SCALE_LINE("scale-latency-line", "Latency by parameters",
-                "Each dot is a width of a network; the lines are what a width for a given latency "
-                "is chosen by (`edgewise scale select`).",
+                "Each dot is a network at one width; `edgewise scale select` uses the lines to "
+                "choose a width for a given latency.",
                 "median_ms", "latency"),
      .published_fit = "latency_fit"},
-    {SCALE_LINE("scale-memory-line", "Memory by parameters", "The same for memory.",
+    {SCALE_LINE("scale-memory-line", "Memory by parameters",
+                "Each dot is a network at one width; `edgewise scale select` uses the lines to "
+                "choose a width for a given memory.",
                 "planned_bytes", "memory"),
      .published_fit = "memory_fit"},
     {SCALE_BARS("scale-parameter-bytes", "Memory of one parameter",
-                "Weights, activations and scratch, by the number of parameters.", "parameter_bytes",
-                "memory of a parameter", SCALE_TIMES),
+                "Weights, activations and scratch, divided by the number of parameters.",
+                "parameter_bytes", "memory of a parameter", SCALE_TIMES),
      .log = true},
     {SCALE_GAINS("scale-gain", "Quantising against scaling: latency",
                  "How many times faster than the original network in float32.", "median_ms",
@@ -641,7 +638,7 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 1},
     {.id = "descent",
      .title = "Time of an architecture descent",
-     .about = "What finding NeuralScale's widths takes before anything is trained.",
+     .about = "Time to find NeuralScale's widths, before any network is trained with them.",
      .studies = "scale",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_METRIC,
@@ -650,7 +647,7 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 1},
     {.id = "int8",
      .title = "float32 and int8",
-     .about = "Time of one inference of a network before and after it is quantised.",
+     .about = "Time of one inference before and after quantisation.",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_METRIC,
      .x = "net|network",
@@ -671,14 +668,14 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 3},
     {.id = "power",
      .title = "Power over time",
-     .about = "As the board's sensors gave it, with the epochs behind.",
+     .about = "Read from the board's sensors, with the epochs in the background.",
      .kind = EW_FIGURE_TRACE,
      .from = EW_RECORD_SAMPLE,
      .facet = "net|network",
      .y = {{.name = "W", .label = "power"}}},
     {.id = "load",
      .title = "Load over time",
-     .about = "As the system gave it, with the epochs behind and the loss of training beside.",
+     .about = "As the system reports it, with the epochs in the background and the training loss.",
      .kind = EW_FIGURE_TRACE,
      .from = EW_RECORD_SAMPLE,
      .facet = "net|network",
@@ -686,7 +683,8 @@ const struct ew_figure_desc ew_figures_report[] = {
            {.name = "train_loss", .label = "loss", .right = true, .optional = true}}},
     {.id = "memory",
      .title = "Memory over time",
-     .about = "Of the whole machine, with the epochs behind and the loss of training beside.",
+     .about = "Memory in use on the whole machine, with the epochs in the background and the "
+              "training loss.",
      .studies = "nx-scratch nx-transfer",
      .kind = EW_FIGURE_TRACE,
      .from = EW_RECORD_SAMPLE,
@@ -695,7 +693,7 @@ const struct ew_figure_desc ew_figures_report[] = {
            {.name = "train_loss", .label = "loss", .right = true, .optional = true}}},
     {.id = "clock",
      .title = "Clocks over time",
-     .about = "As the system gave them, with the epochs behind.",
+     .about = "As the system reports them, with the epochs in the background.",
      .studies = "train-dvfs train-modes",
      .kind = EW_FIGURE_TRACE,
      .from = EW_RECORD_SAMPLE,
@@ -703,8 +701,7 @@ const struct ew_figure_desc ew_figures_report[] = {
      .y = {{.name = "MHz", .label = "clock"}}},
     {.id = "confusion",
      .title = "Confusion matrix",
-     .about =
-         "Images of each true class by the class that the network gave, in the run that did best.",
+     .about = "Images of each true class by predicted class, in the run with the best accuracy.",
      .kind = EW_FIGURE_MATRIX,
      .from = EW_RECORD_METRIC,
      .facet = "net|network",

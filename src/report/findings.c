@@ -10,18 +10,20 @@
 #include "base/text.h"
 #include "report/figure.h"
 
-#define STALLED 0.1  /* of an epoch: from here on loading is worth a word */
-#define ALIKE   1.02 /* times an epoch's time: repetitions vary by that much */
-#define NAMES   4    /* devices that are named */
+#define STALLED 0.1 /* share of an epoch above which waiting for data is reported */
+#define ALIKE                                                                                      \
+    1.02 /* ratio of epoch times within which runs count as equally fast: repetitions vary that    \
+            much */
+#define NAMES 4 /* most devices that a sentence lists */
 
-/* What sentences are about: measurements; where nothing was measured, what models say. */
+/* The runs that the sentences describe: measured ones, or modelled ones if nothing was measured. */
 struct scope {
     const struct ew_results *r;
     bool models;
-    int devices; /* that ran what counts */
+    int devices; /* devices that those runs used */
 };
 
-/* The mean of an epoch's field over all epochs but the first. */
+/* Mean of a field over all epochs but the first, which fills caches. */
 static double later(const struct ew_run_data *d, size_t member)
 {
     double sum = 0;
@@ -50,14 +52,14 @@ static double metric(const struct ew_run_data *d, const char *name)
     return NAN;
 }
 
-/* What people call the network: not the file that a study keeps it in. */
+/* The network's name for people, without the path of the file in which a study keeps it. */
 static const char *network_of(const struct ew_run_data *d, struct ew_arena *a)
 {
     const char *net = ew_run_property(d, "net", a);
     return net ? net : d->job.network ? d->job.network : "the network";
 }
 
-/* Of a machine, not of a model of one. */
+/* Measured on a machine, as opposed to modelled or simulated. */
 static bool is_real(const struct ew_run_data *d)
 {
     return ew_run_counts(d) && d->run.quality != EW_QUALITY_SIMULATED &&
@@ -74,9 +76,11 @@ static bool same_text(const char *a, const char *b)
     return a && b && strcmp(a, b) == 0;
 }
 
-/* ---- What, on what --------------------------------------------------------------------------- */
+/* ---- What was run, and on which machine
+ * --------------------------------------------------------------------------- */
 
-/* By their names: a network that a study keeps in several files, by width, is one. */
+/* Counts networks by name: one that a study keeps in several files, one for each width, counts
+ * once. */
 static int distinct_networks(const struct ew_results *r)
 {
     int n = 0;
@@ -140,7 +144,7 @@ static const char *machine_name(const struct ew_run_data *d)
     return m->board ? m->board : m->cpu ? m->cpu : "not named";
 }
 
-/* What it ran on, or a model of what. */
+/* The machine on which the run was measured, or the board whose model computed it. */
 static const char *scope_name(const struct scope *s, const struct ew_run_data *d,
                               struct ew_arena *a)
 {
@@ -150,7 +154,7 @@ static const char *scope_name(const struct scope *s, const struct ew_run_data *d
     return model ? model : machine_name(d);
 }
 
-/* "Jetson Nano, Xavier NX": each once. */
+/* List without repetitions: "Jetson Nano, Xavier NX". */
 static void machine_names(const struct scope *s, struct ew_arena *a, char *out, size_t size)
 {
     const char *seen[NAMES];
@@ -195,11 +199,12 @@ static void say_where(const struct scope *s, char *out)
         if (takes(s, &s->r->runs[i]))
             last = &s->r->runs[i];
     if (s->models) {
-        snprintf(out, EW_FINDING_CHARS, "They are of a model of %s: nothing ran there.", names);
+        snprintf(out, EW_FINDING_CHARS, "They are simulated by a model of %s: nothing ran there.",
+                 names);
         return;
     }
     const char *energy = has_energy(s) ? "; energy was measured"
-                                       : "; no power sensor was read, so that there is no energy";
+                                       : "; no power sensor was read, so there is no energy";
     if (s->devices > 1)
         snprintf(out, EW_FINDING_CHARS, "They ran on %d devices (%s)%s.", s->devices, names,
                  energy);
@@ -229,7 +234,8 @@ static void differences(const struct ew_run_data *a, const struct ew_run_data *b
     }
 }
 
-/* Runs that differ in what a study varies alone: of one device, network, data set and section. */
+/* Whether two runs may be ranked against each other: same device, network, data set and section
+ * of a study. */
 static bool is_beside(const struct scope *in, const struct ew_run_data *a,
                       const struct ew_run_data *b)
 {
@@ -240,13 +246,13 @@ static bool is_beside(const struct scope *in, const struct ew_run_data *a,
            same_text(a->job.dataset, b->job.dataset);
 }
 
-/* The configurations of one network that were trained. */
+/* Fastest and slowest of a set of comparable training runs. */
 struct contest {
     const struct ew_run_data *fast, *slow; /* NULL: there was none */
-    int n;                                 /* runs of others than the first, and that */
+    int n; /* number of configurations: the first, and runs with other options */
 };
 
-/* Of the network that was trained in most ways. */
+/* The extremes among the runs of the network that was trained in the most configurations. */
 static struct contest extremes(const struct scope *in)
 {
     const struct ew_results *r = in->r;
@@ -268,7 +274,7 @@ static struct contest extremes(const struct scope *in)
     return best;
 }
 
-/* How many configurations were beside the run's, it included: repetitions count once. */
+/* Number of configurations comparable with the run's, its own included; repetitions count once. */
 static int count_beside(const struct scope *in, const struct ew_run_data *a)
 {
     const struct ew_results *r = in->r;
@@ -283,8 +289,8 @@ static int count_beside(const struct scope *in, const struct ew_run_data *a)
     return n;
 }
 
-/* Of those as fast as the fastest, within ALIKE, the one that takes least energy; NULL: none takes
- * less. */
+/* Among the runs within ALIKE of the fastest, the one with the least energy; NULL: none needs less
+ * than the fastest. */
 static const struct ew_run_data *thriftier(const struct scope *in, const struct ew_run_data *fast)
 {
     const size_t energy = offsetof(struct ew_epoch_row, energy_j);
@@ -298,7 +304,7 @@ static const struct ew_run_data *thriftier(const struct scope *in, const struct 
     return best;
 }
 
-/* Three digits, and all of those before the point. */
+/* Three significant digits, but all digits before the decimal point. */
 static const char *digits(double v, char buf[EW_VALUE_CHARS])
 {
     snprintf(buf, EW_VALUE_CHARS, v >= 999.5 && v < 1e9 ? "%.0f" : "%.3g", v);
@@ -326,7 +332,7 @@ static bool say_best(const struct scope *s, const struct contest *c, char *out)
     return *what;
 }
 
-/* Milliseconds an image of a measured bench; nan: it is none. */
+/* Milliseconds per image of a run of `bench`; nan for other runs. */
 static double image_ms(const struct scope *s, const struct ew_run_data *d)
 {
     const double rate = metric(d, "images_per_s");
@@ -335,7 +341,8 @@ static double image_ms(const struct scope *s, const struct ew_run_data *d)
     return bench ? 1e3 / rate : (double)NAN;
 }
 
-/* Another bench of the network is faster: plain C and other references speak for none. */
+/* Whether another bench of the same network is faster: a network is represented by its fastest
+ * run, not by its reference kernels. */
 static bool is_beaten(const struct scope *s, int i)
 {
     const struct ew_run_data *d = &s->r->runs[i];
@@ -353,15 +360,17 @@ static void say_one_bench(const struct ew_run_data *d, double low, double high, 
     digits(low, least);
     digits(high, most);
     if (high > low)
-        snprintf(out, EW_FINDING_CHARS, "%.60s takes from %s to %s ms an image, by how it was run.",
-                 d->job.network, least, most);
+        snprintf(out, EW_FINDING_CHARS,
+                 "%.60s takes from %s to %s ms an image, depending on the options.", d->job.network,
+                 least, most);
     else
-        snprintf(out, EW_FINDING_CHARS, "%.60s takes %s ms an image, so %.*f images a second.",
+        snprintf(out, EW_FINDING_CHARS, "%.60s takes %s ms an image, or %.*f images a second.",
                  d->job.network, least, rate < 10 ? 2 : 0,
                  digit > 1 ? round(rate / digit) * digit : rate);
 }
 
-/* The fastest and the slowest network, each by its fastest bench; of one network, both of it. */
+/* The fastest and the slowest network, each by its fastest bench; if there is one network, its
+ * fastest and slowest bench. */
 static bool say_bench(const struct scope *s, char *out)
 {
     const struct ew_run_data *fast = NULL, *slow = NULL;
@@ -389,8 +398,8 @@ static bool say_bench(const struct scope *s, char *out)
         say_one_bench(fast, low, most_of_all, out);
     else
         snprintf(out, EW_FINDING_CHARS,
-                 "Of what was benched %.60s is the fastest with %s ms an image, %.60s the slowest "
-                 "with %s, each by its fastest run.",
+                 "Of the networks that `bench` timed, %.60s is the fastest with %s ms an image and "
+                 "%.60s the slowest with %s (each network's fastest run).",
                  fast->job.network, digits(low, least), slow->job.network, digits(high, most));
     return true;
 }
@@ -428,7 +437,7 @@ static void say_time(const struct scope *s, const struct ew_run_data *d, char *o
     ew_text_add(out, EW_FINDING_CHARS, ".");
 }
 
-/* The largest gain by int8 among the runs. */
+/* The run with the largest speed-up by int8. */
 static const struct ew_run_data *best_int8(const struct scope *s)
 {
     const struct ew_run_data *best = NULL;
@@ -473,9 +482,10 @@ static bool say_advice(const struct scope *s, const struct ew_run_data *fast, ch
     ew_arena_init(&a);
     if (fast && stall_share(fast) > STALLED)
         snprintf(out, EW_FINDING_CHARS,
-                 "Even there data is waited for%s a packed data set (data pack) or faster "
+                 "Even the fastest configuration waits for data%s a packed data set (data pack) or "
+                 "faster "
                  "storage, which can gain up to %.0f %%.",
-                 workers_are_enough(s, fast) ? ", and more --workers bring nothing: try"
+                 workers_are_enough(s, fast) ? ", and more --workers gain nothing: try"
                                              : ": try more --workers,",
                  100 * stall_share(fast));
     else if (q && metric(q, "int8_speedup") > 1)
@@ -487,14 +497,13 @@ static bool say_advice(const struct scope *s, const struct ew_run_data *fast, ch
                  metric(q, "float32_accuracy"));
     else if (fast)
         snprintf(out, EW_FINDING_CHARS,
-                 "Loading keeps up, so that only a faster or smaller network, a "
-                 "larger batch or "
-                 "another device trains faster: edgewise recommend weighs them.");
+                 "Loading keeps up, so only a faster or smaller network, a larger batch or another "
+                 "device trains faster: edgewise recommend compares them.");
     ew_arena_fini(&a);
     return fast || (q && metric(q, "int8_speedup") > 1);
 }
 
-/* Where nothing was varied: the last run that trained. */
+/* The last training run, for databases in which no option was varied. */
 static const struct ew_run_data *last_trained(const struct scope *s)
 {
     const struct ew_run_data *last = NULL;
@@ -514,14 +523,14 @@ static void say_one(const struct ew_run_data *d, char *out)
              digits(epoch_s(d), epoch));
     if (isfinite(accuracy))
         ew_text_add(out, EW_FINDING_CHARS,
-                    " and is right for %.3g %% of the validation images after %d.", 100 * accuracy,
-                    d->n_epochs);
+                    " and classifies %.3g %% of the validation images correctly after %d.",
+                    100 * accuracy, d->n_epochs);
     else
         ew_text_add(out, EW_FINDING_CHARS, ".");
     ew_arena_fini(&a);
 }
 
-/* Why nothing is done. */
+/* For databases without a finished run: the reason of the last failure. */
 static int say_failed(const struct ew_results *r, char *out)
 {
     const struct ew_run_data *last = NULL;
@@ -530,7 +539,8 @@ static int say_failed(const struct ew_results *r, char *out)
             last = &r->runs[i];
     if (!last || !last->run.reason)
         return 0;
-    snprintf(out, EW_FINDING_CHARS, "No run is done; the last one says: %.200s.", last->run.reason);
+    snprintf(out, EW_FINDING_CHARS, "No run has finished; the last one says: %.200s.",
+             last->run.reason);
     return 1;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a store answers before any figure: what was measured, on what, what is best, where the time
- * goes, what to do.  Sentences, each with its figure, made from the runs alone. */
+/* Summary of a database in at most five sentences with numbers: what was measured, on which
+ * machine, which configuration is best, where the time goes, what to change. */
 #ifndef EW_REPORT_FINDINGS_H
 #define EW_REPORT_FINDINGS_H
 

@@ -23,7 +23,7 @@ void ew_drawing_fini(struct ew_drawing *d)
 
 /* ---- Texts ---- */
 
-/* Appends to a title, which stays cut where it is too long. */
+/* Appends to a title, which is cut at its maximum length. */
 static void append(char *title, const char *sep, const char *text)
 {
     const size_t used = strlen(title);
@@ -52,7 +52,7 @@ static void window_text(const struct ew_graph *g, const struct ew_node *n, char 
         ew_field_print(stride, n->attr, step, sizeof(step));
     char *cross = strchr(step, 'x');
     if (cross && strncmp(step, cross + 1, (size_t)(cross - step)) == 0)
-        *cross = 0; /* the same in both directions: once is enough */
+        *cross = 0; /* same size in both directions: print it once */
     const bool shown = step[0] && strcmp(step, "1") != 0;
     snprintf(out, size, "%.60s%s%.60s", text, shown ? "/" : "", shown ? step : "");
 }
@@ -84,7 +84,7 @@ static bool has_params(const struct ew_graph *g, const struct ew_node *n)
     return false;
 }
 
-/* Known numbers among the inputs: the bounds of a clip. */
+/* Constants among the inputs, such as the bounds of a clip. */
 static void numbers_text(const struct ew_graph *g, const struct ew_node *n, char *title)
 {
     for (int i = 1; i < n->n_in; i++) {
@@ -118,7 +118,7 @@ struct maker {
     const struct ew_graph *g;
     struct ew_drawing *d;
     int *uses;   /* by value: readers */
-    int *box_of; /* by value: the box that it comes from, or -1 for what is known or a weight */
+    int *box_of; /* by value: the box that produces it; -1: constants and weights */
 };
 
 static ew_err add_box(struct ew_drawing *d, const struct ew_box *b, int *out)
@@ -129,7 +129,7 @@ static ew_err add_box(struct ew_drawing *d, const struct ew_box *b, int *out)
     return EW_OK;
 }
 
-/* One edge between two boxes, however many values pass. */
+/* Adds an edge; several values between the same boxes share one. */
 static ew_err add_edge(struct ew_drawing *d, int from, int to)
 {
     for (int i = d->n_edges - 1; i >= 0 && d->edges[i].to == to; i--)
@@ -190,7 +190,7 @@ static ew_err extend(const struct maker *m, const struct ew_node *n, struct ew_b
     char title[TITLE_CHARS] = "", own[TITLE_CHARS] = "";
     snprintf(title, sizeof(title), "%s", b->title);
     if (ew_node_moves_channels(n))
-        return EW_OK; /* our layout's own business */
+        return EW_OK; /* conversions of the internal layout are not shown */
     node_text(m->g, n, own);
     append(title, ", ", own);
     b->title = ew_arena_strdup(&m->d->arena, title);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the picture of a graph is made of, between graph_boxes.c (what is drawn), graph_place.c
- * (where) and graph_svg.c (how). */
+/* The drawing of a graph: boxes and edges (graph_boxes.c), their places (graph_place.c), SVG
+ * (graph_svg.c). */
 #ifndef EW_REPORT_GRAPH_BOXES_H
 #define EW_REPORT_GRAPH_BOXES_H
 
@@ -8,7 +8,7 @@
 
 #include "graph/graph.h"
 
-/* By what a box holds, not by operator: it picks the colour. */
+/* Kind of a box's contents, which decides its colour. */
 enum ew_box_kind {
     EW_BOX_END,    /* an input or output of the graph */
     EW_BOX_FILTER, /* spatial, with weights */
@@ -22,7 +22,7 @@ struct ew_box {
     enum ew_box_kind kind;
     const char *title;         /* "conv 3x3/2, 64, bn, relu" */
     const char *name;          /* of its first node */
-    char shape[EW_SHAPE_TEXT]; /* of what leaves it */
+    char shape[EW_SHAPE_TEXT]; /* of its output */
     int layer;                 /* boxes on the longest path to it */
     int height;                /* boxes on the longest path from it */
     int main_pred, main_succ;  /* straight above and below it, or -1 */
@@ -38,7 +38,7 @@ struct ew_edge {
 struct ew_page {
     int first, last; /* layers */
     int left, right; /* extent of what is in it */
-    int again;       /* the box that ends the page before and is shown again above this one; -1 */
+    int again;       /* last box of the page before, repeated above this page; -1: none */
 };
 
 #define EW_MAX_PAGES 64
@@ -65,7 +65,7 @@ void ew_drawing_fini(struct ew_drawing *d);
 ew_err ew_drawing_boxes(const struct ew_graph *g, struct ew_drawing *d);
 /* Columns, tracks and pages. */
 ew_err ew_drawing_place(struct ew_drawing *d);
-/* All of that; fini it even where it fails. */
+/* Both steps; call fini even if it fails. */
 ew_err ew_drawing_make(const struct ew_graph *g, struct ew_drawing *d);
 /* As an SVG element; `numbered` boxes have their number as data-i. */
 ew_err ew_drawing_svg(const struct ew_graph *g, const struct ew_drawing *d, bool numbered,

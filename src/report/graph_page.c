@@ -15,7 +15,7 @@
 #include "report/html.h"
 #include "report/page.h"
 
-/* What is known of one box: sums over the nodes that are drawn in it. */
+/* Figures of one box: sums over the nodes drawn in it. */
 struct box_facts {
     int64_t params, macs, flops, weight_bytes, out_bytes;
     const char *precision; /* of what enters its first node */

@@ -8,7 +8,7 @@
 
 #include "graph/graph.h"
 
-/* What a step of the plan took, by the name of the node that it runs; one name may come again. */
+/* Time of a step of the plan, with the name of its node; names may repeat. */
 struct ew_graph_time {
     const char *name, *kernel;
     double us;
@@ -20,8 +20,8 @@ struct ew_graph_times {
     const char *where; /* "2 threads, avx512, batch 1" */
 };
 
-/* Writes one file that needs no other.  `times` may be NULL.  Fails as ew_graph_svg does; whether
- * `out` took all is the caller's to check. */
+/* Writes one self-contained file. `times` may be NULL.  Fails as ew_graph_svg does; whether `out`
+ * took all is the caller's to check. */
 ew_err ew_graph_page(const struct ew_graph *g, const struct ew_graph_times *times, FILE *out);
 
 /* The same into a file, which appears whole or not at all. */

@@ -10,7 +10,7 @@
 /* Something that takes room in layers [first, last] round x: a column of boxes, or a track. */
 struct strip {
     int first, last, half; /* half its width */
-    int x, wish;           /* centre; where it would like to be */
+    int x, wish;           /* centre; preferred centre */
     int box;               /* the first of a column; -1 */
     int edge;              /* of a track; -1 */
 };
@@ -78,8 +78,8 @@ static bool fits(const struct strips *s, const struct strip *a, int x)
     return true;
 }
 
-/* The nearest free place is the wish itself or beside one of the strips in its layers; the right
- * side is taken first. */
+/* The nearest free place: the preferred one, or beside one of the strips in its layers, on the
+ * right first. */
 static int find_room(const struct strips *s, const struct strip *a)
 {
     if (fits(s, a, a->wish))
@@ -117,8 +117,8 @@ static void set_column(struct ew_drawing *d, const struct strip *s)
         d->boxes[b].x = s->x;
 }
 
-/* Columns would like to be under the box that they hang from; tracks straight below their start
- * where nothing else is. */
+/* Preferred place of a strip: columns below the box that they hang from, tracks straight below
+ * their start. */
 static int wish(const struct ew_drawing *d, const struct strip *s)
 {
     if (s->edge >= 0)
@@ -198,7 +198,7 @@ static void find_cuts(const struct ew_drawing *d, int *source)
         source[l] = source[l] == NONE ? -1 : source[l];
 }
 
-/* Layers a page should have for a sheet somewhat wider than high, all pages being about equal. */
+/* Layers per page such that the sheet is somewhat wider than high and all pages are about equal. */
 static int page_layers(const struct ew_drawing *d)
 {
     int rows = 14;

@@ -23,7 +23,7 @@ struct sheet {
     FILE *out;
     int origin[EW_MAX_PAGES]; /* x of each page's own 0 */
     int width, height;
-    bool numbered; /* boxes say which they are, for a script */
+    bool numbered; /* boxes carry their number, for a script */
 };
 
 static const struct {
@@ -54,7 +54,8 @@ static int box_y(const struct sheet *s, const struct ew_box *b)
 
 /* ---- Texts ---- */
 
-/* The end of a name that is too long tells more than its beginning; cut at a whole character. */
+/* Cuts long names at their beginning, since the end distinguishes them; at a whole UTF-8
+ * character. */
 static void put_name(FILE *out, const char *name, int chars)
 {
     const int len = (int)strlen(name);
@@ -67,7 +68,7 @@ static void put_name(FILE *out, const char *name, int chars)
     ew_html_text(out, name);
 }
 
-/* Wide enough for the usual box; names give way, titles do not. */
+/* Width of all boxes: titles fit, names may be cut. */
 static int choose_width(const struct ew_drawing *d)
 {
     int width = 150;

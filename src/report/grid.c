@@ -101,7 +101,7 @@ void ew_grid_markdown(const struct ew_grid *g, FILE *out)
 
 /* ---- HTML ---- */
 
-/* HTML needs no end tags of rows and cells, a quarter of a table. */
+/* HTML allows rows and cells without end tags, which saves a quarter of a table. */
 void ew_grid_html(const struct ew_grid *g, FILE *out)
 {
     fputs("<div class=\"scroll\"><table><thead>", out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text into pages, so that it stays text, and the files that are built into the program. */
+/* Escaping text for pages, and the files that are built into the program. */
 #ifndef EW_REPORT_HTML_H
 #define EW_REPORT_HTML_H
 
@@ -11,7 +11,7 @@
 /* Escaped for elements and for attributes in double quotes; control characters become blanks. */
 void ew_html_text(FILE *out, const char *text);
 
-/* As the part of an address after "data:text/csv,": shorter than base64 where most is digits. */
+/* Percent-encodes for a URL "data:text/csv,...": shorter than base64 for tables of numbers. */
 void ew_html_url(FILE *out, const char *text, size_t size);
 /* JSON text as the content of a <script>: no '<' is left in it. */
 void ew_html_json(FILE *out, const char *json);

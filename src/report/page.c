@@ -20,7 +20,7 @@
 /* How a page shows its figures. */
 struct look {
     bool still;  /* no script */
-    bool packed; /* the script has their CSV, with all their points */
+    bool packed; /* the script holds the CSV of the figures */
 };
 
 /* Release with free(). */
@@ -49,11 +49,11 @@ static ew_err csv_link(const struct ew_figure *f, const struct look *l, FILE *ou
     return EW_OK;
 }
 
-/* Which qualities its series have, each once. */
+/* A badge for each quality among the series. */
 static void badges(const struct ew_figure *f, FILE *out)
 {
     for (int n = 0; n <= EW_QUALITY_N; n++) {
-        const int q = n < EW_QUALITY_N ? n : -1; /* what others have published comes last */
+        const int q = n < EW_QUALITY_N ? n : -1; /* published values come last */
         for (int i = 0; i < f->n_series; i++)
             if (f->series[i].quality == q) {
                 fprintf(out, "<span class=\"badge %s\">%s</span> ", ew_figure_quality(q),
@@ -115,7 +115,7 @@ static ew_err panel(const struct ew_figure *f, const char *name, const struct lo
     return e;
 }
 
-/* Our own words, with `commands` in them. */
+/* Text of the program itself, with `commands` set as code. */
 static void prose(const char *text, FILE *out)
 {
     bool code = false;
@@ -131,7 +131,7 @@ static void prose(const char *text, FILE *out)
     }
 }
 
-/* A description and all its panels: v[n]. */
+/* A section for one description, with its panels v[n]. */
 static ew_err section(const struct ew_figure *v, int n, const struct look *l, FILE *out)
 {
     const struct ew_figure_desc *d = v->desc;
@@ -144,7 +144,7 @@ static ew_err section(const struct ew_figure *v, int n, const struct look *l, FI
     return EW_OK;
 }
 
-#define FEW 6 /* figures without data that are listed unasked */
+#define FEW 6 /* at most so many figures without data are listed unfolded */
 
 static void not_shown(const struct ew_figures *f, FILE *out)
 {
@@ -274,7 +274,7 @@ static void count_runs(const struct ew_results *r, FILE *out)
     fputs(".</p>", out);
 }
 
-/* What the data answers, before any picture. */
+/* The summary sentences before the figures. */
 static void answers(const struct ew_results *r, const struct ew_page_opts *o, FILE *out)
 {
     char text[EW_FINDINGS][EW_FINDING_CHARS];
@@ -313,7 +313,7 @@ ew_err ew_page_data(const struct ew_figures *f, FILE *out)
     return EW_OK;
 }
 
-/* Figures, and their CSV by name, for the script: a fifth of what they take as text.  Release with
+/* Compresses the figures and their CSV for the script, to a fifth of the text.  Release with
  * free(). */
 static ew_err pack(const struct ew_figures *f, uint8_t **out, size_t *size)
 {
@@ -354,7 +354,7 @@ static void base64_script(const char *id, const void *bytes, size_t size, FILE *
     fputs("</script>", out);
 }
 
-/* A script of whole lines without its comments and indents. */
+/* Writes a script without comment lines and indentation. */
 static void lean_script(const char *file, FILE *out)
 {
     size_t size = 0;
@@ -376,10 +376,9 @@ static ew_err scripts(const struct ew_figures *f, const char *nonce, const struc
     size_t size = 0;
     const unsigned char *bytes = ew_asset("echarts.js.gz", &size);
     if (!bytes) {
-        fputs(
-            "<p class=\"still-note\">This program was built without the charting library: pictures "
-            "are still ones.</p>",
-            out);
+        fputs("<p class=\"still-note\">This program was built without the charting library: the "
+              "charts are static.</p>",
+              out);
         return EW_OK;
     }
     if (p->bytes)

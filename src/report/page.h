@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report as one page that needs nothing else: pictures, tables, CSV, machines, runs. */
+/* The report as one self-contained page: charts, tables, CSV, machines, runs. */
 #ifndef EW_REPORT_PAGE_H
 #define EW_REPORT_PAGE_H
 
@@ -17,9 +17,9 @@ struct ew_page_table {
 struct ew_page_opts {
     const char *title;
     const char *about;                  /* NULL: none */
-    bool still;                         /* no script: pictures do not move */
+    bool still;                         /* without scripts: static charts */
     const struct ew_grid *compared;     /* a table after the figures; NULL: none */
-    const char *sides[2];               /* that it compares */
+    const char *sides[2];               /* names of the two sides */
     const struct ew_page_table *tables; /* those without rows are left out */
     int n_tables;
 };

@@ -11,7 +11,8 @@
 
 #define MOST_BYTES (8u << 20) /* of one picture */
 
-/* Results may come from others, whose names must not fetch files from elsewhere into the page. */
+/* Results may come from untrusted files, whose paths must not include arbitrary files in the
+ * page. */
 static bool is_below(const char *path)
 {
     if (path[0] == '/')
@@ -28,7 +29,7 @@ static const char *picture_of(const struct ew_run_data *d, struct ew_arena *a)
     return eval && ew_run_counts(d) ? ew_run_property(d, "mistakes", a) : NULL;
 }
 
-/* A later run has written the same file again. */
+/* Whether a later run has overwritten the file. */
 static bool is_overwritten(const struct ew_results *r, int run, const char *path,
                            struct ew_arena *a)
 {
@@ -70,7 +71,7 @@ static void picture(const struct ew_run_data *d, const char *path, FILE *out)
                memcmp(bytes, signature, sizeof(signature) - 1) != 0) {
         fputs("<p>Not shown: the file is gone, or not a picture.</p>", out);
     } else {
-        fputs("<img class=\"gallery\" alt=\"the mistakes that the network was most certain of\" "
+        fputs("<img class=\"gallery\" alt=\"misclassified images with the highest confidence\" "
               "src=\"data:image/png;base64,",
               out);
         ew_html_base64(out, bytes, size);
@@ -97,9 +98,8 @@ void ew_page_mistakes(const struct ew_results *r, FILE *out)
     if (!ew_page_has_mistakes(r))
         return;
     ew_arena_init(&a);
-    fputs("<section id=\"mistakes\"><h2>Worst mistakes</h2><p>Images that were put into the wrong "
-          "class with the most certainty; a wrong label is often among them.</p>"
-          "<div class=\"panels\">",
+    fputs("<section id=\"mistakes\"><h2>Worst mistakes</h2><p>The misclassified images with the "
+          "highest confidence; wrong labels are often among them.</p><div class=\"panels\">",
           out);
     for (int i = 0; i < r->n_runs; i++) {
         const char *path = picture_of(&r->runs[i], &a);

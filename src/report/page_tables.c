@@ -68,7 +68,7 @@ static void value(const struct ew_field *f, const struct ew_machine_row *m, FILE
     }
 }
 
-/* The same device, in whatever state. */
+/* Whether both rows describe the same device, in any state. */
 static bool same_device(const struct ew_machine_row *a, const struct ew_machine_row *b)
 {
     const char *const pair[][2] = {{a->board, b->board}, {a->unit, b->unit}, {a->cpu, b->cpu}};
@@ -89,7 +89,7 @@ static bool same_value(const struct ew_field *f, const struct ew_machine_row *a,
     return strcmp(x, y) == 0;
 }
 
-/* Every value that the field has in runs on this device, each once. */
+/* All different values of the field in runs on this device. */
 static void values(const struct ew_field *f, const struct ew_results *r, int device, FILE *out)
 {
     int n = 0;

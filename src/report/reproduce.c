@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of the studies' tables and figures, and how each stands on a machine. */
+/* The tables and figures of the studies, and the state of each on a machine. */
 #include "report/reproduce.h"
 
 #include <stdio.h>
@@ -15,13 +15,13 @@
     {                                                                                              \
         .id = name, .title = text, .study = file, .figures = ids, .needs = need                    \
     }
-/* Of some of SCALE's sections alone: those of the FPGA. */
+/* Figures that need only SCALE's sections for the FPGA. */
 #define SCALE_DPU(name, text, sections, ids)                                                       \
     {                                                                                              \
         .id = name, .title = text, .study = "scale", .only = sections, .figures = ids,             \
         .board = "ZCU104"                                                                          \
     }
-/* SCALE's runs in one precision alone. */
+/* Figures of SCALE's runs in one precision. */
 #define SCALE_IN(type, name, text, ids, need)                                                      \
     {                                                                                              \
         .id = name, .title = text, .study = "scale", .figures = ids, .needs = need, .dtype = type  \
@@ -35,7 +35,7 @@
         .id = name, .title = text, .none = why                                                     \
     }
 #define DRAWING "a drawing, nothing is measured"
-#define NO_TINY "needs tiny ImageNet to calibrate with, which has no official place to get it from"
+#define NO_TINY "needs tiny ImageNet for calibration, which has no official download"
 #define SCALE_ALL                                                                                  \
     "scale-latency-ratio scale-memory-ratio scale-accuracy-ratio scale-power-ratio "               \
     "scale-watt-ratio"
@@ -72,35 +72,35 @@ const struct ew_reproduction ew_reproductions[] = {
           POWER),
     STUDY("TRAIN-fig3a", "storage media without cache and workers", "train-storage",
           "storage storage-stall", 0),
-    STUDY("TRAIN-fig3b", "storage media with both", "train-storage", "storage storage-stall", 0),
+    STUDY("TRAIN-fig3b", "storage media with cache and workers", "train-storage", "storage storage-stall", 0),
     STUDY("TRAIN-fig3c", "energy by storage medium", "train-storage", "storage-energy", POWER),
     STUDY("TRAIN-fig4a", "stall of an epoch and of a batch, by batch size", "train-batch",
           "batch-stall", 0),
     STUDY("TRAIN-fig4b", "compute time of an epoch and of a batch, by batch size", "train-batch",
           "batch-compute", 0),
     STUDY("TRAIN-fig4c", "time of an epoch by batch size", "train-batch", "batch batch-parts", 0),
-    STUDY("TRAIN-fig5a", "how far epochs and devices vary: time", "train-variability",
+    STUDY("TRAIN-fig5a", "variation between epochs and devices: time", "train-variability",
           "variability variability-device", 0),
-    STUDY("TRAIN-fig5b", "the same: energy", "train-variability", "variability-energy", POWER),
-    COMMAND("TRAIN-sec5.4.4", "effect of software: a store from before an update, one from after",
+    STUDY("TRAIN-fig5b", "variation between epochs and devices: energy", "train-variability", "variability-energy", POWER),
+    COMMAND("TRAIN-sec5.4.4", "effect of a software update: databases from before and after",
             "report --compare BEFORE.db AFTER.db"),
-    STUDY("TRAIN-fig6a", "time and energy with clocks free and held", "train-dvfs",
+    STUDY("TRAIN-fig6a", "time and energy with clocks following the load and locked", "train-dvfs",
           "dvfs dvfs-energy", EW_NEEDS_CLOCKS),
-    STUDY("TRAIN-fig6b", "the energy alone: the text has it in 6a and names no 6b", "train-dvfs",
+    STUDY("TRAIN-fig6b", "the energy alone (the paper's text has it in 6a and names no 6b)", "train-dvfs",
           "dvfs-energy", CLOCKS),
-    STUDY("TRAIN-fig6c", "GPU clock while it is free", "train-dvfs", "gpu-clock clock",
+    STUDY("TRAIN-fig6c", "GPU clock while it follows the load", "train-dvfs", "gpu-clock clock",
           EW_NEEDS_CLOCKS | EW_NEEDS_GPU),
-    STUDY("TRAIN-fig6d", "CPU clock while it is free", "train-dvfs", "clocks clock",
+    STUDY("TRAIN-fig6d", "CPU clock while it follows the load", "train-dvfs", "clocks clock",
           EW_NEEDS_CLOCKS),
-    STUDY("TRAIN-fig7", "power at rest", "train-modes", "idle", POWER),
+    STUDY("TRAIN-fig7", "idle power", "train-modes", "idle", POWER),
     STUDY("TRAIN-fig8", "time against energy by power mode", "train-modes", "pareto", CLOCKS),
     STUDY("TRAIN-fig9a", "time of an epoch by power mode", "train-modes", "modes-time",
           EW_NEEDS_CLOCKS),
-    STUDY("TRAIN-fig9b", "energy by power mode, base load apart", "train-modes", "modes-energy",
+    STUDY("TRAIN-fig9b", "energy by power mode, idle and training", "train-modes", "modes-energy",
           CLOCKS),
     COMMAND("TRAIN-fig10a", "prediction of an epoch's time",
             "predict --simulate agx-xavier --compare"),
-    COMMAND("TRAIN-fig10b", "prediction of its energy",
+    COMMAND("TRAIN-fig10b", "prediction of an epoch's energy",
             "predict --simulate agx-xavier --compare"),
     STUDY("TRAIN-fig11", "time against power by power mode", "train-modes", "power-time", CLOCKS),
     STUDY("TRAIN-fig12", "figure 8 again", "train-modes", "pareto", CLOCKS),
@@ -111,30 +111,30 @@ const struct ew_reproduction ew_reproductions[] = {
     COMMAND("SCALE-table1", "devices and their frameworks", "devices"),
     COMMAND("SCALE-table2", "the AGX Xavier", "boards agx-xavier"),
     STUDY("SCALE-table3", "FLOPs and depth of the networks", "scale", "scale-flops-params", 0),
-    STUDY("SCALE-table4", "lines of latency over parameters", "scale", "scale-latency-line", 0),
-    STUDY("SCALE-table5", "lines of memory over parameters", "scale", "scale-memory-line", 0),
+    STUDY("SCALE-table4", "linear fits of latency over parameters", "scale", "scale-latency-line", 0),
+    STUDY("SCALE-table5", "linear fits of memory over parameters", "scale", "scale-memory-line", 0),
     STUDY("SCALE-table6", "time of an architecture descent", "scale", "descent", 0),
     NOTHING("SCALE-fig1", "uniform scaling and NeuralScale", DRAWING),
     STUDY("SCALE-fig2", "accuracy over parameters and FLOPs, FLOPs over parameters", "scale",
           "scale-params scale-flops scale-flops-params", 0),
     SCALE_IN("float32", "SCALE-fig3", "Cortex-A72 float32: latency, memory, accuracy, power",
              SCALE_ALL, 0),
-    SCALE_IN("float32", "SCALE-fig4", "Cortex-A72 float32: accuracy against them",
+    SCALE_IN("float32", "SCALE-fig4", "Cortex-A72 float32: accuracy against latency and memory",
              SCALE_AGAINST, 0),
     SCALE_IN("int8", "SCALE-fig5", "Cortex-A72 int8: latency, memory, accuracy, power",
              SCALE_ALL, 0),
-    SCALE_IN("int8", "SCALE-fig6", "Cortex-A72 int8: accuracy against them",
+    SCALE_IN("int8", "SCALE-fig6", "Cortex-A72 int8: accuracy against latency and memory",
              SCALE_AGAINST, 0),
     SCALE_IN("float32", "SCALE-fig7", "Cortex-A72 float32 by data set",
              "scale-data", 0),
     NOTHING("SCALE-fig8", "Cortex-A72 int8 by data set", NO_TINY),
     SCALE_IN("float32", "SCALE-fig9", "AGX Xavier float32: latency, memory, accuracy, power",
              SCALE_ALL, EW_NEEDS_GPU),
-    SCALE_IN("float32", "SCALE-fig10", "AGX Xavier float32: accuracy against them",
+    SCALE_IN("float32", "SCALE-fig10", "AGX Xavier float32: accuracy against latency and memory",
              SCALE_AGAINST, EW_NEEDS_GPU),
     SCALE_IN("int8", "SCALE-fig11", "AGX Xavier int8: latency, memory, accuracy, power",
              SCALE_ALL, EW_NEEDS_GPU),
-    SCALE_IN("int8", "SCALE-fig12", "AGX Xavier int8: accuracy against them",
+    SCALE_IN("int8", "SCALE-fig12", "AGX Xavier int8: accuracy against latency and memory",
              SCALE_AGAINST, EW_NEEDS_GPU),
     STUDY("SCALE-fig13", "memory of a parameter on the AGX Xavier", "scale", "scale-parameter-bytes",
           EW_NEEDS_GPU),
@@ -143,7 +143,7 @@ const struct ew_reproduction ew_reproductions[] = {
     NOTHING("SCALE-fig15", "AGX Xavier int8 by data set", NO_TINY),
     SCALE_DPU("SCALE-fig16", "ZCU104 int8, modelled: latency and power",
               "dpu,dpu-neuralscale", "dpu-latency dpu-watt dpu-line"),
-    SCALE_DPU("SCALE-fig17", "ZCU104 int8, modelled: accuracy against them",
+    SCALE_DPU("SCALE-fig17", "ZCU104 int8, modelled: accuracy against latency",
               "train,neuralscale,dpu-eval,dpu-neuralscale-eval", "dpu-accuracy"),
     SCALE_DPU("SCALE-fig18", "ZCU104 int8, modelled, by data set",
               "dpu,dpu-neuralscale,dpu-tiny,dpu-tiny-neuralscale", "dpu-latency dpu-watt"),
@@ -171,8 +171,8 @@ bool ew_reproduce_has(const struct ew_reproduction *r, const struct ew_figure *f
     return r->figures && ew_words_have(r->figures, f->desc->id);
 }
 
-/* Whether one of the alternatives "wall_s|median_ms" is the name, or what a run's summary makes of
- * it: the first epoch's (stall_s_first), the time of an epoch, a ratio of settings (stall_s:...).
+/* Whether `metric` is one of the alternatives "wall_s|median_ms" or derived from it: the first
+ * epoch's (stall_s_first), the time of an epoch, a ratio of settings (stall_s:...).
  */
 static bool is_measure(const char *names, const char *metric)
 {
@@ -191,7 +191,7 @@ static bool is_measure(const char *names, const char *metric)
     return false;
 }
 
-/* Whether the words, each of alternatives, have the name. */
+/* Whether `key` is among the words, each of which is a list of alternatives. */
 static bool have_key(const char *words, const char *key)
 {
     for (const char *p = words; p && *p; p += strcspn(p, " |"), p += *p != 0)
@@ -225,7 +225,7 @@ bool ew_reproduce_shows(const struct ew_reproduction *r, const char *metric, con
     return false;
 }
 
-/* The setting of that name begins so. */
+/* Whether the setting of that name begins with the text. */
 static bool begins(const char *settings, const char *name, const char *text)
 {
     const char *at = strstr(settings, name);
@@ -239,13 +239,13 @@ bool ew_reproduce_about(const struct ew_reproduction *r, const struct ew_publish
            ew_reproduce_shows(r, p->metric, NULL);
 }
 
-/* Nothing was run. */
+/* Whether values of this quality come from a model, with nothing run. */
 static bool is_computed(int quality)
 {
     return quality == EW_QUALITY_SIMULATED || quality == EW_QUALITY_MODELLED;
 }
 
-/* The best quality that a series of the figure has, but for published ones; -1: none. */
+/* The best quality among the figure's series, published ones excluded; -1: none. */
 static int quality_of(const struct ew_figure *f)
 {
     int best = -1;
@@ -267,7 +267,7 @@ static const char *missing_here(int missing)
     return "needs a power sensor";
 }
 
-/* The figure rests on runs of the reproduction's own studies: a picture of any run says nothing. */
+/* Whether the figure is made from runs of the reproduction's own studies only. */
 static bool is_own(const struct ew_reproduction *r, const struct ew_figure *f)
 {
     for (const char *p = r->study ? r->study : ""; *p && f->desc->studies;) {
@@ -281,7 +281,7 @@ static bool is_own(const struct ew_reproduction *r, const struct ew_figure *f)
     return false;
 }
 
-/* Of our own runs those of that part; NULL: all. */
+/* Number of our runs in the figure whose x begins with `part`; NULL: all. */
 static int runs_of(const struct ew_figure *f, const char *part)
 {
     int runs = 0;
@@ -304,7 +304,7 @@ enum ew_reproduce_state ew_reproduce_state(const struct ew_reproduction *r,
         const int own = runs_of(&f->v[i], r->part);
         if (!own)
             continue;
-        /* Panels have runs of their own, other pictures show the same ones again. */
+        /* Panels of one figure have different runs; other figures show the same runs. */
         sum = f->v[i].desc == last ? sum + own : own;
         last = f->v[i].desc;
         runs = sum > runs ? sum : runs;
@@ -312,7 +312,7 @@ enum ew_reproduce_state ew_reproduce_state(const struct ew_reproduction *r,
         quality = quality < 0 || is_computed(quality) ? q : quality;
     }
     const int missing = r->needs & ~here->has;
-    /* What a CPU did is no figure of a GPU's. */
+    /* Measurements on a CPU do not reproduce a figure of a GPU. */
     const bool of_another = (missing & EW_NEEDS_GPU) && quality != EW_QUALITY_SIMULATED;
     if (runs && quality >= 0 && !of_another) {
         snprintf(text, EW_REPRODUCE_CHARS, "%s, %d %s",

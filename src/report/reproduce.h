@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every table and figure of the four studies: which experiment file and which figure of the report
- * make it again, and what that takes. */
+/* Every table and figure of the four studies: the experiment file and the figure of the report that
+ * reproduce it, and what the machine needs for that. */
 #ifndef EW_REPORT_REPRODUCE_H
 #define EW_REPORT_REPRODUCE_H
 
@@ -21,18 +21,18 @@ struct ew_reproduction {
         *study;       /* experiment files that come with the program, space-separated; NULL: none */
     const char *only; /* of it; NULL: all */
     const char *figures; /* of the report, by their ids, space-separated */
-    const char *part;    /* only what begins so along their x: "stl10"; NULL: all */
-    const char *board;   /* published values of this one alone; NULL: of all */
-    const char *dtype;   /* only what ran so: "int8"; NULL: all */
+    const char *part;    /* only values of x with this beginning: "stl10"; NULL: all */
+    const char *board;   /* only published values of this board; NULL: of all */
+    const char *dtype;   /* only runs of this type: "int8"; NULL: all */
     int needs;           /* enum ew_reproduce_needs, or'ed */
-    const char *command; /* where a command answers instead: "boards"; NULL: none */
-    const char *none;    /* why there is nothing to make; NULL: there is */
+    const char *command; /* command that prints it instead: "boards"; NULL: none */
+    const char *none;    /* why it cannot be reproduced; NULL: it can */
 };
 
 /* Ended by an id of NULL. */
 extern const struct ew_reproduction ew_reproductions[];
 
-/* The one called so; NULL: none.  Letters' case does not matter. */
+/* The reproduction with this id, case-insensitive; NULL: none. */
 const struct ew_reproduction *ew_reproduction_find(const char *id);
 
 /* What this machine has: flags of enum ew_reproduce_needs. */
@@ -46,24 +46,23 @@ enum ew_reproduce_state {
     EW_REPRODUCE_SIMULATED,
     EW_REPRODUCE_READY,   /* can be run here */
     EW_REPRODUCE_COMMAND, /* a command prints it */
-    EW_REPRODUCE_NEEDS,   /* what is missing here */
+    EW_REPRODUCE_NEEDS,   /* something is missing here */
     EW_REPRODUCE_NONE     /* there is nothing to make */
 };
 
-/* The state by what the figures of a store show; `text`: "needs a power sensor". */
+/* The state according to the figures of a database; `text`: "needs a power sensor". */
 #define EW_REPRODUCE_CHARS 120
 enum ew_reproduce_state ew_reproduce_state(const struct ew_reproduction *r,
                                            const struct ew_figures *f,
                                            const struct ew_reproduce_here *here,
                                            char text[EW_REPRODUCE_CHARS]);
 
-/* The figure is one of the reproduction's. */
+/* Whether the figure belongs to the reproduction. */
 bool ew_reproduce_has(const struct ew_reproduction *r, const struct ew_figure *f);
 
-/* Whether a published value of that metric, and how it goes with the setting `key` (NULL: any), is
- * what its figures show. */
+/* Whether the reproduction's figures show the metric, over the setting `key` (NULL: any). */
 bool ew_reproduce_shows(const struct ew_reproduction *r, const char *metric, const char *key);
-/* Whether it is of its part and board, too. */
+/* Whether the published value belongs to the reproduction's part and board. */
 bool ew_reproduce_about(const struct ew_reproduction *r, const struct ew_published_row *p);
 
 #endif

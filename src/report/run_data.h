@@ -27,7 +27,7 @@ struct ew_results {
     struct ew_arena arena;
     struct ew_run_data *runs;
     int n_runs, cap_runs;
-    struct ew_published_row *published; /* to stand beside ours */
+    struct ew_published_row *published; /* for comparison with our values */
     int n_published, cap_published;
     struct ew_study_row *studies; /* that the runs are of */
     int n_studies, cap_studies;
@@ -45,18 +45,18 @@ ew_err ew_results_add_study(struct ew_results *r, const struct ew_study_row *s);
  * options of the job.  NULL: it has none.  Text lives in `a` or with the run. */
 const char *ew_run_property(const struct ew_run_data *d, const char *name, struct ew_arena *a);
 
-/* The profile of the board that it ran on, or that a model of stood for; NULL: not known. */
+/* The profile of the board that it ran on, or that was simulated; NULL: not known. */
 const char *ew_run_board(const struct ew_run_data *d, struct ew_arena *a);
 
 /* The run is finished, so that its figures count. */
 bool ew_run_counts(const struct ew_run_data *d);
 
-/* The names of options that say how a run is carried out or where it leaves things, not what is
- * measured: runs that differ in these alone are repetitions. */
+/* Whether an option sets how a run is carried out or where it writes, not what is measured: runs
+ * that differ in such options alone are repetitions. */
 bool ew_option_is_incidental(const char *name);
 
 /* Walks over a job's options, a JSON object of plain values; those that are null are passed over.
- * Text goes to the arena.  What is no such object ends the walk. */
+ * Text goes to the arena.  Anything else ends the walk. */
 struct ew_option_walk {
     const char *at;
     struct ew_arena *arena;

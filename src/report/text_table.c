@@ -10,7 +10,7 @@
 #include "base/progress.h"
 #include "base/utf8.h"
 
-#define TEXT_MIN 16 /* columns that a text keeps where the table is too wide */
+#define TEXT_MIN 16 /* characters that a text column keeps if the table is too wide */
 
 void ew_table_init(struct ew_table *t, const char *align)
 {
@@ -83,7 +83,7 @@ static int total_width(const int *width, int n)
     return sum;
 }
 
-/* Takes columns from the widest text, as long as one is wider than its heading and TEXT_MIN. */
+/* Narrows the widest text column while it is wider than its heading and TEXT_MIN. */
 static void narrow_texts(const struct ew_table *t, int *width, int n, int columns)
 {
     for (int over = total_width(width, n) - columns; over > 0; over--) {

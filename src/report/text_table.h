@@ -29,7 +29,7 @@ void ew_table_init(struct ew_table *t, const char *align);
 /* The next cell, row by row. */
 void ew_table_cell(struct ew_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void ew_table_count(struct ew_table *t, int64_t n); /* as ew_text_count; 0 is left empty */
-/* Fits a terminal's width; what is no terminal gets all columns side by side. */
+/* Fits the table to a terminal's width; other outputs get all columns side by side. */
 ew_err ew_table_print(struct ew_table *t, FILE *out);
 /* The same for so many columns of a terminal, 0: any number.  A table that is too wide gets its
  * texts cut ("…"), then goes on below itself with the first column repeated: no column is left out.
@@ -41,8 +41,8 @@ ew_err ew_table_print_fit(struct ew_table *t, FILE *out, int columns);
 const char *ew_text_count(int64_t n, char buf[EW_TEXT_CHARS]);
 /* "97.7 MiB" in powers of 1024; returns buf. */
 const char *ew_text_bytes(int64_t n, char buf[EW_TEXT_CHARS]);
-/* What samples are: those of a data set with frames, and of a network whose input is [N, T, H, W,
- * C], are clips. */
+/* The word for samples: clips for data sets with frames and networks with input [N, T, H, W, C],
+ * else images. */
 static inline const char *ew_text_samples(bool clips)
 {
     return clips ? "clips" : "images";

@@ -92,7 +92,7 @@ static ew_err check_claim(struct copying *c, const struct ew_run_row *run)
     const struct ew_store_claim *k = c->claim;
     EW_CHECK(run->job && strcmp(run->job, k->job) == 0 && run->study &&
                  strcmp(run->study, k->study) == 0 && run->repeat == k->repeat,
-             EW_ERR_FORMAT, "%s: sent a run of another job than %s", k->unit, k->job);
+             EW_ERR_FORMAT, "%s: sent a run that does not belong to job %s", k->unit, k->job);
     return check_machine(c, run);
 }
 

@@ -175,7 +175,7 @@ static ew_err compile(struct ew_store *s, const char *sql, const char *where, sq
     sqlite3_set_authorizer(s->db, NULL, NULL);
     if (err == EW_OK && !sqlite3_stmt_readonly(*st)) {
         sqlite3_finalize(*st);
-        return ew_fail(EW_ERR_USAGE, "'%.100s' does not only read", where);
+        return ew_fail(EW_ERR_USAGE, "'%.100s' is not a read-only expression", where);
     }
     if (err != EW_OK && where)
         return ew_fail(EW_ERR_USAGE, "'%.100s': %s", where, sqlite3_errmsg(s->db));

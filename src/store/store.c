@@ -43,8 +43,8 @@ ew_err ew_store_fail(const struct ew_store *s, int rc)
     const int error = s->db ? sqlite3_system_errno(s->db) : 0;
     if (primary == SQLITE_FULL || (primary == SQLITE_IOERR && (error == ENOSPC || error == EFBIG)))
         return ew_fail(EW_ERR_IO,
-                       "%s: the disk is full; what was there before is safe, and the same "
-                       "command goes on from it once there is room",
+                       "%s: the disk is full; what was stored before is safe, and the same command "
+                       "continues from it once there is room",
                        s->path);
     if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED)
         return ew_fail(EW_ERR_IO, "%s: another program has kept it locked for %d s", s->path,
@@ -90,7 +90,7 @@ ew_err ew_store_prepare(struct ew_store *s, const char *sql, unsigned flags, sql
 
 ew_err ew_store_begin(struct ew_store *s)
 {
-    EW_CHECK(!s->grouped, EW_ERR_INTERNAL, "%s: begin inside begin", s->path);
+    EW_CHECK(!s->grouped, EW_ERR_INTERNAL, "%s: transaction begun inside another", s->path);
     EW_TRY(ew_store_exec(s, "BEGIN IMMEDIATE"));
     s->grouped = true;
     return EW_OK;
@@ -205,7 +205,7 @@ static ew_err check_schema(struct ew_store *s)
                           ""));
     ew_err err = EW_OK;
     if (ew_rows_next(rows))
-        err = ew_fail(EW_ERR_FORMAT, "%s: has a %s '%.60s', and results have only plain tables",
+        err = ew_fail(EW_ERR_FORMAT, "%s: has a %s '%.60s', but results have only plain tables",
                       s->path, ew_rows_text(rows, 0), ew_rows_text(rows, 1));
     const ew_err read = ew_rows_free(rows);
     return err == EW_OK ? read : err;
@@ -226,7 +226,7 @@ static ew_err check_columns(struct ew_store *s)
                           ""));
     ew_err err = EW_OK;
     if (ew_rows_next(rows))
-        err = ew_fail(EW_ERR_FORMAT, "%s: has a computed %s '%.60s', and results have none",
+        err = ew_fail(EW_ERR_FORMAT, "%s: has a computed %s '%.60s', but results have none",
                       s->path, ew_rows_text(rows, 0), ew_rows_text(rows, 1));
     const ew_err read = ew_rows_free(rows);
     return err == EW_OK ? read : err;

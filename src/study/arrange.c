@@ -163,6 +163,6 @@ ew_err ew_study_pick(struct ew_study *s, const char *job)
             return EW_OK;
         }
     return ew_fail(EW_ERR_NOT_FOUND,
-                   "%s: has no job %s here; the program that made it has other options", s->name,
+                   "%s: has no job %s here; the program that listed it has other options", s->name,
                    job);
 }

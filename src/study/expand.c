@@ -125,7 +125,7 @@ static ew_err set_key(struct section *s, const struct ew_study_line *l, const ch
         name = "power-mode";
     if (!is_known(s->opts, name))
         return unknown_key(s->file, s->opts, l, name);
-    EW_CHECK(!ew_job_passes_over(name), EW_ERR_FORMAT, "%s:%d: '%s' is not for studies",
+    EW_CHECK(!ew_job_passes_over(name), EW_ERR_FORMAT, "%s:%d: '%s' cannot be used in studies",
              s->file->name, l->line, name);
     struct key *k = find_key(s, name);
     if (!k) {
@@ -191,7 +191,7 @@ static ew_err fill_in(struct section *s, struct key *k)
             break;
         }
         const char *value = meaning(s, open + 1, (size_t)(close - open - 1));
-        EW_CHECK(value, EW_ERR_FORMAT, "%s:%d: nothing is called %.*s", s->file->name, k->line,
+        EW_CHECK(value, EW_ERR_FORMAT, "%s:%d: unknown name %.*s", s->file->name, k->line,
                  (int)(close - open + 1), open);
         out = ew_arena_printf(s->arena, "%s%.*s%s", out, (int)(open - p), p, value);
         EW_CHECK(out && strlen(out) < 4096, EW_ERR_LIMIT, "%s:%d: the value is too long",
@@ -403,7 +403,7 @@ static ew_err expand_all(struct section *s, const struct ew_study_file *f,
             continue;
         for (int k = 0; k < i; k++)
             EW_CHECK(strcmp(f->lines[k].section, name) != 0, EW_ERR_FORMAT,
-                     "%s:%d: section [%s] is there twice", f->name, f->lines[i].line, name);
+                     "%s:%d: section [%s] appears twice", f->name, f->lines[i].line, name);
         last = name;
         s->n = 0;
         s->label = name;

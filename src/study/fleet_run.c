@@ -72,8 +72,8 @@ static ew_err check_study(const struct ew_study *s, const struct ew_machines *m)
 {
     for (int i = 0; i < s->n_jobs; i++)
         EW_CHECK(!s->jobs[i].keep || m->n == 1 || s->per_device, EW_ERR_UNSUPPORTED,
-                 "%s: [%s] keeps its output, which lies on one machine only; 'repeat = per-device' "
-                 "runs all jobs on each",
+                 "%s: [%s] keeps its output for other jobs, but it is on one machine only; 'repeat "
+                 "= per-device' runs all jobs on each machine",
                  s->name, s->jobs[i].label);
     return EW_OK;
 }
@@ -245,7 +245,7 @@ static ew_err take_end(struct ew_fleet_run *f, int i, struct ew_fleet_report *ou
     if (!fine) {
         char why[EW_LINK_TEXT];
         snprintf(why, sizeof(why), "%.480s",
-                 s->link.said[0] ? s->link.said : "the study ended there without a word");
+                 s->link.said[0] ? s->link.said : "the study ended there without an error message");
         *told = true;
         return lose(f, i, why, out);
     }

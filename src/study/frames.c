@@ -85,11 +85,10 @@ static ew_err not_a_message(const struct ew_frames *f, const char *head, size_t 
     for (; k < n && k + 1 < sizeof(shown) && head[k] != '\n'; k++)
         shown[k] = head[k] >= ' ' && head[k] < 127 ? head[k] : '?';
     shown[k] = '\0';
-    return ew_fail(
-        EW_ERR_FORMAT,
-        "%s: answers '%s', which is no message of edgewise; its shell must print nothing "
-        "of its own",
-        f->name, shown);
+    return ew_fail(EW_ERR_FORMAT,
+                   "%s: answers '%s', which is not a message of edgewise; its shell must not print "
+                   "anything itself",
+                   f->name, shown);
 }
 
 ew_err ew_frames_next(struct ew_frames *f, struct ew_frame *out, bool *there)

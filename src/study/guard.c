@@ -95,7 +95,7 @@ bool ew_guard_noise(const struct ew_guard *g, const struct ew_guard_limits *l,
     int n = 0;
     out[0] = '\0';
     if (g->busy > l->busy)
-        n += snprintf(out + n, EW_NOISE_CHARS - (size_t)n, "others used %.0f %% of the CPU",
+        n += snprintf(out + n, EW_NOISE_CHARS - (size_t)n, "other programs used %.0f %% of the CPU",
                       100 * g->busy);
     if (l->temp_c > 0 && g->temp_c > l->temp_c)
         n += snprintf(out + n, EW_NOISE_CHARS - (size_t)n, "%s%.0f C", n ? "; " : "", g->temp_c);

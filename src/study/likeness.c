@@ -152,20 +152,20 @@ const char *ew_likeness_verdict(const struct ew_likeness *s, char buf[EW_LIKENES
 {
     static const char *const ways[] = {"falls", "neither", "rises"};
     int n = s->agree == s->pairs ? snprintf(buf, EW_LIKENESS_CHARS, "same order")
-                                 : snprintf(buf, EW_LIKENESS_CHARS, "order: %d of %d pairs alike",
+                                 : snprintf(buf, EW_LIKENESS_CHARS, "order: %d of %d pairs agree",
                                             s->agree, s->pairs);
     const char *end = s->highest ? "highest" : "lowest";
     size_t at = (size_t)n;
     n = strcmp(s->best, s->best_here) == 0
             ? snprintf(buf + at, EW_LIKENESS_CHARS - at, ", same %s (%.20s)", end, s->best)
-            : snprintf(buf + at, EW_LIKENESS_CHARS - at, ", %s at %.20s, there at %.20s", end,
+            : snprintf(buf + at, EW_LIKENESS_CHARS - at, ", %s at %.20s, published at %.20s", end,
                        s->best_here, s->best);
     at += (size_t)n;
     n = 0;
     if (s->trend && s->trend == s->trend_here)
         n = snprintf(buf + at, EW_LIKENESS_CHARS - at, ", same trend (%s)", ways[s->trend + 1]);
     else if (s->trend)
-        n = snprintf(buf + at, EW_LIKENESS_CHARS - at, ", trend: %s, there it %s",
+        n = snprintf(buf + at, EW_LIKENESS_CHARS - at, ", trend: %s, published: %s",
                      ways[s->trend_here + 1], ways[s->trend + 1]);
     at += (size_t)n;
     if (s->noisy)

@@ -115,7 +115,7 @@ static ew_err take_fact(struct ew_link *l, const char *key, const char *value)
                  "%s: its agent speaks protocol %s, ours %d", name, value, EW_LINK_PROTOCOL);
     else if (strcmp(key, "agent") == 0)
         EW_CHECK(strcmp(value, EW_VERSION) == 0, EW_ERR_UNSUPPORTED,
-                 "%s: has edgewise %s, this is %s; 'edgewise deploy' brings the program there",
+                 "%s: has edgewise %s, this is %s; 'edgewise deploy' copies the program there",
                  name, value, EW_VERSION);
     else if (strcmp(key, "device") == 0)
         snprintf(l->device, sizeof(l->device), "%s", value);
@@ -137,7 +137,7 @@ static ew_err check_machine(struct ew_link *l)
     EW_CHECK(l->about.unit && strcmp(l->about.unit, m->name) == 0, EW_ERR_FORMAT,
              "%s: calls itself '%s'", m->name, l->about.unit ? l->about.unit : "");
     EW_CHECK(!m->device || strcmp(m->device, l->device) == 0, EW_ERR_UNSUPPORTED,
-             "%s: is device %s, and the file says %s", m->name, l->device, m->device);
+             "%s: is device %s, but the file says %s", m->name, l->device, m->device);
     EW_CHECK(l->disk_bytes == EW_INT_ABSENT || l->disk_bytes >= m->least_disk_bytes, EW_ERR_IO,
              "%s: only %lld MB are free on its disk", m->name, (long long)(l->disk_bytes >> 20));
     EW_TRY(ew_machine_row_id(&l->about, id));
@@ -187,7 +187,7 @@ static enum ew_link_event gone(struct ew_link *l, const char *why)
         snprintf(l->said, sizeof(l->said), "%s", why);
     else if (!l->said[0])
         snprintf(l->said, sizeof(l->said), "%s",
-                 l->ready ? "it went away" : "nothing answers at its launcher's other end");
+                 l->ready ? "it went away" : "its launcher gives no answer");
     return EW_LINK_GONE;
 }
 
@@ -215,7 +215,7 @@ static enum ew_link_event take_frame(struct ew_link *l)
     if (strcmp(f->type, "hello") == 0)
         return take_hello(l) == EW_OK ? EW_LINK_READY : gone(l, ew_error_message());
     if (!l->ready)
-        return gone(l, "speaks before it has said who it is");
+        return gone(l, "sends messages before its greeting");
     if (strcmp(f->type, "out") == 0)
         return EW_LINK_OUT;
     if (strcmp(f->type, "data") == 0)

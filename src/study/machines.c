@@ -86,7 +86,7 @@ static ew_err begin_section(const struct ew_ini *ini, struct ew_machines *out)
              EW_MACHINES_MAX);
     for (int i = 0; i < out->n; i++)
         EW_CHECK(strcmp(out->list[i].name, ini->section) != 0, EW_ERR_FORMAT,
-                 "%s:%d: [%s] is there twice", ini->name, ini->line, ini->section);
+                 "%s:%d: [%s] appears twice", ini->name, ini->line, ini->section);
     out->list[out->n++].name = ini->section;
     return EW_OK;
 }

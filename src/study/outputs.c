@@ -60,7 +60,7 @@ static bool existing_part(const char *path, char real[PATH_MAX])
 static ew_err check_inside(const char *what, const char *path)
 {
     char plain[EW_OUTPUT_CHARS], here[PATH_MAX], real[PATH_MAX];
-    EW_CHECK(realpath(".", here), EW_ERR_IO, "the present folder: %s", strerror(errno));
+    EW_CHECK(realpath(".", here), EW_ERR_IO, "the current folder: %s", strerror(errno));
     const size_t n = strcmp(here, "/") == 0 ? 0 : strlen(here);
     const bool inside = plain_path(path, plain) && existing_part(plain, real) &&
                         strncmp(real, here, n) == 0 && (real[n] == '/' || !real[n]);
@@ -92,8 +92,8 @@ static ew_err check_keep(const struct ew_study *s, int at, char (*names)[EW_OUTP
         EW_CHECK(!*names[i] || strcmp(s->jobs[i].row.id, j->row.id) == 0 ||
                      !overlap(names[i], names[at]),
                  EW_ERR_FORMAT,
-                 "%s: two jobs would keep what they make as '%s' (sections [%s] and [%s]); use "
-                 "settings in the name, as keep = out/{network}-{batch}",
+                 "%s: two jobs would keep their output as '%s' (sections [%s] and [%s]); use "
+                 "settings in the name, as in keep = out/{network}-{batch}",
                  s->name, j->keep, s->jobs[i].label, j->label);
     return EW_OK;
 }
@@ -165,8 +165,8 @@ ew_err ew_output_check_free(const struct ew_study *s, const struct ew_study_job 
 {
     struct stat st;
     EW_CHECK(!j->keep || j->repeat > 0 || lstat(j->keep, &st) != 0, EW_ERR_ARG,
-             "%s: [%s]: keep = '%s' exists, and a study replaces nothing; move it away or choose "
-             "another name",
+             "%s: [%s]: keep = '%s' exists already, and a study overwrites nothing; move it away "
+             "or choose another name",
              s->name, j->label, j->keep);
     return EW_OK;
 }

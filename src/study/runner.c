@@ -423,8 +423,8 @@ static ew_err run_child(struct ew_runner *r, const struct ew_study_job *j, const
     EW_CHECK(before.free_disk_bytes == EW_INT_ABSENT ||
                  before.free_disk_bytes >= r->opts.least_disk_bytes,
              EW_ERR_IO,
-             "%s: only %lld MB are free in %s, and %lld are asked for; the study goes on "
-             "once there is room",
+             "%s: only %lld MB are free in %s, and %lld are required; the study continues once "
+             "there is room",
              r->study->name, (long long)(before.free_disk_bytes >> 20), r->folder,
              (long long)(r->opts.least_disk_bytes >> 20));
     if (check_memory(r, j, &before) != EW_OK)

@@ -112,7 +112,7 @@ static ew_err read_rows(struct ew_arena *a, const struct ew_study_file *f,
         found++;
         EW_TRY(add_row(a, s, &t->cap, &t->row));
     }
-    EW_CHECK(found, EW_ERR_FORMAT, "%s:%d: no published value of %s fits", f->name, l->line,
+    EW_CHECK(found, EW_ERR_FORMAT, "%s:%d: no published value of %s matches", f->name, l->line,
              t->file);
     return EW_OK;
 }

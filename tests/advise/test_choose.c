@@ -93,7 +93,7 @@ static void says_what_contradicts(void)
         "power and time contradict each other: within power 6 W the nearest time is 10 s");
     d.n_limits = 1;
     d.goal = EW_CRITERION_ACCURACY;
-    EW_EXPECT_ERR(ew_choose(&d, &c), EW_ERR_NOT_FOUND, "nothing here says what accuracy it has");
+    EW_EXPECT_ERR(ew_choose(&d, &c), EW_ERR_NOT_FOUND, "no configuration has a value of accuracy");
 }
 
 static void battery_and_duty(void)

@@ -443,7 +443,7 @@ static void value_not_taken(void)
         EW_SKIP("no device file can be made here");
     const uint64_t before = tree(&c);
     EW_EXPECT_ERR(ew_power_apply(&c.board->root, &l, NULL, &n), EW_ERR_IO,
-                  "emc_iso_cap: asked for 1600000000, the kernel has ''");
+                  "emc_iso_cap: set to 1600000000, but the kernel reports ''");
     EW_EXPECT(tree(&c) == before);
     ew_power_list_free(&l);
     ew_board_close(c.board);

@@ -366,7 +366,7 @@ static void fleets_that_are_none(void)
     expect_fleet_refused("", "has no [name]");
     expect_fleet_refused("count = 3\n", "line 1: 'count' before the first [name]");
     expect_fleet_refused("[a]\nspeed = 3\n", "line 2: no key 'speed'");
-    expect_fleet_refused("[a]\ncount = 3\n", "says neither which board");
+    expect_fleet_refused("[a]\ncount = 3\n", "has neither board");
     const char *path = ew_test_file("board.ini", "[a]\nboard = abacus\n", 19);
     EW_EXPECT_ERR(read_fleet(path, "lenet5", &fleet), EW_ERR_NOT_FOUND, "no board 'abacus'");
     path = ew_test_file("mode.ini", "[a]\nboard = agx-xavier\nmode = x\n", 32);

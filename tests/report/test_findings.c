@@ -50,7 +50,7 @@ static void two_configurations(void)
     EW_EXPECT_INT(ew_findings(&r, text), 5);
     EW_EXPECT_STR(text[0], "2 runs of 1 network are done.");
     EW_EXPECT_STR(text[1], "The machine is Jetson Nano with 4 of 4 cores on; no power sensor was "
-                           "read, so that there is no energy.");
+                           "read, so there is no energy.");
     EW_EXPECT_STR(text[2],
                   "Of 2 configurations of lenet5 in study train-workers the fastest is workers 2: "
                   "2 s an epoch, 2 times faster than the slowest.");
@@ -98,7 +98,7 @@ static void models_alone(void)
     r.runs[0].run.quality = r.runs[1].run.quality = EW_QUALITY_SIMULATED;
     EW_EXPECT_INT(ew_findings(&r, text), 5);
     EW_EXPECT_STR(text[0], "2 runs of 1 network are done, none of them measured.");
-    EW_EXPECT_STR(text[1], "They are of a model of agx-xavier: nothing ran there.");
+    EW_EXPECT_STR(text[1], "They are simulated by a model of agx-xavier: nothing ran there.");
     EW_EXPECT_STR(text[2], "Of 2 configurations of lenet5 in study train-workers the fastest is "
                            "power-mode g: 2 s an epoch, 2 times faster than the slowest.");
     ew_results_fini(&r);
@@ -113,7 +113,7 @@ static void accelerator_alone(void)
     r.runs[0].run.quality = EW_QUALITY_MODELLED;
     r.runs[0].machine.profile = "jetson-nano";
     EW_EXPECT(ew_findings(&r, text) >= 2);
-    EW_EXPECT_STR(text[1], "They are of a model of AMD's DPU: nothing ran there.");
+    EW_EXPECT_STR(text[1], "They are simulated by a model of AMD's DPU: nothing ran there.");
     ew_results_fini(&r);
 }
 
@@ -154,7 +154,7 @@ static void two_devices(void)
     r.runs[2].machine.unit = "x1";
     EW_EXPECT_INT(ew_findings(&r, text), 5);
     EW_EXPECT_STR(text[1], "They ran on 2 devices (Jetson Nano, Xavier NX); no power sensor was "
-                           "read, so that there is no energy.");
+                           "read, so there is no energy.");
     EW_EXPECT(strstr(text[2], "On Jetson Nano: of 2 configurations of lenet5 in study "
                               "train-workers the fastest is workers 2"));
     ew_results_fini(&r);
@@ -182,7 +182,7 @@ static void nothing_done(void)
     r.runs[0].run.status = EW_RUN_FAILED;
     r.runs[0].run.reason = "no space left";
     EW_EXPECT_INT(ew_findings(&r, text), 1);
-    EW_EXPECT_STR(text[0], "No run is done; the last one says: no space left.");
+    EW_EXPECT_STR(text[0], "No run has finished; the last one says: no space left.");
     ew_results_fini(&r);
 }
 
@@ -225,11 +225,14 @@ static void benches(void)
     put_bench(&r, "lenet5", 0.0105);
     put_bench(&r, "lenet5", 29416);
     EW_EXPECT_INT(ew_findings(&r, text), 3);
-    EW_EXPECT_STR(text[2], "lenet5 takes from 0.0105 to 29416 ms an image, by how it was run.");
+    EW_EXPECT_STR(text[2],
+                  "lenet5 takes from 0.0105 to 29416 ms an image, depending on the options.");
     put_bench(&r, "vgg19", 30000);
     EW_EXPECT_INT(ew_findings(&r, text), 3);
-    EW_EXPECT_STR(text[2], "Of what was benched lenet5 is the fastest with 0.0105 ms an image, "
-                           "vgg19 the slowest with 30000, each by its fastest run.");
+    EW_EXPECT_STR(
+        text[2],
+        "Of the networks that `bench` timed, lenet5 is the fastest with 0.0105 ms an image "
+        "and vgg19 the slowest with 30000 (each network's fastest run).");
     ew_results_fini(&r);
 }
 

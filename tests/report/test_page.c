@@ -227,7 +227,7 @@ static void sides_are_compared(void)
     EW_EXPECT(ew_compare_findings(&r, side, said) >= 3);
     EW_EXPECT_STR(said[0], "30 jobs were done on both sides, in 60 runs.");
     EW_EXPECT_STR(said[1], "Machine and software differ in power mode (MAXN, slow).");
-    EW_EXPECT_HAS(said[2], "Time of an epoch: power_mode=slow has 1.1 times that of MAXN");
+    EW_EXPECT_HAS(said[2], "Time of an epoch: power_mode=slow takes 1.1 times as much as MAXN");
     /* Regression: the side named first was second, in alphabetical order. */
     struct ew_figures f;
     EW_EXPECT_OK(ew_figures_init(ew_figures_compare, &r, NULL, &f));
@@ -239,7 +239,7 @@ static void sides_are_compared(void)
     EW_EXPECT_STR(f.v[0].series[1].points[0].group->series, "MAXN");
     ew_figures_fini(&f);
     EW_EXPECT_ERR(ew_compare_choose(&r, (const char *const[]){"x", "y"}), EW_ERR_NOT_FOUND,
-                  "x: no run is of it");
+                  "x: matches no run");
     ew_results_fini(&r);
 }
 

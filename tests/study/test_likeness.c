@@ -60,8 +60,8 @@ static void sets_differ_in_one_setting(void)
         EW_EXPECT_INT(s->agree, 0);
         EW_EXPECT(!ew_likeness_same(s));
         EW_EXPECT_STR(ew_likeness_verdict(s, text),
-                      "order: 0 of 2 pairs alike, lowest at 0, there at "
-                      "2, trend: rises, there it falls");
+                      "order: 0 of 2 pairs agree, lowest at 0, published at "
+                      "2, trend: rises, published: falls");
     }
     /* For names there is an order of figures, but no trend. */
     s = find(v, n, "network", "workers=1");
@@ -88,8 +88,8 @@ static void the_best_score_is_the_highest(void)
     EW_EXPECT_OK(ew_likeness_find(list, 2, &a, &v, &n));
     EW_EXPECT_INT(n, 1);
     EW_EXPECT_STR(ew_likeness_verdict(&v[0], text),
-                  "order: 0 of 1 pairs alike, highest at alexnet, "
-                  "there at lenet5; ours are noisy");
+                  "order: 0 of 1 pairs agree, highest at alexnet, "
+                  "published at lenet5; ours are noisy");
     ew_arena_fini(&a);
 }
 

@@ -149,7 +149,7 @@ static void wrong_files_are_refused(void)
         {HEAD "[a]\nworkers = many\n", "kit:6: workers: 'many' is not a whole number"},
         {HEAD "[a]\nworkers = 99\n", "not between"},
         {HEAD "[a]\nworkers =\n", "kit:6: 'workers' has no value"},
-        {HEAD "[a]\ndb = x\n", "not for studies"},
+        {HEAD "[a]\ndb = x\n", "cannot be used in studies"},
         {HEAD "[a]\ndata = \"x\n", "quote"},
         {"[a]\nworkers = 1\n", "no command"},
         {"[a]\ncommand = fly\n", "no command 'fly'"},

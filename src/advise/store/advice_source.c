@@ -188,8 +188,8 @@ static void say_constant(const struct ew_series_of_modes *m, unsigned lacks, con
             same = fabs(a[k] - b[k]) < 1e-9;
         }
         if (same)
-            EW_WARN("%s: %s is the same in all measured modes: what it does is a guess "
-                    "from other boards; measure another value",
+            EW_WARN("%s: %s is the same in all measured modes: its effect is guessed from other "
+                    "boards; measure another value",
                     file, names[k]);
     }
 }

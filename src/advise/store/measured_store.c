@@ -193,7 +193,7 @@ ew_err ew_measured_from_store(struct ew_arena *a, const char *path, const struct
     ew_store_close(store);
     EW_TRY(err);
     EW_CHECK(out->n > 0, EW_ERR_NOT_FOUND,
-             "%s: no finished run of a network; 'edgewise bench NET --db %s' makes one", path,
+             "%s: no finished run of a network; 'edgewise bench NET --db %s' records one", path,
              path);
     return settle(&r);
 }

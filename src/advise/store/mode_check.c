@@ -76,7 +76,7 @@ static ew_err check_workload(struct check *k, const char *workload)
     EW_TRY(ew_measured_of(&k->s->arena, &k->s->measured, workload, false, &m));
     const int want = k->o->count;
     EW_CHECK(m.n > EW_PREDICT_MIN, EW_ERR_ARG,
-             "%s: %s%s%d measured modes: a check leaves some out and needs at least %d",
+             "%s: %s%s%d measured modes: a check holds some out and needs at least %d",
              k->s->measured.file, workload, *workload ? ": " : "", m.n, EW_PREDICT_MIN + 1);
     EW_CHECK(want == 0 || (want >= EW_PREDICT_MIN && m.n > want), EW_ERR_ARG,
              "--count %d: %d modes were measured, and a fit needs %d", want, m.n, EW_PREDICT_MIN);

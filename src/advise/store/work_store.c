@@ -160,7 +160,7 @@ ew_err ew_work_rows_last(struct ew_arena *a, const char *path, struct ew_work_ro
 {
     *out = (struct ew_work_row){.network = NULL};
     EW_TRY(each_row(a, path, take_last, out));
-    EW_CHECK(out->network, EW_ERR_NOT_FOUND, "%s: no measured run", path);
+    EW_CHECK(out->network, EW_ERR_NOT_FOUND, "%s: has no measured run", path);
     return EW_OK;
 }
 

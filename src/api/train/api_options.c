@@ -28,8 +28,8 @@ static ew_err take_line(const struct ew_field *table, char *line, const char *co
     for (size_t n = strlen(value); n > 0 && strchr(" \t\r", value[n - 1]); n--)
         value[n - 1] = '\0';
     const struct ew_field *f = ew_field_find(table, name);
-    EW_CHECK(f && strcmp(name, "data") != 0, EW_ERR_ARG, "%s: not an option of this", name);
-    EW_CHECK(is_allowed(name, allowed), EW_ERR_ARG, "%s: cannot be changed when a run goes on",
+    EW_CHECK(f && strcmp(name, "data") != 0, EW_ERR_ARG, "%s: unknown option", name);
+    EW_CHECK(is_allowed(name, allowed), EW_ERR_ARG, "%s: cannot be changed when a run is resumed",
              name);
     return ew_field_parse(f, value, object);
 }

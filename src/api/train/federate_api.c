@@ -35,7 +35,7 @@ static ew_err take_options(struct ew_federated *f, const struct ew_federated_opt
     to->seed = o->seed ? (int64_t)o->seed : to->seed;
     EW_TRY(ew_api_options(fields, o->options, NULL, &f->arena, &f->o));
     EW_CHECK(o->fleet || !(to->deadline_s > 0), EW_ERR_ARG,
-             "deadline is in simulated time, which needs a fleet");
+             "deadline is in simulated time and needs a fleet");
     return EW_OK;
 }
 

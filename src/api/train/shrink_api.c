@@ -29,7 +29,7 @@ static ew_err take_opts(const struct ew_pruning_opts *o, struct ew_prune_run_opt
              o->keep);
     EW_CHECK(o->align >= 0 && o->align <= 1024 && o->threads >= 0, EW_ERR_ARG,
              "align is 0 to 1024, threads are not negative");
-    EW_TRY(which("what a network can be pruned by", o->of ? o->of : of[0], of, &by));
+    EW_TRY(which("a size to prune by", o->of ? o->of : of[0], of, &by));
     EW_TRY(which("an importance", o->importance ? o->importance : ew_importance_names[0],
                  ew_importance_names, &importance));
     *out = (struct ew_prune_run_opts){.by = (enum ew_prune_by)by,
@@ -114,7 +114,7 @@ EW_API ew_err ew_scale_filters(const char *network, const struct ew_model_opts *
     EW_CHECK(opts->size == sizeof(*opts), EW_ERR_ARG,
              "the options are %zu bytes, this library takes %zu", opts->size, sizeof(*opts));
     EW_CHECK((opts->ratio > 0) + (opts->params > 0) + (opts->macs > 0) == 1, EW_ERR_ARG,
-             "one of ratio, params and macs says how large");
+             "exactly one of ratio, params and macs is needed");
     w = (struct ew_widths_wanted){.ratio = opts->ratio, .params = opts->params, .macs = opts->macs};
     EW_TRY(ew_scaling_open(network, base ? base : &none, &s));
     EW_CHECK(s.n <= max, EW_ERR_LIMIT, "%s has %d widths, there is room for %d", network, s.n, max);

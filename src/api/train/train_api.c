@@ -104,11 +104,12 @@ static ew_err resume_options(struct ew_training *t, const struct ew_training_opt
     char *saved = ew_arena_strdup(&t->arena, t->from.options);
     EW_CHECK(saved, EW_ERR_MEMORY, "no memory for options");
     EW_CHECK(!o->batch && !(o->lr > 0) && !o->memory_limit && !o->seed && !o->folder, EW_ERR_ARG,
-             "%s: epochs and threads may change when a run goes on", t->folder);
+             "%s: only epochs and threads may change when a run is resumed", t->folder);
     ew_fields_default(fields, &t->o, sizeof(t->o));
     EW_TRY(ew_fields_from_text(fields, saved, t->folder, &t->o));
-    EW_CHECK(!t->o.teach, EW_ERR_UNSUPPORTED, "%s: learns from %s: `edgewise train --resume`",
-             t->folder, t->o.teach);
+    EW_CHECK(!t->o.teach, EW_ERR_UNSUPPORTED,
+             "%s: is distilled from %s, which `edgewise train --resume` continues", t->folder,
+             t->o.teach);
     t->o.t.epochs = o->epochs ? o->epochs : t->o.t.epochs;
     t->o.t.threads = o->threads ? o->threads : t->o.t.threads;
     return ew_api_options(fields, o->options, may_change, &t->arena, &t->o);

@@ -59,24 +59,24 @@ static ew_err answer_index(const char *db, FILE *out)
           "<body><header><h1>Edgewise</h1><p>Results of <b>",
           out);
     ew_html_text(out, db);
-    fputs("</b> as they come. <a href=\"report.html\">The whole report</a>, "
-          "<a href=\"metrics\">metrics</a>.</p><p id=\"link\" class=\"alarm\" role=\"status\" "
-          "aria-live=\"polite\"></p></header><main>"
-          "<section id=\"video\" hidden><h2>Video</h2><div id=\"video-box\"></div></section>"
-          "<section><h2>Studies</h2><div id=\"studies\" class=\"grid2\"></div></section>"
-          "<section><h2 id=\"running-title\">Running now</h2><div id=\"running\"></div></section>"
-          "<section><h2>What happened</h2><div class=\"box\"><pre id=\"log\" class=\"log\" "
-          "tabindex=\"0\"></pre></div></section><div id=\"figures\"></div></main>"
-          "<footer>This page only reads.</footer>"
-          "<script src=\"echarts.js\"></script><script src=\"page.js\"></script>"
-          "<script src=\"live.js\"></script></body></html>\n",
+    fputs("</b>, updated live. <a href=\"report.html\">The whole report</a>, <a "
+          "href=\"metrics\">metrics</a>.</p><p id=\"link\" class=\"alarm\" role=\"status\" "
+          "aria-live=\"polite\"></p></header><main><section id=\"video\" hidden><h2>Video</h2><div "
+          "id=\"video-box\"></div></section><section><h2>Studies</h2><div id=\"studies\" "
+          "class=\"grid2\"></div></section><section><h2 id=\"running-title\">Running now</h2><div "
+          "id=\"running\"></div></section><section><h2>Events</h2><div class=\"box\"><pre "
+          "id=\"log\" class=\"log\" tabindex=\"0\"></pre></div></section><div "
+          "id=\"figures\"></div></main><footer>This page is read-only.</footer><script "
+          "src=\"echarts.js\"></script><script src=\"page.js\"></script><script "
+          "src=\"live.js\"></script></body></html>\n",
           out);
     return EW_OK;
 }
 
 #define VIDEO_BYTES ((size_t)8 << 20)
 
-/* {"age_s": ..., "video": what `edgewise run --live` has written}; without "video" there is none.
+/* {"age_s": ..., "video": what `edgewise run --live` has written}; no "video" if there is no such
+ * file.
  */
 static ew_err answer_video(const char *db, FILE *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the live page is answered with: one entry for each path. */
+/* The answers of the live page's server: one entry for each path. */
 #ifndef EW_REPORT_SERVE_ANSWER_H
 #define EW_REPORT_SERVE_ANSWER_H
 
@@ -17,9 +17,9 @@ struct ew_answer {
     const char *asset;  /* a built-in file, or */
     ew_answer_fn *make; /* made, and kept for `keep_ms` */
     int keep_ms;
-    bool slow;    /* may take seconds: others are answered meanwhile */
+    bool slow;    /* may take seconds, so a thread makes it while other requests are answered */
     bool packed;  /* the asset is gzip */
-    bool own_csp; /* the body brings its own rules */
+    bool own_csp; /* the body has a content security policy of its own */
 };
 
 /* Ended by a path of NULL. */

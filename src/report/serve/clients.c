@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of connections.  Telling one to go is shutting its socket down: the server then sees its
- * end and closes it. */
+/* The list of connections.  A connection is dropped by shutting its socket down: the server then
+ * sees its end and closes it. */
 #include "report/serve/clients.h"
 
 #include <netinet/in.h>
@@ -33,7 +33,7 @@ static bool is_here(const struct ew_client *one)
     return one->fd >= 0 && !one->told;
 }
 
-/* How many there are; of one address, where it is given. */
+/* Number of connections, or of those from `address`. */
 static int count(const struct ew_clients *c, const unsigned char *address)
 {
     int n = 0;
@@ -42,7 +42,7 @@ static int count(const struct ew_clients *c, const unsigned char *address)
     return n;
 }
 
-/* The one that has waited longest, of the address that has most. */
+/* Closes the longest waiting connection of the address with the most connections. */
 static void make_room(struct ew_clients *c)
 {
     struct ew_client *oldest = NULL;

@@ -19,7 +19,8 @@ void ew_kept_make(struct ew_kept *k, const struct ew_answer *a, const char *db)
     ew_err e = f ? a->make(db, f) : ew_fail(EW_ERR_MEMORY, "no memory for an answer");
     if (f && !ew_memstream_close(f, &k->text) && e == EW_OK)
         e = ew_fail(EW_ERR_MEMORY, "no memory for an answer");
-    k->made_ns = ew_clock_ns(); /* its end: whoever asked meanwhile gets the same */
+    k->made_ns =
+        ew_clock_ns(); /* when it was finished: requests that came meanwhile get the same answer */
     if (e == EW_OK)
         return;
     free(k->text);
@@ -47,7 +48,7 @@ static int next_wanted(const struct ew_maker *m)
     return -1;
 }
 
-/* Those who wait for answer i; -1: all. */
+/* Resumes the requests that wait for answer i; -1: all. */
 static void resume(struct ew_maker *m, int i)
 {
     void *list[EW_CLIENTS_ROOM];
@@ -81,7 +82,7 @@ static void *make_all(void *ctx)
         pthread_mutex_lock(&m->lock);
         free(m->made[i].text);
         m->made[i] = k;
-        m->wanted[i] = false; /* who asked meanwhile waits for this one */
+        m->wanted[i] = false; /* requests that came meanwhile wait for this one */
         resume(m, i);
     }
     pthread_mutex_unlock(&m->lock);

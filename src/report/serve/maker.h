@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers that take long are made by a thread of their own, one after the other, while the server
- * answers everybody else.  Who asked for one waits until it is there. */
+/* A thread that makes slow answers, one after the other, while the server answers other requests.
+ * A request for a slow answer waits until it is ready. */
 #ifndef EW_REPORT_SERVE_MAKER_H
 #define EW_REPORT_SERVE_MAKER_H
 
@@ -13,16 +13,16 @@
 
 #define EW_MOST_ANSWERS 16
 
-/* What an answer's body was when it was last made. */
+/* The body of an answer when it was last made. */
 struct ew_kept {
     char *text;
     size_t size;
     int64_t made_ns; /* 0: never */
     bool failed;     /* the text says why */
-    bool not_found;  /* as the store that is not there yet */
+    bool not_found;  /* the database does not exist yet */
 };
 
-/* Failures are answers too: they are kept as long, so that asking again costs nothing. */
+/* Makes the body; failures are kept as long as answers, so that repeated requests cost nothing. */
 void ew_kept_make(struct ew_kept *k, const struct ew_answer *a, const char *db);
 
 struct ew_maker {
@@ -34,7 +34,7 @@ struct ew_maker {
     pthread_cond_t asked;
     bool runs, ends;
     bool wanted[EW_MOST_ANSWERS];
-    struct ew_kept made[EW_MOST_ANSWERS]; /* that nobody has taken yet */
+    struct ew_kept made[EW_MOST_ANSWERS]; /* not taken yet */
     struct {
         void *waiter;
         int answer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server: who may ask, how much, and what is kept between answers. */
+/* The server: access checks, limits, and answers that are kept for a time. */
 #include "report/serve/serve.h"
 
 #include <arpa/inet.h>
@@ -21,12 +21,12 @@
 #if EW_HAVE_SERVE
 #include <microhttpd.h>
 
-#define REQUEST_S          30    /* of a request as a whole, without what we take for its answer */
+#define REQUEST_S          30 /* limit of a whole request, without the time that we take to answer */
 #define REQUEST_BYTES      16384 /* head of a request, and what is kept to answer it */
 #define TOKEN_COOKIE       "edgewise"
 #define TOKEN_COOKIE_CHARS 200
 
-/* Opened by whoever serves: it brings a TLS library that no other command should wait for. */
+/* Loaded by `serve` alone: libmicrohttpd loads a TLS library, which would delay other commands. */
 static struct {
     void *handle; /* NULL: not yet */
     __typeof__(MHD_start_daemon) *start_daemon;
@@ -72,9 +72,9 @@ struct ew_serve {
     struct ew_clients clients;
 };
 
-/* ---- Who may ask ---- */
+/* ---- Access ---- */
 
-/* In time that does not tell where they differ. */
+/* Compares in constant time. */
 static bool same_secret(const char *given, const char *token)
 {
     const size_t n = strlen(given), m = strlen(token);
@@ -94,8 +94,8 @@ static bool has_token(const struct ew_serve *s, struct MHD_Connection *c, bool *
            (bearer && strncmp(bearer, "Bearer ", 7) == 0 && same_secret(bearer + 7, s->token));
 }
 
-/* Without a token a page from elsewhere could ask through the browser by a name that leads here
- * (DNS rebinding): the name must be one that always does. */
+/* Defence against DNS rebinding when there is no token: the Host header must be a name that always
+ * means this machine. */
 static bool host_is_ours(struct MHD_Connection *c)
 {
     static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
@@ -136,7 +136,7 @@ static enum MHD_Result send_bytes(const struct ew_serve *s, struct MHD_Connectio
                                   const struct ew_answer *a, const struct ew_kept *k,
                                   unsigned status, bool set_cookie)
 {
-    /* Kept answers may be made anew while a slow client still reads: it gets its own copy. */
+    /* A kept answer may be replaced while a slow client still reads, so the client gets a copy. */
     const enum MHD_ResponseMemoryMode mode =
         a && a->asset ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_COPY;
     struct MHD_Response *r = mhd.create_response_from_buffer(k->size, k->text, mode);
@@ -170,7 +170,7 @@ static struct ew_client *client_of(struct MHD_Connection *c)
     return own ? own->socket_context : NULL;
 }
 
-/* The state of a request: its head was heard, and for some that it has waited for its answer. */
+/* States of a request: its header was received; it has waited for its answer. */
 static const char heard, waited;
 
 static void set_state(void **state, const char *to)
@@ -190,7 +190,7 @@ static void resume(void *connection)
     mhd.resume_connection(connection);
 }
 
-/* Whether somebody else makes this answer now: the request goes on when it is there. */
+/* Whether the maker's thread makes this answer: the request is suspended until it is ready. */
 static bool left_to_maker(struct ew_serve *s, struct MHD_Connection *c, const struct ew_answer *a,
                           void **state)
 {
@@ -240,18 +240,19 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
     struct ew_serve *s = ctx;
     bool by_query = false;
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-        return refuse(s, c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET: this page only reads");
-    if (!*state) { /* the head alone: an answer now would close the connection */
+        return refuse(s, c, MHD_HTTP_METHOD_NOT_ALLOWED,
+                      "only GET is allowed: this page is read-only");
+    if (!*state) { /* only the header has arrived: answering now would close the connection */
         set_state(state, &heard);
         return MHD_YES;
     }
-    if (*upload_size) /* a body that nobody asked for */
+    if (*upload_size) /* an unexpected request body */
         return MHD_NO;
     if (s->token && !has_token(s, c, &by_query))
         return refuse(s, c, MHD_HTTP_UNAUTHORIZED,
                       "this page needs its token: add ?token=... to the address");
     if (!s->token && !host_is_ours(c))
-        return refuse(s, c, MHD_HTTP_FORBIDDEN, "ask for localhost");
+        return refuse(s, c, MHD_HTTP_FORBIDDEN, "the Host header must be localhost");
     for (const struct ew_answer *a = s->answers; a->path; a++)
         if (strcmp(url, a->path) == 0)
             return answer(s, c, a, by_query, state);
@@ -278,7 +279,7 @@ static void on_connection(void *ctx, struct MHD_Connection *c, void **client,
                                  ew_clock_ns());
 }
 
-/* The time of a request counts from the end of the one before it. */
+/* The time of the next request counts from the end of this one. */
 static void on_completed(void *ctx, struct MHD_Connection *c, void **state,
                          enum MHD_RequestTerminationCode code)
 {
@@ -327,8 +328,8 @@ static ew_err check_token(const struct ew_serve_opts *o, bool loopback)
     return EW_OK;
 }
 
-/* The library's own time-out would count what we take for an answer, and close unanswered whoever
- * waits for it: clients.h has one that does not. */
+/* The library's own time-out would include our time for an answer and close waiting clients;
+ * clients.h has one that does not. */
 static ew_err start(struct ew_serve *s, const union address *at)
 {
     EW_TRY(open_library());
@@ -366,7 +367,7 @@ ew_err ew_serve_open(const struct ew_serve_opts *o, struct ew_serve **out)
         free(s);
         return ew_fail_in(e, "%s port %d", o->bind ? o->bind : "127.0.0.1", o->port);
     }
-    /* What is measured comes first. */
+    /* Measurements on this machine have priority over the server. */
     (void)setpriority(PRIO_PROCESS, 0, 10);
     *out = s;
     return EW_OK;
@@ -390,7 +391,7 @@ void ew_serve_close(struct ew_serve *s)
 {
     if (!s)
         return;
-    ew_maker_fini(&s->maker); /* nobody may wait when the daemon stops */
+    ew_maker_fini(&s->maker); /* no request may be suspended when the daemon stops */
     mhd.stop_daemon(s->daemon);
     for (int i = 0; i < EW_MOST_ANSWERS; i++)
         free(s->kept[i].text);

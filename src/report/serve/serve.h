@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The live page: results as they come, read from the store by a process of its own.  Nothing that
- * runs waits for it: it only reads, at low priority, and each answer is made at most a few times a
- * second whoever asks how often. */
+/* The live page's server, a process that reads the results while they are recorded.  It never
+ * delays a run: it only reads, at low priority, and makes each answer at most a few times a second,
+ * however many requests come. */
 #ifndef EW_REPORT_SERVE_SERVE_H
 #define EW_REPORT_SERVE_SERVE_H
 
@@ -15,7 +15,7 @@ struct ew_answer;
 struct ew_serve_opts {
     const char *db;
     const char *bind;                /* an address; NULL: 127.0.0.1 */
-    const char *token;               /* NULL: none, which only a loopback address may do */
+    const char *token;               /* NULL: none, allowed for loopback addresses only */
     int port;                        /* 0: any free one */
     int request_s;                   /* seconds that a client may take for a request; 0: 30 */
     const struct ew_answer *answers; /* NULL: those of answer.h */
@@ -23,7 +23,7 @@ struct ew_serve_opts {
 
 #define EW_SERVE_TOKEN_LEAST 16 /* characters */
 #define EW_SERVE_VIDEO                                                                             \
-    "-video" /* after the results' name: the file that `edgewise run --live` writes */
+    "-video" /* suffix of the database's name: the file that `edgewise run --live` writes */
 
 struct ew_serve;
 
@@ -32,7 +32,7 @@ struct ew_serve;
 ew_err ew_serve_open(const struct ew_serve_opts *o, struct ew_serve **out);
 int ew_serve_port(const struct ew_serve *s);
 
-/* Answers what has come, waiting up to so many milliseconds for it. */
+/* Answers pending requests; waits up to wait_ms for one. */
 ew_err ew_serve_step(struct ew_serve *s, int wait_ms);
 void ew_serve_close(struct ew_serve *s); /* NULL is fine */
 

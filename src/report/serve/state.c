@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of things as JSON for the live page, and as Prometheus text. */
+/* The state of studies and runs as JSON for the live page, and as Prometheus text. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,7 +192,7 @@ static void number(FILE *out, double v)
 
 struct gauge {
     const char *name, *help;
-    const char *sql; /* a number, then texts that become labels under their columns' names */
+    const char *sql; /* selects a number, then texts that become labels with the columns' names */
 };
 
 static ew_err write_gauge(struct ew_store *s, const struct gauge *g, FILE *out)
@@ -225,20 +225,20 @@ ew_err ew_answer_metrics(const char *db, FILE *out)
     static const struct gauge gauges[] = {
         {"edgewise_runs", "Runs by status.",
          "SELECT count(*), status FROM run GROUP BY status ORDER BY status"},
-        {"edgewise_study_jobs", "Runs that the study asks for.",
-         "SELECT jobs, name AS study FROM study"},
+        {"edgewise_study_jobs", "Runs in the study.", "SELECT jobs, name AS study FROM study"},
         {"edgewise_study_done", "Runs of the study that are done.",
          "SELECT done, name AS study FROM study"},
         {"edgewise_study_failed", "Runs of the study that failed.",
          "SELECT failed, name AS study FROM study"},
-        {"edgewise_study_left_seconds", "Guess at the time left.",
+        {"edgewise_study_left_seconds", "Estimated time left.",
          "SELECT left_s, name AS study FROM study"},
         {"edgewise_run_epoch", "Last finished epoch of a running run.", LAST_EPOCH("epoch")},
-        {"edgewise_run_epoch_seconds", "Its time.", LAST_EPOCH("wall_s")},
-        {"edgewise_run_images_per_second", "Its training speed.", LAST_EPOCH("images_per_s")},
-        {"edgewise_run_loss", "Its loss in validation.", LAST_EPOCH("loss")},
-        {"edgewise_run_accuracy", "Its accuracy in validation.", LAST_EPOCH("accuracy")},
-        {"edgewise_run_power_watts", "Its mean power.", LAST_EPOCH("power_w")},
+        {"edgewise_run_epoch_seconds", "Time of that epoch.", LAST_EPOCH("wall_s")},
+        {"edgewise_run_images_per_second", "Training speed in that epoch.",
+         LAST_EPOCH("images_per_s")},
+        {"edgewise_run_loss", "Validation loss of that epoch.", LAST_EPOCH("loss")},
+        {"edgewise_run_accuracy", "Validation accuracy of that epoch.", LAST_EPOCH("accuracy")},
+        {"edgewise_run_power_watts", "Mean power in that epoch.", LAST_EPOCH("power_w")},
     };
     struct ew_store *s;
     EW_TRY(with_store(db, &s));

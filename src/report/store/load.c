@@ -7,7 +7,7 @@
 
 #define MOST_SAMPLES 400000 /* of one run and unit: a day at 4 Hz of one channel */
 
-/* A list of rows of one kind that grows. */
+/* A growing list of rows of one kind. */
 struct list {
     char *v;
     int n, cap;
@@ -131,7 +131,7 @@ static ew_err load_machines(struct ew_store *s, struct ew_results *r, int first)
 
 /* ---- What belongs to runs ---- */
 
-/* Where a run keeps rows of a kind. */
+/* Attaches rows of a kind to a run. */
 static void attach(struct ew_run_data *d, enum ew_record kind, const void *rows, int n)
 {
     if (kind == EW_RECORD_EPOCH) {
@@ -162,7 +162,7 @@ static ew_err hand_over(struct ew_results *r, const struct index *x, enum ew_rec
     return EW_OK;
 }
 
-/* The query gives rows of one run after those of another. */
+/* Loads rows of a query that is sorted by run. */
 static ew_err load_rows(struct ew_rows *rows, enum ew_record kind, struct ew_results *r,
                         const struct index *x)
 {
@@ -185,7 +185,8 @@ static ew_err load_rows(struct ew_rows *rows, enum ew_record kind, struct ew_res
     return e == EW_OK ? end : e;
 }
 
-/* Samples are many: only of runs that a figure would take, and of the units that are drawn. */
+/* Loads samples only of runs that a figure may choose and of the units that are drawn: there are
+ * many. */
 static ew_err load_samples(struct ew_store *s, struct ew_results *r, const struct index *x)
 {
     struct ew_rows *rows;
