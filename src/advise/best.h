@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The best configuration of every network among results, within limits, in words: what a report
- * begins with. */
+/* The best configuration of every network in a database, within limits, as text at the top of a
+ * report. */
 #ifndef EW_ADVISE_BEST_H
 #define EW_ADVISE_BEST_H
 
 #include "advise/choose.h"
 #include "advise/measured.h"
 
-/* Configurations as they were measured: a row each of the workload; nothing is predicted. */
+/* One option for each measured row of the workload; nothing is predicted. */
 ew_err ew_options_of_rows(struct ew_arena *a, const struct ew_measured *m, const char *workload,
                           struct ew_option **out, int *n);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a call of an operator moves. */
+/* Memory traffic of an operator's call. */
 #include "advise/call_bytes.h"
 
 static double bytes_of(struct ew_tensor *const *list, int n)

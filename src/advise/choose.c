@@ -8,8 +8,8 @@
 
 #include "base/num.h"
 
-#define AS_GOOD 0.7  /* of the chance of another: a measured option is then preferred */
-#define NEAR    0.03 /* in ln: a goal this near to the best is as good as the best */
+#define AS_GOOD 0.7  /* share of an untried one's probability: prefer a measured option */
+#define NEAR    0.03 /* difference in ln below which two goals count as equal */
 
 const struct ew_criterion_info ew_criteria[EW_CRITERIA] = {
 #define EW_CRITERION_INFO(id, name, unit, at_least) {name, unit, at_least},
@@ -19,7 +19,7 @@ const struct ew_criterion_info ew_criteria[EW_CRITERIA] = {
 
 /* ---- Limits ---------------------------------------------------------------------------------- */
 
-/* Units that people write, and what one of them is in the criterion's own. */
+/* Accepted units, and their factor to the criterion's own. */
 static const struct unit {
     enum ew_criterion of;
     const char *name;
@@ -78,7 +78,7 @@ ew_err ew_limit_parse(const char *text, struct ew_limit *out)
     return EW_OK;
 }
 
-/* An option's value of a criterion: fitted, where there is a fit. */
+/* An option's value of a criterion: the fitted one if there is a fit. */
 static const struct ew_guess *best_guess(const struct ew_option *o, enum ew_criterion k)
 {
     return o->fitted && isfinite(o->fitted[k].mid) ? &o->fitted[k] : &o->v[k];
@@ -110,7 +110,7 @@ struct ew_guess ew_life(const struct ew_guess *power, double battery_wh, double 
 
 /* ---- Choosing -------------------------------------------------------------------------------- */
 
-/* Chance that all limits hold; those of untried options are taken as independent. */
+/* Probability that all limits hold, taken as independent. */
 static double all_hold(const struct ew_choose_data *d, const struct ew_limit *limits, int i)
 {
     double p = 1;
@@ -119,14 +119,14 @@ static double all_hold(const struct ew_choose_data *d, const struct ew_limit *li
     return p;
 }
 
-/* Lower is better, whatever the criterion. */
+/* The goal's value with the sign such that lower is better. */
 static double loss(const struct ew_choose_data *d, int i)
 {
     const double mid = best_guess(&d->options[i], d->goal)->mid;
     return ew_criteria[d->goal].at_least ? -mid : mid;
 }
 
-/* Whether the option may be chosen at all; *chance is that all limits hold. */
+/* Whether the option is eligible; *chance: probability that it meets all limits. */
 static bool allowed(const struct ew_choose_data *d, const struct ew_limit *limits, int i,
                     double *chance)
 {
@@ -153,8 +153,8 @@ static int find_front(const struct ew_choose_data *d, const struct ew_limit *lim
     return best;
 }
 
-/* Chance that the option's goal is within NEAR of the front's.  Errors of two options have the
- * variance of one each. */
+/* Probability that the option's goal is within NEAR of the best option's; the variances of their
+ * errors add up. */
 static double near_front(const struct ew_choose_data *d, int i, int front)
 {
     const struct ew_guess *g = best_guess(&d->options[i], d->goal);
@@ -164,21 +164,21 @@ static double near_front(const struct ew_choose_data *d, int i, int front)
     const double ahead = (ew_criteria[d->goal].at_least ? -1 : 1) * log(f->mid / g->mid);
     const double sd = ew_guess_sd(g);
     if (!(sd > 0))
-        return ahead > -NEAR ? 1 + ahead : 0; /* known: the better of two that are near */
+        return ahead > -NEAR ? 1 + ahead : 0; /* known exactly: prefer the better of two */
     return 0.5 * erfc(-(ahead + NEAR) / (2 * sd));
 }
 
-/* A limit that is broken is worse than a goal that is missed.  The power of 1.5 was
- * chosen on made boards: of 1,000 sets of limits 0.6 % fewer are broken than with 1, and 0.6 %
- * fewer near the best. */
+/* Value of an option.  A broken limit is worse than a missed goal, hence the exponent of 1.5,
+ * chosen on made_boards.c: of 1,000 sets of limits 0.6 % fewer are broken than with 1, and 0.6 %
+ * fewer are near the best. */
 static double worth(const struct ew_choose_data *d, double chance, int i, int front)
 {
     return chance * sqrt(chance) * near_front(d, i, front);
 }
 
-/* The option that most probably meets all limits and has a goal near the best possible; -1:
- * none.  The best goal alone would be the wrong question: of options that are equally good for all
- * that is known, the one of the largest margin is to be taken, and a margin is worth only so much.
+/* The option with the highest probability of meeting all limits with a goal near the best; -1:
+ * none.  Taking the best expected goal alone would ignore margins to the limits: among practically
+ * equal goals the option with the larger margin is better.
  */
 static int find_best(const struct ew_choose_data *d, const struct ew_limit *limits, int skip,
                      bool measured_only)
@@ -202,7 +202,8 @@ static int find_best(const struct ew_choose_data *d, const struct ew_limit *limi
 
 static void relax(const struct ew_choose_data *d, struct ew_choice *c)
 {
-    double most = 0.001; /* of the goal: less is nothing */
+    double most =
+        0.001; /* gain of the goal, in ln, below which a limit does not count as binding */
     const double now = loss(d, c->best);
     c->binding = -1;
     for (int k = 0; k < d->n_limits; k++) {
@@ -219,8 +220,7 @@ static void relax(const struct ew_choose_data *d, struct ew_choice *c)
     }
 }
 
-/* How far, in ln, a guess is expected to be below `now`, counting nothing where it is above:
- * expected improvement (Jones, Schonlau and Welch 1998). */
+/* Expected improvement, in ln, of a guess over `now` (Jones, Schonlau and Welch 1998). */
 static double expected_gain(const struct ew_guess *g, double now, bool at_least)
 {
     const double sd = ew_guess_sd(g);
@@ -231,14 +231,14 @@ static double expected_gain(const struct ew_guess *g, double now, bool at_least)
     return ahead * 0.5 * erfc(-u / sqrt(2)) + sd * exp(-0.5 * u * u) / sqrt(2 * M_PI);
 }
 
-/* The untried option that is expected to improve most on the best one that was measured, weighed
- * with the chance that it meets all limits. */
+/* The untried option with the largest expected improvement over the best measured one, times the
+ * probability that it meets all limits. */
 static void what_to_measure(const struct ew_choose_data *d, struct ew_choice *c)
 {
     const bool at_least = ew_criteria[d->goal].at_least;
     const int known = find_front(d, d->limits, true, NULL);
     const double now = best_guess(&d->options[known >= 0 ? known : c->best], d->goal)->mid;
-    double most = 0.003; /* less is within the noise of any run */
+    double most = 0.003; /* smaller gains are within the noise of any run */
     c->measure = -1;
     for (int i = 0; i < d->n; i++) {
         const struct ew_option *o = &d->options[i];
@@ -246,7 +246,7 @@ static void what_to_measure(const struct ew_choose_data *d, struct ew_choice *c)
         if (o->measured || !isfinite(g->mid))
             continue;
         const double chance = all_hold(d, d->limits, i);
-        /* Where nothing measured fits, any that does is a gain. */
+        /* If no measured option meets the limits, any that does is a gain. */
         const double gain = chance * (known < 0 ? 1 : expected_gain(g, now, at_least));
         if (gain > most) {
             most = gain;
@@ -257,7 +257,8 @@ static void what_to_measure(const struct ew_choose_data *d, struct ew_choice *c)
     }
 }
 
-/* ---- Nothing fits ---------------------------------------------------------------------------- */
+/* ---- No option meets the limits
+ * ---------------------------------------------------------------------------- */
 
 /* The option nearest to a limit among those that meet another (NULL: all); -1: none. */
 static int nearest(const struct ew_choose_data *d, const struct ew_limit *to,
@@ -310,7 +311,8 @@ static ew_err nothing_fits(const struct ew_choose_data *d)
                    d->n_limits);
 }
 
-/* Whether the option is nearly as likely as another to meet all limits and to be near the best. */
+/* Whether the option's probability of meeting all limits and being near the best is at least
+ * AS_GOOD of another's. */
 static bool as_good(const struct ew_choose_data *d, int i, int other)
 {
     const int front = find_front(d, d->limits, false, NULL);
@@ -343,7 +345,7 @@ ew_err ew_choose(const struct ew_choose_data *d, struct ew_choice *out)
     if (!d->options[out->best].measured) {
         out->second = find_best(d, d->limits, out->best, true);
         if (out->measure < 0 && out->second >= 0 && as_good(d, out->second, out->best))
-            swap(&out->best, &out->second); /* nothing untried is expected to be any better */
+            swap(&out->best, &out->second); /* no untried option is expected to be better */
     }
     if (out->second < 0)
         out->second = find_best(d, d->limits, out->best, false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choosing a configuration: the best for a goal among those that keep within limits, how sure that
- * is, what stands in the way, and what to measure to be surer. */
+/* Choosing a configuration: the best for a goal within limits, the probability that each limit
+ * holds, the binding limit, and what to measure next. */
 #ifndef EW_ADVISE_CHOOSE_H
 #define EW_ADVISE_CHOOSE_H
 
@@ -36,13 +36,13 @@ extern const struct ew_criterion_info ew_criteria[EW_CRITERIA];
 /* A configuration. */
 struct ew_option {
     const char *name;    /* "": none */
-    struct ew_mode mode; /* cpu 0: it is no power mode */
+    struct ew_mode mode; /* cpu 0: not a power mode */
     unsigned lacks;      /* settings that it does not have, EW_NO_... */
     bool measured;
     struct ew_guess v[EW_CRITERIA]; /* mid nan: not known */
-    /* Of a measured option: what all measurements together say of it, EW_CRITERIA; NULL: nothing.
-     * The best of many noisy runs is partly luck: the goal is compared by this, limits must hold
-     * as measured and are as sure as this says. */
+    /* Of a measured option: the fitted values, EW_CRITERIA of them; NULL: none.  The best of many
+     * noisy runs is partly luck, so goals are compared by fitted values; limits must hold as
+     * measured, and their probability comes from the fit. */
     const struct ew_guess *fitted;
 };
 
@@ -63,30 +63,30 @@ struct ew_choose_data {
     enum ew_criterion goal;
     const struct ew_limit *limits;
     int n_limits;
-    double sure; /* an untried option must meet all limits with this chance */
+    double sure; /* least probability with which an untried option must meet all limits */
 };
 
 struct ew_choice {
     int best;
-    int second;              /* -1: none */
-    double holds[EW_LIMITS]; /* chance that the best meets each limit */
-    double
-        relaxed[EW_LIMITS]; /* the goal with a limit a tenth wider; as it is where nothing is won */
-    int binding;            /* limit whose widening brings most; -1: none does */
-    int measure;            /* option whose measurement would tell most; -1: nothing is open */
-    double measure_chance;  /* that it meets the limits */
-    double measure_gain;    /* by which the measured best is expected to improve, in ln */
-    int n_good;             /* options within all limits */
+    int second;                /* -1: none */
+    double holds[EW_LIMITS];   /* probability that the best meets each limit */
+    double relaxed[EW_LIMITS]; /* the goal with that limit relaxed by 10 % */
+    int binding;               /* limit whose relaxation gains most; -1: none */
+    int measure;               /* option to measure next; -1: none */
+    double measure_chance;     /* that it meets the limits */
+    double measure_gain;       /* expected improvement of the measured best, in ln */
+    int n_good;                /* options within all limits */
 };
 
-/* EW_ERR_NOT_FOUND says which limit, or which two, nothing meets, and what the nearest is. */
+/* EW_ERR_NOT_FOUND names the limit, or the two, that no option meets, and the nearest value. */
 ew_err ew_choose(const struct ew_choose_data *d, struct ew_choice *out);
 
-/* Chance that the option meets the limit; 0 where it was measured not to, 1 where it was measured
- * to and nothing is fitted. */
+/* Probability that the option meets the limit; 0 if a measurement breaks it, 1 if it meets it and
+ * there is no fit. */
 double ew_limit_holds(const struct ew_limit *l, const struct ew_option *o);
 
-/* Life in hours on a battery, of a board that works `duty` of the time and else idles. */
+/* Battery life in hours of a board that is busy for the share `duty` of the time and idle
+ * otherwise. */
 struct ew_guess ew_life(const struct ew_guess *power, double battery_wh, double duty,
                         double idle_w);
 

@@ -15,9 +15,9 @@
 #define GRID    1024 /* candidates over which variance is summed */
 #define SEED    7
 
-/* One law at one typical network: what is known of its parameters so far.  S is cov, G is grid, j
- * is the row of J at a candidate; what a step changes of the last two takes k operations, not k *
- * k. */
+/* One law at one typical network, and the covariance of its parameters so far.  S is cov, G is
+ * grid, j is the row of J at a candidate; `own` and `taken` are updated in k operations a step, not
+ * k * k. */
 struct view {
     int k;
     double cov[EW_LAW_PARAMS * EW_LAW_PARAMS];  /* of the parameters */
@@ -30,7 +30,7 @@ struct view {
 struct work {
     const struct ew_design *d;
     struct view views[2 * VECTORS]; /* time, then power of each network */
-    struct ew_design_rest rest;     /* beside each of them */
+    struct ew_design_rest rest;     /* the residual process */
     int grid[GRID], n_grid;
     bool *taken;
 };
@@ -105,7 +105,7 @@ static ew_err view_alloc(struct view *v, struct ew_arena *arena, int candidates)
     return EW_OK;
 }
 
-/* All candidates, or some at random: a fixed stride would meet the same memory clock each time. */
+/* All candidates, or a random sample: a fixed stride could select one memory clock only. */
 static void choose_grid(struct work *w)
 {
     const bool all = w->d->n <= GRID;
@@ -140,7 +140,7 @@ static ew_err prepare(struct work *w, struct ew_arena *arena)
 
 /* ---- Choosing -------------------------------------------------------------------------------- */
 
-/* Sum over the grid of the variance that is left. */
+/* Remaining variance, summed over the grid. */
 static double remaining(const struct view *v)
 {
     double sum = 0;
@@ -149,7 +149,7 @@ static double remaining(const struct view *v)
     return sum;
 }
 
-/* What measuring candidate c takes of the variance that is left. */
+/* Reduction of the remaining variance by measuring candidate c. */
 static double gain(const struct view *v, int c)
 {
     return v->taken[c] / v->own[c];
@@ -191,8 +191,8 @@ static double typical(const struct work *w, int law)
     return sqrt(fmax(sum, 0) / (VECTORS * (double)w->n_grid));
 }
 
-/* The candidate that takes the largest share of the variance: of the laws' parameters as long as
- * they are unknown, then of what the laws leave over. */
+/* The candidate with the largest relative reduction of variance: of the laws' parameters, then of
+ * the residual process. */
 static int best(const struct work *w)
 {
     double left[2 * VECTORS], high = -1;
@@ -215,7 +215,7 @@ static int best(const struct work *w)
     return found;
 }
 
-/* The mode with the highest settings: it fixes the scale, and everybody has it. */
+/* The mode with the highest settings, which fixes the scale and is available on every board. */
 static int top_candidate(const struct ew_design *d)
 {
     const struct ew_mode top = top_of(d);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which modes to measure: those that teach most about all others, whatever the network turns out to
- * be. */
+/* Experimental design: the modes whose measurement reduces the uncertainty about all others most,
+ * averaged over typical networks. */
 #ifndef EW_ADVISE_DESIGN_H
 #define EW_ADVISE_DESIGN_H
 
@@ -14,16 +14,16 @@ struct ew_design {
     int n_measured;
 };
 
-/* What one more mode brings. */
+/* The gain of one more mode. */
 struct ew_design_step {
     int candidate;
     double time_before, time_after; /* standard deviation of ln over all candidates, typical */
     double power_before, power_after;
 };
 
-/* Picks `want` more candidates, the best first; fewer where there are no more.  Greedy: each time
- * the one that takes most of the remaining variance (Seo et al., "Gaussian process regression:
- * active data selection", IJCNN 2000, on the laws linearised at typical parameters). */
+/* Picks `want` more candidates, the best first; fewer where there are no more.  Greedy: each step
+ * takes the mode that reduces the remaining variance most (Seo et al., "Gaussian process
+ * regression: active data selection", IJCNN 2000, on the laws linearised at typical parameters). */
 ew_err ew_design_modes(const struct ew_design *d, int want, struct ew_design_step *out, int *n_out);
 
 #endif

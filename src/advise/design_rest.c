@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the laws leave over, as far as a design has measured it. */
+/* Posterior variance of the residual process during a design. */
 #include "advise/design_rest.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the laws leave over, as far as a design has measured it: a Matern process (rest.h) of the
- * usual size over all candidates.  Without it a design trusts the laws wholly and measures where
- * their parameters show, never in between. */
+/* Posterior variance of the residuals of the laws, a Matern process (rest.h) of typical size over
+ * all candidates, during a design.  Without it a design would trust the laws and measure only
+ * extreme modes. */
 #ifndef EW_ADVISE_DESIGN_REST_H
 #define EW_ADVISE_DESIGN_REST_H
 
@@ -25,7 +25,7 @@ struct ew_design_rest {
 ew_err ew_design_rest_init(struct ew_arena *a, const struct ew_design *d,
                            struct ew_design_rest *out);
 
-/* Mean variance over the grid, and how much of it measuring candidate c takes. */
+/* Mean variance over the grid, and its reduction by measuring candidate c. */
 double ew_design_rest_left(const struct ew_design_rest *r);
 double ew_design_rest_gain(const struct ew_design_rest *r, int c);
 

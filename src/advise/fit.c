@@ -12,7 +12,7 @@
 #include "base/rng.h"
 
 #define STEPS   80
-#define ROUNDS  6 /* of noise taken from the law as it stands, then a descent with it */
+#define ROUNDS  6 /* of evaluating the noise, then descending with it */
 #define SEED    3
 #define FREEDOM 4 /* of the Student errors */
 
@@ -24,7 +24,7 @@ struct state {
     struct ew_law_point *points;
 };
 
-/* Parameters that are looked for. */
+/* Number of parameters that are searched. */
 static int searched(const struct state *s)
 {
     return s->f->prior.n - s->f->prior.n_linear;
@@ -91,7 +91,7 @@ static bool try_step(struct state *s, const double *h, const double *g, double d
     struct ew_law_point *tried = s->points + n;
     s->f->law(s->f->ctx, theta, s->data->modes, n, tried);
     for (int i = 0; i < n; i++)
-        tried[i].sigma = s->points[i].sigma; /* the step knows nothing of a noise that changes */
+        tried[i].sigma = s->points[i].sigma; /* the noise is constant within a step */
     const double c = cost(s, theta, tried);
     if (!(c < *now))
         return false;
@@ -118,7 +118,7 @@ static void descend(struct state *s)
 
 /* ---- Before and after ------------------------------------------------------------------------ */
 
-/* Moves the prior's amounts so that the median of what is left over is 0. */
+/* Shifts the prior's amounts so that the median residual is 0. */
 static ew_err own_units(struct state *s)
 {
     const int n = s->data->n;

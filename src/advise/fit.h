@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fitting a law to measurements: the most probable parameters under a prior and Student errors,
- * their covariance, a Gaussian process for what the law leaves over, and how far the measurements
- * are from what the others say. */
+ * their covariance, a Gaussian process for the residuals, and leave-one-out residuals. */
 #ifndef EW_ADVISE_FIT_H
 #define EW_ADVISE_FIT_H
 
@@ -11,13 +10,13 @@
 #define EW_FIT_ROWS   128 /* that the process for the rest and the checks use */
 #define EW_FIT_STARTS 6   /* the prior's mean and draws of the prior: there are several minima */
 
-/* The law, linear around its fit, and what it leaves over (Matern 5/2 over the logarithms of cores
- * and clocks), together as one Gaussian process that the measurements have taught. */
+/* The law, linearised at its fit, plus its residuals (Matern 5/2 over the logarithms of cores and
+ * clocks), as one Gaussian process conditioned on the measurements. */
 struct ew_rest {
-    double amplitude; /* standard deviation of ln of what is left over; 0: the law suffices */
+    double amplitude; /* standard deviation of the residuals of ln; 0: none */
     double length;    /* in logarithms */
-    double noise;     /* of measurements, over what the law says of it */
-    double run_noise; /* the same of one run to come: the root of its mean square, as it may be */
+    double noise;     /* of measurements, as a factor of the law's */
+    double run_noise; /* the same for a future run: root mean square over the posterior */
     int n;
     struct ew_mode *logs;                      /* of the measurements */
     double *cov_jac;                           /* S0 times the law's derivatives there; n x k */
@@ -34,9 +33,9 @@ struct ew_fit {
     double theta[EW_LAW_PARAMS];
     struct ew_rest rest;
     int n;           /* measurements */
-    double *z;       /* each against what the others say, in standard deviations; n */
-    double *odd;     /* the same as if every measurement were as good as the others; n */
-    double *off;     /* each against what the others say, in ln; n */
+    double *z;       /* leave-one-out residuals in standard deviations; n */
+    double *odd;     /* the same with the usual noise for every measurement; n */
+    double *off;     /* leave-one-out residuals in ln; n */
     double evidence; /* ln of the probability of the measurements under this prior */
 };
 
@@ -44,7 +43,7 @@ struct ew_fit_data {
     const struct ew_mode *modes;
     const double *y; /* ln of the quantity */
     int n;
-    bool own_units; /* the prior's amounts are not this board's: move them to the median */
+    bool own_units; /* the prior's amounts are another board's: shift them to the median */
     int starts;     /* of the descent; 0: EW_FIT_STARTS */
 };
 
@@ -53,7 +52,7 @@ struct ew_fit_data {
 ew_err ew_fit(struct ew_arena *a, ew_law *law, const void *ctx, const struct ew_prior *prior,
               const struct ew_fit_data *data, struct ew_fit *out);
 
-/* How uncertain the parameters are: the lower triangle of L, n x n, theta + L u with u normal.
+/* Posterior of the parameters: the lower triangle of L, n x n, with theta + L u, u standard normal.
  * False where their covariance has no factor. */
 bool ew_fit_spread(const struct ew_fit *f, double *l);
 

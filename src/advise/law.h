@@ -15,12 +15,12 @@ struct ew_mode {
 
 #define EW_LAW_PARAMS 23 /* at most */
 
-/* Normal beliefs about a law's parameters before anything was measured, independent of each other.
+/* Prior of a law's parameters: independent normal distributions.
  */
 struct ew_prior {
     int n;
     int n_scale; /* the first ones are logarithms of amounts: a change of units moves all of them */
-    int n_linear; /* the last ones are uncertain but not looked for: the law is linear in them */
+    int n_linear; /* the last ones are uncertain but not searched: the law is linear in them */
     double mean[EW_LAW_PARAMS], sd[EW_LAW_PARAMS];
 };
 
@@ -63,7 +63,7 @@ struct ew_time_parts {
 };
 
 extern const struct ew_prior ew_time_prior;
-extern const struct ew_prior ew_time_prior_host; /* small networks: the host decides */
+extern const struct ew_prior ew_time_prior_host; /* small networks, bound by the host */
 
 /* An ew_law; `ctx` is not used. */
 void ew_time_law(const void *ctx, const double *theta, const struct ew_mode *modes, int n,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other ways to predict, to be held against predictor.h on the same measurements. */
+/* Other prediction methods, for comparison with predictor.h on the same measurements. */
 #ifndef EW_ADVISE_METHODS_H
 #define EW_ADVISE_METHODS_H
 

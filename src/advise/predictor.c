@@ -7,9 +7,9 @@
 #include <string.h>
 
 #define OTHER_PRIORS (EW_PREDICT_BELIEFS - 1) /* of the time law */
-#define OTHER_FROM   8    /* measurements: fewer cannot tell which law they follow */
+#define OTHER_FROM   8    /* measurements from which on several priors are compared */
 #define USUAL_LN     1    /* ln of the odds of the usual prior against each other one */
-#define CHANCE_LEAST 0.03 /* of a prior that still counts */
+#define CHANCE_LEAST 0.03 /* probability below which a prior is dropped */
 
 /* ---- Widths ---------------------------------------------------------------------------------- */
 
@@ -19,15 +19,15 @@
 #define WIDTH_COUNT 40  /* measurements that the posterior's own width counts as */
 #define WIDTH_CLIP  3.0 /* standard deviations: a throttled run does not widen all others */
 
-/* How wide intervals are, over what the posterior says.  Where it is right, what each measurement
- * is off from what the others say has a mean square of 1; else that is what is asked for (as of a
- * conformal predictor).  A few measurements cannot tell: of ten these residuals say nothing that
- * the posterior does not know, of 50 the widths that are needed follow them one to one (96 made-up
- * workloads, noise of 0.3 to 5 %). */
+/* Factor on the posterior's standard deviations.  If the posterior is right, squared leave-one-out
+ * residuals have a mean of 1; otherwise their root mean square is the factor (as in conformal
+ * prediction).  Few measurements carry little information: with ten the residuals add nothing to
+ * the posterior, with 50 the required widths follow them one to one (96 synthetic workloads, noise
+ * of 0.3 to 5 %). */
 static double width(const struct ew_fit *f)
 {
     double sum = WIDTH_COUNT;
-    for (int i = 0; i < f->n; i++) /* 0 where a row had no part in it */
+    for (int i = 0; i < f->n; i++) /* 0 for rows outside of the part */
         sum += fmin(f->odd[i] * f->odd[i], WIDTH_CLIP * WIDTH_CLIP);
     return sqrt(sum / (WIDTH_COUNT + f->rest.n));
 }
@@ -51,9 +51,8 @@ static struct ew_mode highest(const struct ew_predict_data *d)
     return top;
 }
 
-/* Other beliefs about the time law: nothing overlaps, everything does, any parameter may be twice
- * as far from its usual value, the host
- * decides and waits for memory. */
+/* Other priors of the time law: no overlap, full overlap, twice the standard deviations, host-bound
+ * with host work that waits for memory. */
 static void other_priors(struct ew_prior out[OTHER_PRIORS])
 {
     for (int i = 0; i < OTHER_PRIORS; i++)
@@ -66,7 +65,7 @@ static void other_priors(struct ew_prior out[OTHER_PRIORS])
     out[3] = ew_time_prior_host;
 }
 
-/* The chance of each prior by what was measured; those that hardly have one are left out. */
+/* Posterior probability of each prior; improbable ones are dropped. */
 static void weigh(const double *evidence, const struct ew_fit *fits, int n, struct ew_predictor *p)
 {
     double sum = 0;
@@ -87,8 +86,8 @@ static void weigh(const double *evidence, const struct ew_fit *fits, int n, stru
         p->chance[i] /= sum;
 }
 
-/* With the usual prior and with others: ten measurements often fit several of them alike, which
- * then say different things of modes far away. */
+/* Fits with several priors: ten measurements often fit several equally well, although their
+ * predictions of distant modes differ. */
 static ew_err fit_time(struct ew_arena *a, const struct ew_predict_data *d, struct ew_predictor *p)
 {
     struct ew_prior others[OTHER_PRIORS];
@@ -113,7 +112,7 @@ static ew_err fit_time(struct ew_arena *a, const struct ew_predict_data *d, stru
     return EW_OK;
 }
 
-/* A power's prior of which the time law's uncertainty is a part. */
+/* Prior of the power law, extended by the time law's uncertainty. */
 static struct ew_prior with_time(const struct ew_prior *power, const struct ew_power_ctx *c)
 {
     struct ew_prior p = *power;
@@ -134,7 +133,8 @@ static ew_err fit_time_spread(struct ew_arena *a, struct ew_predictor *p)
     return EW_OK;
 }
 
-/* The board's own prior, or the general one in the measurements' units: whichever they speak for.
+/* Fits with the board's own prior and with the general one in the measurements' units; the evidence
+ * decides.
  */
 static ew_err fit_power(struct ew_arena *a, const struct ew_predict_data *d, struct ew_predictor *p)
 {
@@ -166,7 +166,8 @@ static ew_err fit_power(struct ew_arena *a, const struct ew_predict_data *d, str
     return EW_OK;
 }
 
-/* Of the leave-one-out errors, drawn to 0 as if five more had shown none. */
+/* Correlation of the leave-one-out errors of time and power, shrunk as by five more uncorrelated
+ * ones. */
 static double correlation(const struct ew_predict_data *d, const struct ew_predictor *p)
 {
     double tt = 5, pp = 5, tp = 0;
@@ -236,8 +237,8 @@ static double run_var(const struct ew_fit *f, const struct ew_law_point *p)
     return f->rest.run_noise * f->rest.run_noise * p->sigma * p->sigma;
 }
 
-/* Mean and variance of ln of the time over all beliefs, and the variance of one run around it; `t`
- * are the laws by belief, BLOCK apart. */
+/* Mean and variance of ln of the time over all priors, and the variance of one run around it; `t`
+ * holds the laws' points by prior, BLOCK apart. */
 static void time_at(const struct ew_predictor *p, const struct ew_mode *m,
                     const struct ew_law_point *t, double *scratch, double out[3])
 {

@@ -17,7 +17,7 @@ struct ew_predict_data {
     const char *board;  /* profile name; NULL: not known */
 };
 
-/* A quantity with what it lies between at 50 and at 90 % of untried modes. */
+/* A predicted quantity with its 50 % and 90 % intervals. */
 struct ew_guess {
     double mid, low50, high50, low90, high90;
     double sd; /* of ln of the average over many runs; 0: as the intervals, which are of one run */
@@ -26,11 +26,11 @@ struct ew_guess {
 struct ew_prediction {
     struct ew_guess time, power, energy; /* of power and energy nan where power was not measured */
     double share;                        /* of the loader in the time, 0 to 1 */
-    /* For sums and probabilities: ln of time and power as a normal pair. */
+    /* ln of time and power as a bivariate normal distribution, for sums and probabilities. */
     double time_sd, power_sd, correlation;
 };
 
-#define EW_PREDICT_BELIEFS 5 /* about the time law, at most */
+#define EW_PREDICT_BELIEFS 5 /* most priors of the time law */
 
 struct ew_predictor {
     struct ew_fit time, power; /* time: the likeliest of those below */
@@ -40,8 +40,8 @@ struct ew_predictor {
     bool has_power;
     struct ew_power_ctx power_ctx;
     struct ew_mode top;
-    double correlation;             /* of what time and power are off */
-    double time_width, power_width; /* of intervals, over what the posterior says */
+    double correlation;             /* of the errors of time and power */
+    double time_width, power_width; /* factor on the posterior's standard deviations */
 };
 
 /* Fits both laws.  All lives in the arena.  EW_ERR_ARG names what cannot be used and why. */
@@ -52,13 +52,13 @@ ew_err ew_predictor_fit(struct ew_arena *a, const struct ew_predict_data *d,
 ew_err ew_predict(const struct ew_predictor *p, const struct ew_mode *modes, int n,
                   struct ew_prediction *out);
 
-/* The guess whose ln is normal: mean, standard deviation of one run, of the average over many. */
+/* A log-normal guess: mean of ln, standard deviation of one run, of the average over many. */
 struct ew_guess ew_guess_of(double mean, double run_sd, double sd);
 
 /* Standard deviation of ln of the average over many runs. */
 double ew_guess_sd(const struct ew_guess *g);
 
-/* The chance that a guess ends at or below a limit. */
+/* The probability that the quantity is at most `limit`. */
 double ew_guess_below(const struct ew_guess *g, double limit);
 
 #endif

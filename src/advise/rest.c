@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a law leaves over: Matern 5/2 process; its size and length and the noise of measurements by
- * the evidence; leave-one-out. */
+/* Residuals of a law: a Matern 5/2 process whose amplitude, length and noise follow from the
+ * evidence; leave-one-out residuals. */
 #include "advise/rest.h"
 
 #include <math.h>
@@ -10,18 +10,18 @@
 #include "advise/cholesky.h"
 #include "base/order_stats.h"
 
-/* Most of what the laws miss is a matter of one setting (a voltage table, cores that come in
- * clusters): that share of the variance is a sum of functions of one setting each, which few
- * measurements tell.  On tests/made_boards.c and on boards with voltage tables 0.8 is better than
- * 0.5 and 0, in both time and power. */
+/* Most residuals depend on one setting (a voltage table, clusters of cores): this share of the
+ * variance is a sum of functions of one setting each, which few measurements can determine.  On
+ * tests/made_boards.c and on boards with voltage tables 0.8 is better than 0.5 and 0, in both time
+ * and power. */
 #define ALONE       0.8
-#define ALONE_SHORT 2.0 /* and changes as much over half the distance */
+#define ALONE_SHORT 2.0 /* with half the length scale */
 
-#define NOISE_SD 0.6 /* of ln of the noise over what the law says of it */
-#define NONE_LN  1.0 /* ln of the odds that nothing is left over, against all sizes together */
-#define LENGTHS  4   /* that are tried */
+#define NOISE_SD 0.6 /* standard deviation of ln of the noise over the law's */
+#define NONE_LN  1.0 /* ln of the odds of amplitude 0 against all others together */
+#define LENGTHS  4   /* length scales that are tried */
 #define SETTLE   8   /* Gauss-Newton steps */
-#define ROUNDS   3   /* of weights from what the others say, then all sizes again */
+#define ROUNDS   3 /* rounds of Student weights by leave-one-out, then the hyperparameters again */
 
 /* The mean of z^2 student(z) over a normal z: what a normal noise leaves of its variance under
  * these weights. */
@@ -74,8 +74,8 @@ static double student(double z)
     return fmin(5 / (4 + z * z), 1.25);
 }
 
-/* The first weights are against the usual distance from the law alone: noise that is larger than
- * the law says makes no measurement odd. */
+/* The first weights are relative to the median residual of the law alone, so that noise above the
+ * law's does not make measurements outliers. */
 static void choose(const struct ew_fit_data *data, const struct ew_law_point *points,
                    struct part *p)
 {
@@ -120,7 +120,7 @@ static void linearise(const struct ew_fit *f, const struct ew_fit_data *data,
         }
 }
 
-/* What the size of the rest and of the noise may be. */
+/* Hyperparameters of the process and the noise. */
 struct sizes {
     double amplitude, length, noise, run;
 };
@@ -169,7 +169,7 @@ static double evidence(const struct part *p, double amplitude, size_t place, dou
     return -0.5 * sum - 0.5 * ew_chol_log_det(p->c, n);
 }
 
-/* Sums over sizes that may be, each by its probability. */
+/* Sums over hyperparameters, weighted by their probability. */
 struct sums {
     double best; /* ln of the probability that weight 1 stands for */
     double weight, amplitude2, ln_length, ln_noise, noise2;
@@ -194,8 +194,8 @@ static void sums_add(struct sums *t, double ln, const struct sizes *s)
     t->noise2 += w * s->noise * s->noise;
 }
 
-/* The sizes that the measurements speak for: means over all that may be, so that a few measurements
- * which could be luck leave room for both.  *total gets ln of the probability of the measurements.
+/* Posterior means of the hyperparameters: averaging keeps small samples from deciding for one
+ * extreme. *total gets ln of the probability of the measurements.
  */
 static struct sizes decide(const struct part *p, double *total)
 {
@@ -239,7 +239,7 @@ static void leave_one_out(const struct part *p, struct ew_fit *f)
     }
 }
 
-/* What the rows beside the part say of the parameters. */
+/* Conditions the parameters on the measurements outside of the part. */
 static ew_err absorb(struct ew_fit *f, const struct ew_fit_data *data,
                      const struct ew_law_point *points, const struct part *p)
 {
@@ -291,7 +291,7 @@ static ew_err keep(struct ew_arena *a, const struct part *p, const struct sizes 
     return EW_OK;
 }
 
-/* Minus ln of the posterior of theta with what is left over integrated out, but for constants. */
+/* Minus ln of the posterior of theta with the process integrated out, up to constants. */
 static double cost(const struct ew_fit *f, const struct ew_fit_data *data, const struct part *p,
                    const struct sizes *s, const struct ew_law_point *points)
 {
@@ -338,8 +338,8 @@ static bool newton_step(const struct ew_fit *f, const struct part *p, const stru
     return true;
 }
 
-/* Gauss-Newton on that posterior: the law is linear only near theta, and what is left over moves
- * theta from where the law alone fits best. */
+/* Gauss-Newton on that posterior: the law is linear only near theta, and the process moves theta
+ * from the optimum of the law alone. */
 static void settle(struct ew_fit *f, const struct ew_fit_data *data, struct part *p,
                    const struct sizes *s, struct ew_law_point *points)
 {
@@ -363,8 +363,8 @@ static void settle(struct ew_fit *f, const struct ew_fit_data *data, struct part
     }
 }
 
-/* Sizes, theta and leave-one-out, several times: a measurement is as good as the others tell, and
- * at first only what is far from the law alone is known. */
+/* Iterates hyperparameters, theta and leave-one-out residuals, which give the weights of the next
+ * round. */
 static ew_err fit_part(struct ew_arena *a, struct ew_fit *f, const struct ew_fit_data *data,
                        struct part *p, struct ew_law_point *points, struct sizes *s)
 {
@@ -424,7 +424,7 @@ bool ew_fit_spread(const struct ew_fit *f, double *l)
         for (int b = 0; b <= a; b++)
             for (int i = 0; i < n; i++)
                 l[a * k + b] -= x[i] * r->cov_jac[i * k + b];
-        l[a * k + a] += 1e-6 * f->prior.sd[a] * f->prior.sd[a]; /* against what rounding takes */
+        l[a * k + a] += 1e-6 * f->prior.sd[a] * f->prior.sd[a]; /* jitter against rounding */
     }
     return ew_chol(l, k);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a law leaves over, as a Gaussian process whose size the evidence decides. */
+/* Residuals of a law as a Gaussian process whose hyperparameters follow from the evidence. */
 #ifndef EW_ADVISE_REST_H
 #define EW_ADVISE_REST_H
 

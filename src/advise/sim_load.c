@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one run of a plan asks of a board. */
+/* Work of one run of a plan. */
 #include "advise/sim_load.h"
 
 #include <math.h>

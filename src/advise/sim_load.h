@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one run of a plan asks of a board, step by step: arithmetic, bytes moved, kernels to launch.
- * What a board makes of it is left to board_model.h. */
+/* Work of one run of a plan, step by step: arithmetic, bytes moved, kernels to launch.
+ * advise/simulate.h turns it into a board's time and power. */
 #ifndef EW_ADVISE_SIM_LOAD_H
 #define EW_ADVISE_SIM_LOAD_H
 

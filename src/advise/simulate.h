@@ -9,12 +9,12 @@
 #include "advise/sim_load.h"
 #include "device/profile.h"
 
-/* What an epoch of a network asks of an AGX Xavier at 1 GHz. */
+/* Work of an epoch of a network, in units of an AGX Xavier at 1 GHz. */
 struct ew_sim_work {
     const char *network, *data;
     double gpu_s, mem_s; /* arithmetic and memory traffic of the accelerator */
     double host_s;       /* launches and the framework's own work */
-    double stall_s;      /* copying a batch over, which nothing hides */
+    double stall_s;      /* copying a batch to the accelerator, which nothing overlaps */
     double overhead;     /* what comes with a stall, over it */
     double gpu_j, cpu_j; /* dynamic energy, at the highest clocks */
     double fetch_s;      /* reading and decoding by one worker, from the page cache */
@@ -22,7 +22,8 @@ struct ew_sim_work {
     int64_t samples, batch;
 };
 
-/* What runs the plan: it decides how much of a board's peaks is reached and what a launch costs. */
+/* The software that runs the plan, which decides the share of a board's peaks that is reached
+ * and the cost of a launch. */
 /* clang-format off */
 #define EW_SIM_SOFTWARE_MAP(X)                                                                     \
     X(NATIVE, "native", "kernels launched back to back, as bench does")                            \
@@ -88,8 +89,8 @@ struct ew_sim_heat {
 
 void ew_sim_heat_begin(const struct ew_profile *board, struct ew_sim_heat *h);
 
-/* Warms the board through an epoch.  Where it reaches the temperature that it throttles at, the
- * rest of the epoch takes the power that holds this temperature, and longer. */
+/* Heats the board through an epoch.  Once it reaches its throttling temperature, the rest of the
+ * epoch runs at the power that keeps this temperature, and takes longer. */
 void ew_sim_heat_epoch(const struct ew_profile *board, struct ew_sim_heat *h,
                        struct ew_sim_epoch *e);
 

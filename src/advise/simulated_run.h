@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan's run on a board that is not here: which board and mode are meant, and what the board's
- * model says of the plan's steps. */
+/* Simulated run of a plan on another board: parsing of board and mode, and the prediction of the
+ * board's model. */
 #ifndef EW_ADVISE_SIMULATED_RUN_H
 #define EW_ADVISE_SIMULATED_RUN_H
 

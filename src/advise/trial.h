@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How good predictions are: some of what was measured is left out, predicted, and compared. */
+/* Validation of predictions: measured modes are held out, predicted, and compared. */
 #ifndef EW_ADVISE_TRIAL_H
 #define EW_ADVISE_TRIAL_H
 
 #include "advise/measured.h"
 #include "advise/methods.h"
 
-/* What was left out, and what was predicted for it. */
+/* Held-out measurements and their predictions. */
 struct ew_trial {
     enum ew_method method;
     int fitted; /* modes that each prediction was made from */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How well the law of work predicts what was left out: thirds of the measurements, whole networks.
+/* Validation of the law of work: holds out two thirds of the measurements, or all of one network.
  */
 #ifndef EW_ADVISE_WORK_CHECK_H
 #define EW_ADVISE_WORK_CHECK_H

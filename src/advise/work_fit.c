@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time of what was never run, from what was: a Gaussian process whose mean is the law of work.
+/* Prediction of unmeasured run times: a Gaussian process whose mean is the law of work.
  *
  * The law is made linear at the most probable parameters, which are found by turns of that and of
  * solving the linear problem (an iterated Kalman update: Bell and Cathey, IEEE Trans. Automatic
@@ -15,10 +15,9 @@
 
 #define TURNS  20
 #define ROBUST 3    /* rounds of Student weights */
-#define NOISE  0.05 /* of ln of a median: less would make much of what two runs differ by */
+#define NOISE  0.05 /* least standard deviation of ln of a median */
 #define ALIKE  0.75 /* correlation of parameters and of effects between machines */
-#define KAPPA                                                                                      \
-    1.8 /* half of a 90 % interval, in standard deviations: their scale is not quite known */
+#define KAPPA  1.8  /* half of a 90 % interval in sd: 1.64, more as their scale is uncertain */
 
 /* Standard deviations of the effects, in ln. */
 #define OF_MACHINE      1.0
@@ -36,11 +35,11 @@ struct ew_work_predictor {
     int n, n_machines;
     struct ew_work_run *runs;
     double *y;       /* ln of seconds */
-    double *noise;   /* of each, wider where it is far off */
+    double *noise;   /* of each; larger for outliers */
     int *machine;    /* of each */
     double *jac;     /* n x EW_WORK_PARAMS */
     double *left;    /* y against the law */
-    double *alpha;   /* C^-1 of what the prior does not say */
+    double *alpha;   /* C^-1 times the residuals of the prior */
     double *chol;    /* of C, n x n */
     double *scratch; /* n x n */
     const char *machines[EW_WORK_MACHINES];
@@ -94,7 +93,7 @@ static void look(struct ew_work_predictor *p)
                                            p->runs[i].threads, p->jac + i * EW_WORK_PARAMS);
 }
 
-/* C and its solution for what the prior leaves over, with the law as it was looked at. */
+/* Factors C and solves for the residuals of the prior, with the law linearised at theta. */
 static bool solve(struct ew_work_predictor *p)
 {
     const int n = p->n;
@@ -115,8 +114,8 @@ static bool solve(struct ew_work_predictor *p)
     return true;
 }
 
-/* Parameters that the solution speaks for; returns the largest step.  Steps are clipped: the law is
- * linear near its place only. */
+/* Updates the parameters from the solution; returns the largest step.  Steps are clipped, since the
+ * law is linear only nearby. */
 static double move(struct ew_work_predictor *p)
 {
     double most = 0;
@@ -146,8 +145,8 @@ static ew_err converge(struct ew_work_predictor *p)
     return EW_OK;
 }
 
-/* A measurement that lies far from what all say of it was disturbed: it counts less (Student errors
- * of 4 degrees of freedom).  What is left over of it is its noise's variance times alpha. */
+/* Down-weights outliers (Student errors of 4 degrees of freedom).  The residual of a measurement is
+ * its noise variance times alpha. */
 static void weigh(struct ew_work_predictor *p)
 {
     for (int i = 0; i < p->n; i++) {
@@ -156,7 +155,7 @@ static void weigh(struct ew_work_predictor *p)
     }
 }
 
-/* Each measurement against the others: z_i = (C^-1 r)_i / sqrt((C^-1)_ii). */
+/* Leave-one-out residuals: z_i = (C^-1 r)_i / sqrt((C^-1)_ii). */
 static void check_scale(struct ew_work_predictor *p)
 {
     double sum = 4;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time of a plan's run by what its steps ask for. */
+/* Time of a plan's run as a function of the work of its steps. */
 #include "advise/work_law.h"
 
 #include <math.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time of a plan's run by what its steps ask for and by threads:
+/* Time of a plan's run as a function of the work of its steps and of threads:
  *
  *   t = call + sum over steps of start + min(w + m, w n^-u + m n^-v + sync)
  *
  * with w the time of a step's cycles and m that of its bytes on one thread, n threads: a step is
- * divided only where that pays.  Steps without an estimate of cycles count by their arithmetic. */
+ * divided among threads only if that is faster.  Steps without an estimate of cycles count by their
+ * arithmetic. */
 #ifndef EW_ADVISE_WORK_LAW_H
 #define EW_ADVISE_WORK_LAW_H
 
@@ -25,7 +26,7 @@ enum ew_work_param {
 
 #define EW_WORK_AMOUNTS 5 /* the first ones: a faster machine moves all of them */
 
-/* Beliefs before anything was measured. */
+/* Prior: means and standard deviations. */
 extern const double ew_work_mean[EW_WORK_PARAMS], ew_work_sd[EW_WORK_PARAMS];
 
 /* ln of seconds, and its derivatives by the parameters (NULL: not wanted). */

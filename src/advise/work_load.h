@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What one run of a plan costs on a CPU, step by step, by the kernels that this machine would take:
- * the cycles that the catalogue estimates, else arithmetic, and the bytes that pass.  What a
- * machine makes of it is left to the law of work (law.h). */
+ * the cycles that the catalogue estimates, else arithmetic, and the bytes that pass.  The law of
+ * work (work_law.h) turns it into a machine's time. */
 #ifndef EW_ADVISE_WORK_LOAD_H
 #define EW_ADVISE_WORK_LOAD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A training step with its loader: what workers bring. */
+/* Time of a training step with its loader threads. */
 #ifndef EW_ADVISE_WORK_LOADER_H
 #define EW_ADVISE_WORK_LOADER_H
 
@@ -10,8 +10,8 @@ struct ew_loader_case {
     double threads, cores;
 };
 
-/* Seconds of a step.  Loading and computing overlap, and share the cores where both together want
- * more than there are. */
+/* Seconds of a step.  Loading and computing overlap, and share the cores if they need more than
+ * there are. */
 double ew_loader_step(const struct ew_loader_case *c);
 
 #endif

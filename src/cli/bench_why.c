@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Why a step of a plan has its kernel: the candidates that its backend knows, with estimates, times
- * and what rules each out. */
+ * and the condition that excludes each. */
 #include "cli/bench_why.h"
 
 #include <stdlib.h>
@@ -27,7 +27,8 @@ static bool is_chosen(const struct why *w, int i)
     return strcmp(w->candidate[i].name, w->step.kernel) == 0 && !w->candidate[i].refused;
 }
 
-/* Forward kernels alone are tuned, and one that looks at the data is not measured on noise. */
+/* Only forward kernels are tuned; kernels that depend on the data are not measured on random
+ * numbers. */
 static void take_times(struct why *w, struct ew_backend *be, const struct ew_kernel_query *query)
 {
     struct ew_kernel offers[EW_OFFERS];
@@ -46,7 +47,7 @@ static void take_times(struct why *w, struct ew_backend *be, const struct ew_ker
                 w->ns[i] = ns[k];
 }
 
-/* Of the others that could run it, the one with the lowest estimate; -1: none has one. */
+/* The other applicable candidate with the lowest estimate; -1: none. */
 static int find_rival(const struct why *w, int i)
 {
     int best = -1;
@@ -57,7 +58,8 @@ static int find_rival(const struct why *w, int i)
     return best;
 }
 
-/* Its estimate beside the rival's, in words; empty where one of them has none, or both the same. */
+/* The ratio of its estimate to the best other candidate's, as text; empty if either has none or
+ * both are equal. */
 static void compare(const struct why *w, int i, char *out, size_t size)
 {
     const int rival = find_rival(w, i);

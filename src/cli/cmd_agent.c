@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* edgewise agent: the far end of a launcher (study/link.h).  It runs this program with the words
- * that come over its standard input, and sends back what that writes.  It listens
- * nowhere, and ends with all that it started when its input is closed. */
+ * that come over its standard input, and sends back its output.  It opens no port, and when its
+ * input is closed it ends with all processes that it started. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,7 +24,7 @@
 
 #define ALIVE_NS    (2 * EW_NS_PER_S)
 #define POLL_MS     500
-#define END_WAIT_MS 5000 /* for what runs, before it is killed */
+#define END_WAIT_MS 5000 /* grace period of a command before it is killed */
 #define WORDS_MAX   256
 #define BLOCK       32768
 
@@ -44,12 +44,12 @@ static const struct ew_field fields[] = {
 struct agent {
     struct ew_frames io;
     char self[512];            /* this program's path */
-    struct ew_spawned process; /* what runs; pid 0: nothing does */
-    int64_t alive_ns;          /* when we last said so */
-    struct ew_epoch_feed feed; /* of what runs */
+    struct ew_spawned process; /* the running command; pid 0: none */
+    int64_t alive_ns;          /* when the last "alive" was sent */
+    struct ew_epoch_feed feed; /* of the running command */
 };
 
-/* ---- Who we are ------------------------------------------------------------------------------ */
+/* ---- Greeting ------------------------------------------------------------------------------ */
 
 static int64_t free_disk(void)
 {
@@ -70,7 +70,7 @@ static void print_machine(FILE *out, const struct ew_machine_row *m)
     }
 }
 
-/* The identity is what the device itself has; the name is what it is called from outside. */
+/* The greeting: the device's own identity, and its name given by --unit. */
 static ew_err describe(struct ew_board *b, struct ew_arena *a, const char *unit, char **text)
 {
     struct ew_machine_row m;
@@ -206,7 +206,7 @@ static ew_err take_messages(struct agent *g, bool *end)
     return EW_OK;
 }
 
-/* One look at everything; *end: nobody is at the other end any more. */
+/* Polls once; *end: the connection is closed. */
 static ew_err turn(struct agent *g, bool *end)
 {
     const bool waiting = ew_frames_waiting(&g->io); /* then its output waits in its pipes */

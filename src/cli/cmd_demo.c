@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise demo: the whole story on whatever machine this is, in about a minute. */
+/* edgewise demo: the main functions in about a minute, on any machine. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static const struct ew_field table[] = {
     EW_FIELD_END};
 /* clang-format on */
 
-/* What is found out on the way, for --json. */
+/* Results of the steps, for --json. */
 struct story {
     const struct opts *o;
     struct ew_graph *g, *read; /* as built, as read back */
@@ -57,7 +57,7 @@ struct story {
 #define TRAIN_BATCH  16
 #define TRAIN_EPOCHS 2
 
-/* ---- The acts ---- */
+/* ---- Steps ---- */
 
 static ew_err build(struct story *s)
 {
@@ -197,7 +197,7 @@ static ew_err report(struct story *s)
     return ew_demo_report(&s->study);
 }
 
-/* ---- Telling it ---- */
+/* ---- Output ---- */
 
 static void tell_network(const struct story *s)
 {
@@ -311,7 +311,7 @@ static ew_err run(struct ew_cmd_call *c)
     struct story s = {.o = o};
     EW_CHECK(mkdir(o->output, 0777) == 0 || errno == EEXIST, EW_ERR_IO, "%s: %s", o->output,
              strerror(errno));
-    /* What the commands of the second half make goes where they are called. */
+    /* The commands of the second half write to the current folder. */
     EW_CHECK(chdir(o->output) == 0, EW_ERR_IO, "%s: %s", o->output, strerror(errno));
     const ew_err e = tell(&s, c->json);
     ew_graph_free(s.g);

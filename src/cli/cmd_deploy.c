@@ -49,13 +49,13 @@ static const struct ew_field fields[] = {
 struct deployed {
     char machine[64], version[64], program[512], network[256], engine[256];
     int64_t program_bytes, network_bytes; /* that were sent */
-    int runs;                             /* that came home */
+    int runs;                             /* runs brought back */
     char median[64];
 };
 
 /* ---- The program ---- */
 
-/* "x86_64", "aarch64" by its header; "" for what is no program of ours to know. */
+/* "x86_64" or "aarch64" by the ELF header; "": neither. */
 static const char *machine_of(const char *path)
 {
     Elf64_Ehdr h;

@@ -296,7 +296,7 @@ static ew_err wait_for(const char *const *argv)
     return EW_OK;
 }
 
-/* The command's own measurement, which is the newest run of the store, against what was said. */
+/* Compares the command's measurement, the newest run of the database, with the prediction. */
 static ew_err say_how_right(const struct job *b, const char *store)
 {
     const struct ew_guess *g = &b->options[b->choice.best].v[EW_CRITERION_LATENCY];
@@ -318,7 +318,7 @@ static ew_err say_how_right(const struct job *b, const char *store)
     return e;
 }
 
-/* Of settings the command is one that takes them. */
+/* With --among settings the command must take them. */
 static ew_err check_command(const struct job *b)
 {
     const char *const *args = b->c->args;

@@ -49,8 +49,8 @@ struct context {
     bool loaded;
 };
 
-/* Runs that the table or figure rests on: of its studies and, where it is one part of them or one
- * precision, of that alone. */
+/* Keeps the runs on which the table or figure is based: those of its studies, or of its part or
+ * precision of them. */
 static void keep_own(struct ew_results *r, const struct ew_reproduction *only)
 {
     int n = 0;

@@ -14,25 +14,25 @@
 #define OUTPUT_MOST ((size_t)64 << 20) /* of one machine */
 #define POLL_MS     500
 
-/* One machine and what it has written so far; streamed, the line that is not whole yet. */
-struct voice {
+/* One machine and its output so far; when streaming, only the incomplete last line. */
+struct machine_output {
     struct ew_link link;
     char *text;
     size_t n, room;
     bool over, failed;
 };
 
-struct chorus {
+struct fan_out {
     const struct ew_cmd_call *call;
     struct ew_machines machines;
-    struct voice *voices;
+    struct machine_output *voices;
     const char *words[WORDS_MAX];
     struct ew_arena arena;
     bool stream;
 };
 
 /* The command line again, without --on. */
-static ew_err take_words(struct chorus *x)
+static ew_err take_words(struct fan_out *x)
 {
     const struct ew_cmd_call *c = x->call;
     int n = 0;
@@ -65,7 +65,7 @@ static ew_err take_words(struct chorus *x)
 /* ---- What machines write --------------------------------------------------------------------- */
 
 /* Whole lines go out with the name before them. */
-static void print_lines(const struct chorus *x, struct voice *v)
+static void print_lines(const struct fan_out *x, struct machine_output *v)
 {
     const char *name = v->link.machine->name;
     char *from = v->text, *end = v->text + v->n;
@@ -82,7 +82,7 @@ static void print_lines(const struct chorus *x, struct voice *v)
     fflush(stdout);
 }
 
-static ew_err take_text(const struct chorus *x, struct voice *v)
+static ew_err take_text(const struct fan_out *x, struct machine_output *v)
 {
     const struct ew_frame *f = &v->link.frame;
     EW_CHECK(v->n + f->size < OUTPUT_MOST, EW_ERR_LIMIT, "%s: writes more than %zu MB",
@@ -101,7 +101,7 @@ static ew_err take_text(const struct chorus *x, struct voice *v)
     return EW_OK;
 }
 
-static ew_err take_event(const struct chorus *x, struct voice *v, enum ew_link_event e)
+static ew_err take_event(const struct fan_out *x, struct machine_output *v, enum ew_link_event e)
 {
     if (e == EW_LINK_READY)
         ew_link_run(&v->link, x->words);
@@ -118,7 +118,7 @@ static ew_err take_event(const struct chorus *x, struct voice *v, enum ew_link_e
     return EW_OK;
 }
 
-static ew_err listen_to_all(struct chorus *x)
+static ew_err listen_to_all(struct fan_out *x)
 {
     for (;;) {
         struct pollfd fds[EW_MACHINES_MAX * EW_LINK_FDS];
@@ -133,7 +133,7 @@ static ew_err listen_to_all(struct chorus *x)
             return EW_OK;
         poll(fds, (nfds_t)n, POLL_MS);
         for (int i = 0; i < x->machines.n; i++) {
-            struct voice *v = &x->voices[i];
+            struct machine_output *v = &x->voices[i];
             enum ew_link_event e;
             ew_link_hear(&v->link);
             while (!v->over && (e = ew_link_next(&v->link)) != EW_LINK_NOTHING)
@@ -145,13 +145,13 @@ static ew_err listen_to_all(struct chorus *x)
 /* ---- At the end ------------------------------------------------------------------------------ */
 
 /* What others wrote is JSON already, or nothing. */
-static void print_whole(const struct chorus *x)
+static void print_whole(const struct fan_out *x)
 {
     const bool json = x->call->json;
     if (json)
         printf("{");
     for (int i = 0; i < x->machines.n; i++) {
-        struct voice *v = &x->voices[i];
+        struct machine_output *v = &x->voices[i];
         while (v->n && (v->text[v->n - 1] == '\n' || v->text[v->n - 1] == ' '))
             v->text[--v->n] = '\0';
         if (json)
@@ -164,7 +164,7 @@ static void print_whole(const struct chorus *x)
         printf("\n}\n");
 }
 
-static ew_err perform(struct chorus *x, const char *file)
+static ew_err perform(struct fan_out *x, const char *file)
 {
     char self[512];
     const ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -188,7 +188,7 @@ static ew_err perform(struct chorus *x, const char *file)
 
 ew_err ew_on_machines(const struct ew_cmd_call *c, const char *file, bool stream)
 {
-    struct chorus x = {.call = c, .stream = stream};
+    struct fan_out x = {.call = c, .stream = stream};
     ew_arena_init(&x.arena);
     const ew_err err = perform(&x, file);
     for (int i = 0; x.voices && i < x.machines.n; i++) {

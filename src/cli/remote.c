@@ -18,9 +18,9 @@
 #include "base/spawn.h"
 
 #define COMMAND      2048
-#define END_WAIT_MS  2000               /* for a connection that was told to end */
-#define NOT_THE_FILE 9                  /* our shell lines end with it where a sum differs, */
-#define NOT_ALL      10                 /* and with this where the connection ended before */
+#define END_WAIT_MS  2000 /* for a connection that was told to end */
+#define NOT_THE_FILE 9    /* exit status of our shell commands if the checksum differs, */
+#define NOT_ALL      10   /* if the connection ended early */
 #define FETCH_BYTES  ((int64_t)4 << 30) /* of a file that a board sends */
 
 ew_err ew_remote_quote(const char *text, char *out, size_t size)

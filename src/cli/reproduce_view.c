@@ -73,7 +73,8 @@ ew_err ew_reproduce_list(const struct ew_figures *f, const struct ew_reproduce_h
     return EW_OK;
 }
 
-/* ---- Beside published values ----------------------------------------------------------------- */
+/* ---- Comparison with published values
+ * ----------------------------------------------------------------- */
 
 static ew_err heads(struct ew_reproduce_tables *t)
 {
@@ -134,7 +135,7 @@ static ew_err shape_row(struct ew_grid *g, const struct ew_study *s, const struc
                         ew_likeness_verdict(x, text));
 }
 
-/* Those that the reproduction is about come first; how many they are.  NULL: all. */
+/* Moves the values of the reproduction (NULL: all) to the front and returns their number. */
 static int pick(struct ew_comparison *list, int n, const struct ew_reproduction *r)
 {
     int m = 0;
@@ -236,7 +237,7 @@ static const struct ew_comparison *partner(const struct side *other, const struc
 
 #define TIE 0.03 /* published values nearer than that have no order */
 
-/* In how many of the jobs that both have one is above the other there, and alike here. */
+/* Counts the jobs in which one study's value is above the other's, in the publication and here. */
 static ew_err pair_row(struct ew_grid *g, const struct side x[2], const char *metric)
 {
     const char *board = "";
@@ -353,7 +354,7 @@ static ew_err fit_cell(struct ew_grid *g, const struct ew_profile *p, const stru
                         1 << (n - 1), there);
 }
 
-/* What the text says: TRAIN names the boards that it trained on, and not why others are left out;
+/* The papers' statements: TRAIN names the boards on which it trained, not why others are missing;
  * NX ran out of memory. */
 static const char *said_of(size_t row, const char *board)
 {

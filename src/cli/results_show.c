@@ -139,7 +139,7 @@ static ew_err pick_named(const struct sheet *t, const char *columns, bool lenien
     return EW_OK;
 }
 
-/* Figures that people ask for first; others by --columns. */
+/* Metrics that are shown by default; others by --columns. */
 static bool is_figure(const char *name)
 {
     static const char *const names[] = {"median_ms",     "images_per_s", "epoch_s",    "stall_s",
@@ -151,7 +151,8 @@ static bool is_figure(const char *name)
     return false;
 }
 
-/* A column that is shown unasked: settings that differ, the first figures, a few of the run's. */
+/* Whether a column is shown by default: options that differ, the first metrics, a few fields of
+ * the run. */
 static bool tells(const struct sheet *t, int column, int *figures)
 {
     static const char *const always[] = {"id", "network", "status", "wall_s"};

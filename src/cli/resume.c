@@ -18,8 +18,8 @@ static bool listed(const char *name, const char *const *names)
     return *names != NULL;
 }
 
-/* A checkpoint may be a stranger's: where something is written, beside its own folder, the command
- * line says alone. */
+/* A checkpoint may be untrusted: output paths outside of its folder are taken from the command line
+ * only. */
 static void forget_outputs(const struct ew_cmd_call *c, const char *from, void *opts)
 {
     static const char *const written[] = {"db", "tensorboard", NULL};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a command would measure on a board that is not here. */
+/* Predictions for another board. */
 #include "cli/simulated.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --simulate BOARD[:MODE]: what a command would measure on a board that is not here, from the
- * plan's steps and the board's model.  All that comes of it is marked "simulated". */
+/* --simulate BOARD[:MODE]: predicts what a command would measure on another board, from the plan's
+ * steps and the board's model.  All results are marked "simulated". */
 #ifndef EW_CLI_SIMULATED_H
 #define EW_CLI_SIMULATED_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One line that says what a command is busy with before it has anything to count.  On a terminal
- * only; progress (base/progress.h) and what is printed take its place. */
+/* One line that shows what a command is doing before it can show progress.  On a terminal only;
+ * progress (base/progress.h) and what is printed take its place. */
 #ifndef EW_CLI_STATUS_LINE_H
 #define EW_CLI_STATUS_LINE_H
 

@@ -42,7 +42,7 @@ static bool varies(const struct ew_study *study, const struct ew_study_job *j,
     return false;
 }
 
-/* Made of another setting, as "out/{net}" is: that one tells as much. */
+/* Whether the setting is derived from another one, as "out/{net}" is. */
 static bool follows(const struct ew_study_job *j, const struct ew_setting *g)
 {
     if (strcmp(g->name, "network") != 0)
@@ -133,7 +133,7 @@ static void number_cell(struct ew_table *t, double v)
     ew_table_cell(t, whole ? "%.0f" : "%.4g", v);
 }
 
-/* Times of a reduced size stand beside those of the full one, but are no multiple of them. */
+/* Times of a reduced size are shown beside those of the full size, but without a ratio. */
 static bool has_ratio(const struct ew_study *study, const struct ew_comparison *c)
 {
     const char *unit = c->published->unit;

@@ -21,7 +21,7 @@ static const struct ew_sensor *const table[] = {
 #undef EW_SENSOR
 };
 
-/* The growing lists, and what sensors keep. */
+/* Growing lists while the board is probed, and the sensors' state. */
 struct ew_board_impl {
     struct ew_channel *channels;
     struct ew_missing *missing;
@@ -63,12 +63,12 @@ static ew_err add_channel(struct ew_board *b, const struct ew_channel *c, int *i
 
 ew_err ew_probe_add(struct ew_probe *p, const struct ew_channel *c, int *index)
 {
-    /* Two chips may name a rail alike: the second is called name#2. */
+    /* Two chips may use the same name for a rail: the second becomes name#2. */
     struct ew_channel unique = *c;
     char tame[256];
     snprintf(tame, sizeof(tame), "%s", c->name);
     ew_utf8_tame(tame);
-    if (strcmp(tame, c->name) != 0) /* labels come from files, and end up on terminals */
+    if (strcmp(tame, c->name) != 0) /* labels come from files and are printed on terminals */
         EW_TRY(ew_probe_text(p, &unique.name, "%s", tame));
     const char *name = unique.name;
     for (int i = 2; ew_board_channel(p->board, unique.name) >= 0; i++)
@@ -158,7 +158,7 @@ static ew_err add_total(struct ew_board *b)
     return add_channel(b, &energy, &b->total.energy);
 }
 
-/* A sum is there only where each part is. */
+/* The sum of rails; absent if one of them is. */
 static struct ew_sample_value add_up(const int *rails, int n, const struct ew_sample_value *values)
 {
     double sum = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board: who it is, which channels it has, and one reading of all of them.  Reading on time is
- * left to the sampler, energy to device/energy.h. */
+/* A board: its identity, its channels, and one reading of all of them.  Periodic reading is in
+ * device/sampler.h, energy in device/energy.h. */
 #ifndef EW_DEVICE_BOARD_H
 #define EW_DEVICE_BOARD_H
 
@@ -16,10 +16,10 @@ struct ew_board_opts {
     const char *power_from; /* external meter: command, pipe, growing file or "-"; NULL: none */
     const char *tegrastats; /* "live", or a recorded log; NULL: not used */
     const char *watch;      /* file or folder whose share in the page cache is read; NULL: none */
-    int pid;                /* process that is read by itself; 0: none */
+    int pid;                /* process to be read as well; 0: none */
 };
 
-/* Who the board says that it is.  NULL: it does not say. */
+/* The board's identity.  NULL: not reported. */
 struct ew_board_id {
     const char *model;      /* device tree or DMI */
     const char *compatible; /* device tree, space-separated */
@@ -30,13 +30,13 @@ struct ew_board_id {
     int cores, online; /* cores present, cores on; 0: not known */
 };
 
-/* Something that was looked for and is not there. */
+/* A sensor or feature that was looked for and is missing. */
 struct ew_missing {
     const char *sensor, *what, *reason;
     enum ew_absent absent;
 };
 
-/* Which channels make up the board's power, decided once. */
+/* The channels that make up the board's power, decided when it is opened. */
 struct ew_power_total {
     int power, energy;  /* channels power.total and energy.total; -1: none */
     const char *rails;  /* "VDD_IN", "GPU + CPU + SOC"; stored with each number */
@@ -68,10 +68,10 @@ void ew_board_read(struct ew_board *b, struct ew_sample_value *values);
 /* The channel's index, or -1. */
 int ew_board_channel(const struct ew_board *b, const char *name);
 
-/* Fills b->id; left to identity.c. */
+/* Fills b->id; in identity.c. */
 ew_err ew_board_identify(struct ew_board *b);
 
-/* The channels that make up the total; left to total.c. */
+/* The channels that make up the total; in total.c. */
 struct ew_total_rule {
     int rails[32], n;
     const char *text, *covers;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Capturing a board.  Only files that match a pattern below are looked at: whatever else a machine
- * has, and whoever owns it, stays where it is. */
+/* Capturing a board.  Only files that match a pattern below are copied, so no private data. */
 #include "device/capture.h"
 
 #include <errno.h>
@@ -20,7 +19,7 @@
 #define MAX_DEPTH  12
 #define FILE_BYTES ((size_t)64 << 10)
 
-/* One '*' stands for part of a name; "{a,b}" is not known here. */
+/* '*' matches part of a name; there is no "{a,b}". */
 static const char *const patterns[] = {
     "proc/stat",
     "proc/meminfo",
@@ -139,7 +138,7 @@ static const char *error_name(int code)
     }
 }
 
-/* Lines that tell one machine from another of its kind: a Raspberry Pi's cpuinfo has them. */
+/* Drops lines with serial numbers, as in a Raspberry Pi's cpuinfo. */
 static size_t drop_serials(char *data, size_t size)
 {
     size_t kept = 0;
@@ -185,7 +184,7 @@ static ew_err copy_file(struct capture *c, const char *path)
 
 /* ---- Matching -------------------------------------------------------------------------------- */
 
-/* Follows one pattern from `done` on; its depth is our own, not the board's. */
+/* Expands a pattern from `done` on; the depth of recursion is that of the pattern. */
 static ew_err follow(struct capture *c, const char *done, const char *rest, int depth)
 {
     const size_t n = strcspn(rest, "/");
@@ -213,7 +212,8 @@ static ew_err follow(struct capture *c, const char *done, const char *rest, int 
     return EW_OK;
 }
 
-/* ---- Answers that are no files --------------------------------------------------------------- */
+/* ---- Answers that are not files
+ * --------------------------------------------------------------- */
 
 static ew_err put_nvml(struct capture *c, bool captured)
 {

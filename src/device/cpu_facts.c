@@ -9,10 +9,10 @@
 
 #define CPU "sys/devices/system/cpu/"
 
-/* Flags of /proc/cpuinfo that kernels of ours, or of others, make use of. */
+/* Flags of /proc/cpuinfo that matter to kernels. */
 static const struct {
     const char *flag;
-    const char *dot; /* it multiplies bytes, and is called so */
+    const char *dot; /* name of the int8 dot-product instructions of this flag */
 } sets[] = {{"sse4_2", NULL},
             {"avx", NULL},
             {"avx2", NULL},

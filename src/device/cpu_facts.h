@@ -10,20 +10,20 @@ struct ew_cache_fact {
     int level;
     char type;     /* 'd'ata, 'i'nstructions, 'u'nified */
     int64_t bytes; /* of one */
-    int shared;    /* by so many CPUs */
+    int shared;    /* number of CPUs that share it */
 };
 
 #define EW_MAX_CACHES 8
 
 struct ew_cpu_facts {
     const char *sets;     /* "avx2 fma avx512f avx512_vnni"; "": it does not say */
-    const char *dot;      /* what multiplies bytes: "VNNI", "dot product", "i8mm"; NULL: nothing */
+    const char *dot;      /* int8 dot products: "VNNI", "dot product", "i8mm"; NULL: none */
     const char *governor; /* of the first clock; NULL: none */
     struct ew_cache_fact caches[EW_MAX_CACHES]; /* that the first CPU sees */
     int n_caches;
 };
 
-/* Texts lie in the board's arena.  What the system does not say is left out. */
+/* Texts are in the board's arena.  Unknown facts are left out. */
 ew_err ew_cpu_facts_read(struct ew_board *b, struct ew_cpu_facts *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where Jetsons tell the clock of their memory (EMC): the first of these files that can be read. */
+/* Files in which Jetsons report the memory clock (EMC): the first readable one counts. */
 #ifndef EW_DEVICE_EMC_H
 #define EW_DEVICE_EMC_H
 

@@ -9,7 +9,7 @@
 
 #define LONG_GAP 2.5 /* intervals */
 
-#define COUNTER_SHARE 0.1 /* of the energy, that a counter may be uncertain by */
+#define COUNTER_SHARE 0.1 /* largest uncertainty of a counter, as a share of the energy */
 
 static double seconds(int64_t ns)
 {
@@ -60,7 +60,7 @@ static void add_power(struct ew_energy_sum *e, int64_t t, double w)
     const bool inside = t >= e->begin_ns && t <= e->end_ns;
     if (e->last_ns != INT64_MIN)
         add_line(e, t, w);
-    /* Ends that were interpolated count for the extremes as well. */
+    /* Interpolated ends count for the extremes too. */
     if (inside || e->last_ns == INT64_MIN || e->samples == 0) {
         e->min_w = e->first_ns == INT64_MIN ? w : fmin(e->min_w, w);
         e->peak_w = e->first_ns == INT64_MIN ? w : fmax(e->peak_w, w);
@@ -126,7 +126,7 @@ void ew_energy_add(struct ew_energy_sum *e, int64_t t_ns, struct ew_sample_value
 
 /* ---- Result ---------------------------------------------------------------------------------- */
 
-/* The nearest sample is held where there is none beyond an end. */
+/* Extends the nearest sample to an end of the interval without a sample beyond it. */
 static double hold_ends(const struct ew_energy_sum *e, double *held_s)
 {
     double joules = 0;
@@ -144,15 +144,15 @@ static double hold_ends(const struct ew_energy_sum *e, double *held_s)
     return joules;
 }
 
-/* A counter stands for the interval where it was read at or beyond both ends. */
+/* A counter is usable if it was read at or beyond both ends of the interval. */
 static bool counter_holds(const struct ew_energy_sum *e)
 {
     return e->counter.begun && e->counter.ended && !e->counter.broken &&
            e->counter.first_ns <= e->begin_ns;
 }
 
-/* Replaces what was integrated by what was counted.  One that did not move is dead, since nothing
- * that is on takes no energy: then the samples stand, where they did not come from it. */
+/* Replaces the integrated energy by the counted one.  A counter that did not move is dead: then the
+ * samples count, unless they were derived from it. */
 static void use_counter(const struct ew_energy_sum *e, bool sampled, struct ew_energy *out)
 {
     const double counted = e->counter.end_j - e->counter.begin_j;
@@ -190,7 +190,7 @@ struct ew_energy ew_energy_result(const struct ew_energy_sum *e)
                       range * out.held_s;
         out.longest_gap_s = fmax(out.longest_gap_s, out.held_s);
     }
-    /* One that is read seldom knows less of a short time than the samples. */
+    /* A counter that is updated rarely is less precise over a short interval than the samples. */
     const bool fine =
         !sampled || e->counter.slack_j <= fmax(out.error_j, COUNTER_SHARE * out.joules);
     if (counter_holds(e) && out.seconds > 0 && fine)

@@ -16,12 +16,12 @@
 #include "base/err.h"
 #include "device/sample.h"
 
-/* The running sums.  Plain data: copy it, keep several. */
+/* The running sums.  Plain data, may be copied. */
 struct ew_energy_sum {
     int64_t begin_ns, end_ns; /* end_ns INT64_MAX: still open */
     int64_t interval_ns;      /* asked for */
     double resolution_w;      /* 0: not known */
-    int64_t last_ns;          /* of the last sample that was there; INT64_MIN: none yet */
+    int64_t last_ns;          /* of the last present sample; INT64_MIN: none yet */
     double last_w, first_w;   /* first_w: of the first sample */
     int64_t first_ns;
     double joules, swing_j; /* swing: sum of |dp| / 2 x dt over ordinary pairs */
@@ -49,7 +49,7 @@ struct ew_energy {
     bool disagree;       /* counter and integration differ by more than both bounds and 2 % */
 };
 
-/* Begins at begin_ns; samples from before it are welcome. */
+/* Begins at begin_ns; earlier samples may be added, for interpolation. */
 void ew_energy_begin(struct ew_energy_sum *e, int64_t begin_ns, int64_t interval_ns,
                      double resolution_w);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines from somewhere else, taken without waiting. */
+/* Reading lines from other programs without blocking. */
 #include "device/feed.h"
 
 #include <errno.h>
@@ -13,8 +13,8 @@
 
 #define END_WAIT_MS 2000 /* for a command that was asked to end */
 
-/* Whether the command's first word is a program that can be found.  What begins like anything else
- * (an assignment, a list, a word of the shell) is left to the shell. */
+/* Whether the command's first word is a program in PATH.  Other commands (assignments, lists, shell
+ * built-ins) are left to the shell. */
 static bool can_start(const char *command)
 {
     static const char *const words[] = {"cd",  "eval", "exec",  "export", "for",  "if",
@@ -52,7 +52,8 @@ static ew_err start(const char *command, struct ew_feed *f)
     return EW_OK;
 }
 
-/* A script's text is no reading.  Some file systems call every file a program: it begins like one.
+/* Whether the file is a program, to be run instead of read.  Some file systems mark every file as
+ * executable, so its first bytes count too.
  */
 static bool is_program(const char *path, const struct stat *st)
 {
@@ -74,7 +75,7 @@ ew_err ew_feed_open(const char *from, bool whole, struct ew_feed *f)
     if (strcmp(from, "-") == 0) {
         f->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     } else if (whole || (stat(from, &st) == 0 && !is_program(from, &st))) {
-        /* A pipe without a writer must not hold us up. */
+        /* opening a pipe without a writer must not block */
         f->fd = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (f->fd >= 0 && !whole && S_ISREG(st.st_mode))
             lseek(f->fd, 0, SEEK_END);
@@ -91,11 +92,11 @@ void ew_feed_wait(const struct ew_feed *f, int ms)
     poll(&p, 1, ms);
 }
 
-/* Takes what is there now; false where nothing came. */
+/* Reads available bytes; false: none. */
 static bool fill(struct ew_feed *f)
 {
     if (f->used == sizeof(f->buf))
-        f->used = 0; /* no newline in all of it: not a line of ours */
+        f->used = 0; /* no newline in the whole buffer: drop it */
     struct pollfd p = {.fd = f->fd, .events = POLLIN};
     if (f->ended || f->left == 0 || poll(&p, 1, 0) <= 0)
         return false;

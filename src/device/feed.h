@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines from somewhere else, taken without waiting: a command's output, a pipe, a file that grows,
- * standard input, or a log that is played back. */
+/* Lines read without blocking: from a command's output, a pipe, a growing file, standard input, or
+ * a recorded log. */
 #ifndef EW_DEVICE_FEED_H
 #define EW_DEVICE_FEED_H
 
@@ -29,11 +29,11 @@ ew_err ew_feed_open(const char *from, bool whole, struct ew_feed *f);
  */
 void ew_feed_begin(struct ew_feed *f);
 
-/* The next whole line without its newline; false where none is there now.  Lines longer than the
+/* The next whole line without its newline; false if none is available.  Lines longer than the
  * buffer are dropped. */
 bool ew_feed_line(struct ew_feed *f, char *line, size_t size);
 
-/* Waits until there is something to read, or so many milliseconds. */
+/* Waits until there is something to read, at most `ms` milliseconds. */
 void ew_feed_wait(const struct ew_feed *f, int ms);
 
 void ew_feed_close(struct ew_feed *f); /* ends the command */

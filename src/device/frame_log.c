@@ -124,7 +124,7 @@ static void metric_values(FILE *out, const struct ew_board *b, enum ew_quantity 
     }
 }
 
-/* What a board cannot tell has no line: a series of zeros would be one more lie to draw. */
+/* Absent values have no line: zeros would be drawn as measurements. */
 static ew_err write_metrics(const char *path, const struct ew_board *b,
                             const struct ew_sample_value *values)
 {

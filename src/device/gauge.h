@@ -8,7 +8,7 @@
 struct ew_gauge {
     struct ew_source file;
     double scale;           /* file's number times this is the value */
-    double lowest, highest; /* outside is not believed; no check where equal */
+    double lowest, highest; /* plausible range; no check if both are equal */
     int channel;
 };
 

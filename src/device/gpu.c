@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which devfreq entry is the GPU.  Paths differ from board to board and from release to release, so
- * its device tree node is asked; trees without one name the entry after the node. */
+/* Which devfreq entry is the GPU.  Paths differ between boards and releases, so the device tree
+ * node is read; without one the entry is named after the node. */
 #include "device/gpu.h"
 
 #include <stdio.h>

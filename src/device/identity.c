@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who a board says that it is: device tree, DMI, L4T release, CPU, kernel. */
+/* The board's identity: device tree, DMI, L4T release, CPU, kernel. */
 #include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>

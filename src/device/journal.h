@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file that remembers what the board was like; used by power.c alone. */
+/* The file with the board's previous settings; used by power.c alone. */
 #ifndef EW_DEVICE_JOURNAL_H
 #define EW_DEVICE_JOURNAL_H
 

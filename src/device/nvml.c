@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions to NVIDIA's management library.  Only what is asked here is declared, from the
- * library's documented interface; none of its headers is needed to build. */
+/* Queries of NVIDIA's management library.  The functions used are declared here, from the
+ * documented interface, so that no header of it is needed to build. */
 #include "device/nvml.h"
 
 #include <dlfcn.h>
@@ -101,7 +101,7 @@ static void find_questions(struct ew_nvml *n)
     ew_library_find(n->library, "nvmlDeviceSetPowerManagementLimit", &n->set_limit);
 }
 
-/* NULL, or why there is nothing. */
+/* NULL, or why NVML is not available. */
 static const char *start(struct ew_nvml *n)
 {
     int (*init)(void) = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions to NVIDIA's management library, which is opened at run time, or to a captured board's
- * answers (captured/nvml, INI with one section per card). */
+/* Queries of NVIDIA's management library, loaded at run time, or of a captured board's answers
+ * (captured/nvml, INI with one section per card). */
 #ifndef EW_DEVICE_NVML_H
 #define EW_DEVICE_NVML_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changing settings in the right order, with a journal.  Which settings a mode means is left to
- * powermode.c. */
+/* Changing settings in the right order, with a journal.  powermode.c says which settings a mode
+ * has. */
 #include "device/power.h"
 
 #include <errno.h>
@@ -258,7 +258,8 @@ static ew_err run_phase(struct writer *w, const struct ew_power_list *changes, e
     return EW_OK;
 }
 
-/* Phases are looked up anew each time: after the maxima went up, none of them is due to go up. */
+/* The phase of a change is determined each time: a maximum that was raised is no longer due to
+ * be raised. */
 static ew_err run_phases(struct writer *w, const struct ew_power_list *changes, int from, int to)
 {
     for (int phase = from; phase < to; phase++)
@@ -285,7 +286,7 @@ static ew_err make_changes(struct writer *w, const struct ew_power_list *changes
 
 /* ---- Apply and restore ----------------------------------------------------------------------- */
 
-/* May it be written at all?  Nothing is changed by asking. */
+/* Checks that the file can be written, without changing it. */
 static ew_err check_access(const struct ew_root *root, const char *path)
 {
     int fd;
@@ -299,7 +300,7 @@ static ew_err check_access(const struct ew_root *root, const char *path)
     return err;
 }
 
-/* Adds present values of files that are about to change; those of before stay. */
+/* Adds the present values of files that are about to change; earlier entries stay. */
 static ew_err remember(const struct ew_root *root, const struct ew_power_list *changes,
                        bool cores_only, struct ew_journal *j)
 {

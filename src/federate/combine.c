@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Means and medians of vectors, in the order in which they come, so that the result has the same
- * bits whenever the clients are the same. */
+/* Means and medians of vectors in the order of arrival, so that equal clients give equal bits. */
 #include "federate/combine.h"
 
 #include <math.h>

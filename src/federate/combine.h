@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients' weights made into the server's. */
+/* Aggregation of the clients' weights. */
 #ifndef EW_FEDERATE_COMBINE_H
 #define EW_FEDERATE_COMBINE_H
 
@@ -10,8 +10,8 @@
 
 /* clang-format off */
 #define EW_COMBINE_MAP(X)                                                                          \
-    X(MEAN, "mean")       /* weighted by what each client has */                                   \
-    X(MEDIAN, "median")   /* of each weight: half of the clients may lie */                        \
+    X(MEAN, "mean")       /* weighted by the clients' numbers of samples */                                   \
+    X(MEDIAN, "median")   /* of each weight: tolerates malicious clients up to half of them */                        \
     X(TRIMMED, "trimmed") /* mean of each weight without the largest and smallest: Yin et al.,      \
                              ICML 2018 */
 /* clang-format on */
@@ -25,7 +25,7 @@ enum ew_combine_kind {
 
 extern const char *const ew_combine_names[]; /* NULL at the end */
 
-/* The mean needs one sum however many clients there are; the others keep all that they are given.
+/* The mean needs one sum for any number of clients; the others keep all vectors.
  */
 struct ew_combine {
     enum ew_combine_kind kind;
@@ -41,10 +41,10 @@ ew_err ew_combine_open(enum ew_combine_kind kind, int64_t size, double trim,
                        struct ew_combine *out);
 void ew_combine_close(struct ew_combine *c);
 
-/* Adds a vector.  One that is not finite throughout is left out: *taken says. */
+/* Adds a vector, unless it has values that are not finite: *taken. */
 ew_err ew_combine_add(struct ew_combine *c, const float *v, double weight, bool *taken);
 
-/* The result; needs at least one vector.  Begins anew. */
+/* Returns the result of at least one vector and resets the state. */
 void ew_combine_finish(struct ew_combine *c, float *out);
 
 #endif

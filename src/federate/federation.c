@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rounds: who is asked, what comes back, what the server makes of it. */
+/* Rounds: selection of clients, local training, aggregation. */
 #include "federate/federation.h"
 
 #include <math.h>
@@ -24,17 +24,17 @@ const char *const ew_federation_methods[] = {
 #undef EW_FEDERATION_NAME
         NULL};
 
-/* What comes back of a client beside its weights. */
+/* What a client returns beside its weights. */
 struct reply {
     double loss;
     int64_t steps;
-    int64_t stops; /* the rank that played it was asked to stop */
+    int64_t stops; /* the rank that simulated it was asked to stop */
 };
 
 struct ew_federation {
     struct ew_federation_job job;
     struct ew_partition parts;
-    struct ew_local client; /* plays all of them, one after the other */
+    struct ew_local client; /* simulates all clients, one after the other */
     struct ew_evaluator test;
     struct ew_combine weights;
     float *server, *answer;   /* the server's weights; a client's */
@@ -44,7 +44,7 @@ struct ew_federation {
     int n_states;
     int64_t *order; /* of clients, in the order in which they are asked */
     int64_t round;
-    bool *answering; /* by rank: the client that it plays does */
+    bool *answering; /* by rank: whether its client answers */
     float *gathered; /* ranks: their answers, one after the other */
     struct reply *replies;
 };
@@ -87,7 +87,7 @@ static ew_err divide(struct ew_federation *f)
     EW_CLEANUP(ew_free_ptr) int32_t *keys = NULL;
     EW_CHECK((o->split == EW_PARTITION_KEY) == (f->job.keys != NULL), EW_ERR_USAGE,
              "--split key needs --keys FILE, and --keys needs --split key");
-    if (f->job.keys) /* there are as many clients as keys */
+    if (f->job.keys) /* one client for each key */
         EW_TRY(ew_keys_read(f->job.keys, n, &keys, &o->clients));
     const struct ew_partition_opts p = {.kind = (enum ew_partition_kind)o->split,
                                         .clients = o->clients,
@@ -126,7 +126,7 @@ static float *new_floats(int64_t n)
     return calloc((size_t)n + 1, sizeof(float));
 }
 
-/* For the answers of all ranks. */
+/* Allocates memory for the answers of all ranks. */
 static ew_err take_rank_memory(struct ew_federation *f, int64_t size)
 {
     const size_t n = (size_t)ew_ranks_size(f->job.ranks);
@@ -249,7 +249,7 @@ static bool is_late(const struct ew_federation *f, int64_t client)
     return f->job.opts.deadline_s > 0 && seconds_of(f, client) > f->job.opts.deadline_s;
 }
 
-/* Time and energy of one client's part in the round; one that is late is stopped at the deadline.
+/* Time and energy of one client's part in the round; a late client is stopped at the deadline.
  */
 static void count_cost(const struct ew_federation *f, int64_t client, struct ew_federation_row *row)
 {
@@ -266,7 +266,7 @@ static void count_cost(const struct ew_federation *f, int64_t client, struct ew_
 
 /* ---- A round ---- */
 
-/* Puts the clients that are asked first in the order; returns how many they are. */
+/* Selects the clients of the round: puts them first in `order` and returns their number. */
 static int64_t choose(struct ew_federation *f)
 {
     const struct ew_federation_opts *o = &f->job.opts;
@@ -287,7 +287,7 @@ static bool drops_out(const struct ew_federation *f, int64_t client)
                           (uint64_t)client) < o->drop;
 }
 
-/* As large as weights are, and about nothing. */
+/* The answer of a faulty client: noise of the weights' magnitude. */
 static void make_nonsense(struct ew_federation *f, int64_t client)
 {
     const uint64_t stream = NOISE_STREAM | (uint64_t)f->round << 32;
@@ -320,7 +320,7 @@ static double rate(const struct ew_federation *f)
     return f->job.opts.lr * pow(f->job.opts.lr_decay, (double)f->round);
 }
 
-/* The client's weights, into f->answer. */
+/* Trains a client; its weights go to f->answer. */
 static ew_err play(struct ew_federation *f, int64_t client, struct reply *out)
 {
     const struct ew_federation_opts *o = &f->job.opts;
@@ -338,7 +338,7 @@ static ew_err play(struct ew_federation *f, int64_t client, struct reply *out)
     return ew_local_train(&f->client, &task, f->answer, &out->loss, &out->steps);
 }
 
-/* Whether a client that was asked answers at all. */
+/* Whether a selected client answers. */
 static bool answers(struct ew_federation *f, int64_t client, struct ew_federation_row *row)
 {
     row->asked++;
@@ -351,7 +351,7 @@ static bool answers(struct ew_federation *f, int64_t client, struct ew_federatio
     return !is_late(f, client);
 }
 
-/* An answer has come: the server takes it, or not. */
+/* Hands an answer to the server, which refuses weights that are not finite. */
 static ew_err take(struct ew_federation *f, int64_t client, const float *answer,
                    const struct reply *reply, struct ew_federation_row *row)
 {
@@ -369,8 +369,8 @@ static ew_err take(struct ew_federation *f, int64_t client, const float *answer,
     return EW_OK;
 }
 
-/* So many clients as there are ranks, one on each; every rank then takes all answers, in the order
- * in which clients were asked, so that all have the same server. */
+/* Trains one client on each rank; every rank then aggregates all answers in the order of selection,
+ * so that all have the same server weights. */
 static ew_err ask_wave(struct ew_federation *f, const int64_t *clients, int64_t n,
                        struct ew_federation_row *row)
 {
@@ -400,7 +400,7 @@ static ew_err ask_wave(struct ew_federation *f, const int64_t *clients, int64_t 
 static void combine(struct ew_federation *f, const struct ew_federation_row *row)
 {
     if (row->answered == 0)
-        return; /* the server keeps what it has */
+        return; /* the server's weights stay as they are */
     ew_combine_finish(&f->weights, f->server);
     for (int64_t i = 0; f->control && i < f->client.weights.learning; i++) {
         f->control[i] += f->changes[i] / (float)f->job.opts.clients;

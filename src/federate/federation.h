@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Federated learning, simulated in one process or by several ranks: a server and clients that each
- * have a part of the data; in every round some clients train the server's weights on what they
- * have, and the server combines what comes back.
+ * have a part of the data; in every round some clients train the server's weights on their data,
+ * and the server aggregates the results.
  *
  *   EW_TRY(ew_federation_open(&job, &f));
  *   while (round < job.opts.rounds)
  *       EW_TRY(ew_federation_round(f, &row));     the weights are in job.net
  *   ew_federation_close(f);
  *
- * Everything is fixed by the seed: who has what, who is asked, who fails, and in which order each
- * client sees its samples. */
+ * The seed determines everything: partition, selection, failures and the order in which each client
+ * sees its samples. */
 #ifndef EW_FEDERATE_FEDERATION_H
 #define EW_FEDERATE_FEDERATION_H
 
@@ -44,14 +44,14 @@ struct ew_federation_opts {
     int split;   /* enum ew_partition_kind */
     int combine; /* enum ew_combine_kind */
     int64_t rounds, clients, local_epochs, batch, shards;
-    double share;               /* of the clients that is asked in a round */
+    double share;               /* share of the clients that is selected in a round */
     double lr, lr_decay;        /* the rate, and its factor from round to round */
     double momentum, mu, alpha; /* mu: fedprox's pull; alpha: of the Dirichlet split */
     double trim;
-    double drop;                   /* chance that a client that was asked never answers */
+    double drop;                   /* probability that a selected client does not answer */
     int64_t nonsense;              /* clients that answer with noise */
-    double deadline_s;             /* simulated seconds after which nobody is waited for; 0: none */
-    bool avoid_late;               /* ask only clients that will make it */
+    double deadline_s;             /* simulated seconds after which a round ends; 0: none */
+    bool avoid_late;               /* select only clients that will meet the deadline */
     int64_t samples, eval_samples; /* 0: all */
     int64_t seed, threads;
 };
@@ -119,8 +119,7 @@ struct ew_federation_job {
     struct ew_preprocess prep;
     const char *keys;             /* a file of keys.h, for the split by key; else NULL */
     const struct ew_fleet *fleet; /* NULL: times and energies are not simulated */
-    struct ew_ranks
-        *ranks; /* that play the clients, the server's weights on each; NULL: all here */
+    struct ew_ranks *ranks;       /* that simulate the clients; NULL: this process alone */
     /* Asked between clients: true ends the round without a result. */
     bool (*stop)(void *ctx);
     void *ctx;
@@ -144,11 +143,11 @@ void ew_federation_close(struct ew_federation *f); /* NULL is fine */
 
 ew_err ew_federation_round(struct ew_federation *f, struct ew_federation_row *row);
 
-/* Samples of the client that has least and most; returns how many clients there are. */
+/* Smallest and largest number of samples of a client; returns the number of clients. */
 int64_t ew_federation_sizes(const struct ew_federation *f, int64_t *least, int64_t *most);
 
-/* What a checkpoint keeps beside the weights; lives as long as the federation.  And back, before
- * the first round: `rounds` have been done. */
+/* State for checkpoints beside the weights, valid as long as the federation; and restoring it
+ * before the first round, after `rounds` rounds. */
 void ew_federation_states(struct ew_federation *f, const struct ew_checkpoint_state **states,
                           int *n);
 ew_err ew_federation_resume(struct ew_federation *f, const struct ew_checkpoint *c, int64_t rounds);

@@ -15,7 +15,7 @@
 
 #define FILE_MOST 65536 /* bytes */
 
-/* What a section may say. */
+/* The keys of a section. */
 struct section {
     const char *board, *mode;
     int64_t count;
@@ -45,8 +45,8 @@ static struct ew_mode mode_of(const struct ew_profile *board, const struct ew_pr
     return (struct ew_mode){x[0], x[1] / 1000, x[2] / 1000, x[3] / 1000};
 }
 
-/* The mode of this name; all that the board has where there is none, or where it is the one without
- * limits, which not every profile lists. */
+/* The mode of this name; the highest settings if there is none, or if it is MAXN, which not every
+ * profile lists. */
 static ew_err find_mode(const struct ew_profile *board, const char *name, struct ew_mode *out)
 {
     *out = mode_of(board, &(const struct ew_profile_mode){0});
@@ -63,7 +63,7 @@ static ew_err find_mode(const struct ew_profile *board, const char *name, struct
     return EW_OK;
 }
 
-/* What the clients train. */
+/* The training task of the clients. */
 struct training {
     const struct ew_graph *net;
     int64_t batch;
@@ -88,8 +88,8 @@ static ew_err plan_work(const struct training *t, struct ew_arena *a, struct ew_
     return e;
 }
 
-/* Speed and power of a board from its model: of an epoch from the page cache where one was
- * measured, else of a step. */
+/* Speed and power of a board from its model: of an epoch if the network has published measurements,
+ * else of a training step. */
 static ew_err ask_model(struct ew_fleet_kind *k, const struct training *t)
 {
     EW_CLEANUP(ew_arena_fini) struct ew_arena a;

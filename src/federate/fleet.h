@@ -10,7 +10,7 @@
  *   samples_per_s = 310     or what was measured of one, for this network
  *   power_w = 6.1
  *
- * Times and energies of rounds that are made of these are simulated, whatever these are. */
+ * Times and energies of rounds are simulated even where these figures were measured. */
 #ifndef EW_FEDERATE_FLEET_H
 #define EW_FEDERATE_FLEET_H
 
@@ -34,8 +34,8 @@ struct ew_fleet {
     int64_t clients; /* of all kinds */
 };
 
-/* Reads a file; boards with a model train `net`, a classifier, in such batches.  Networks that
- * measurements of boards are known of go by these, others by the steps of their plan. */
+/* Reads a file; boards with a model train `net`, a classifier, in such batches.  Times of networks
+ * with published measurements follow these, those of others the steps of their plan. */
 ew_err ew_fleet_read(const char *path, const struct ew_graph *net, int64_t batch,
                      struct ew_fleet *out);
 

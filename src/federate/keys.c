@@ -41,8 +41,8 @@ static ew_err cut(const char *path, char *text, int64_t n, struct line *out)
     return EW_OK;
 }
 
-/* Equal keys are together: each sample gets the place of the first one that has its key; then those
- * places are numbered. */
+/* Equal keys are adjacent: each sample gets the index of the first sample with its key; then those
+ * indices are numbered. */
 static int64_t number(const struct line *sorted, int64_t n, int64_t *first, int32_t *keys)
 {
     for (int64_t i = 0, lead = 0; i < n; i++) {

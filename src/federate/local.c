@@ -48,7 +48,7 @@ const struct ew_plan *ew_local_plan(const struct ew_local *c)
     return c->learner.train;
 }
 
-/* The server's weights, and an optimiser that remembers nothing. */
+/* Copies the server's weights and resets the optimiser. */
 static ew_err begin(struct ew_local *c, const float *server)
 {
     struct ew_plan *p = c->learner.train;
@@ -85,7 +85,7 @@ static ew_err make_order(struct ew_local *c, const struct ew_local_task *t, int6
     return EW_OK;
 }
 
-/* Behind a step: the terms that are not in its gradient. */
+/* Applies after a step the terms that its gradient lacks. */
 static ew_err correct(struct ew_local *c, const struct ew_local_task *t)
 {
     struct ew_plan *p = c->learner.train;

@@ -11,7 +11,7 @@ struct ew_local_opts {
     int64_t batch, epochs;
     int threads;
     double momentum;
-    double mu; /* pull towards the server's weights, as fedprox has it; 0: none */
+    double mu; /* FedProx's proximal coefficient; 0: none */
     uint64_t seed;
     const struct ew_dataset *data;
     struct ew_preprocess prep;
@@ -21,7 +21,7 @@ struct ew_local {
     struct ew_local_opts o;
     struct ew_learner learner;
     struct ew_weights weights; /* of the network */
-    float *before;             /* those that learn, before a step; where one is corrected */
+    float *before;             /* trainable weights before a step, for corrections */
     int64_t *order;
     int64_t room; /* of order */
     int64_t h, w, c;
@@ -41,7 +41,7 @@ struct ew_local_task {
 ew_err ew_local_open(const struct ew_local_opts *o, struct ew_graph *net, struct ew_local *out);
 void ew_local_close(struct ew_local *c);
 
-/* The plan whose block may be lent between trainings. */
+/* The plan, whose memory block may be lent between trainings. */
 const struct ew_plan *ew_local_plan(const struct ew_local *c);
 
 /* Trains; the weights that come out go to `answer`, the mean loss of the last epoch to *loss.  The

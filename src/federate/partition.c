@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples dealt out to clients. */
+/* Partitioning samples among clients. */
 #include "federate/partition.h"
 
 #include <math.h>
@@ -87,7 +87,8 @@ static ew_err deal_shards(struct dealing *d)
     return EW_OK;
 }
 
-/* The samples [from, to) of one class, by shares that are as likely for any client. */
+/* Deals the samples [from, to) of one class to the clients by shares drawn from the Dirichlet
+ * distribution. */
 static void deal_class(struct dealing *d, struct ew_rng *r, double *upto, int64_t from, int64_t to)
 {
     double sum = 0;
@@ -116,8 +117,8 @@ static ew_err deal_dirichlet(struct dealing *d)
     return EW_OK;
 }
 
-/* A client that has nothing takes a sample of the one that has most: with small alphas that is
- * rare, and one sample of hundreds. */
+/* Gives a client without samples one from the largest client, which happens rarely, with small
+ * alphas. */
 static void feed_the_empty(const struct dealing *d, int64_t *count)
 {
     for (int64_t k = 0; k < d->o->clients; k++) {

@@ -14,7 +14,7 @@
                                  Hsu et al., arXiv:1909.06335 */                                   \
     X(SHARDS, "shards")       /* sorted by class and cut, some pieces for each client: McMahan et   \
                                  al., AISTATS 2017 */                                              \
-    X(KEY, "key")             /* by whom a sample is from, as the data says: a writer, a camera */
+    X(KEY, "key")             /* by the key of each sample: its writer or camera */
 /* clang-format on */
 
 enum ew_partition_kind {
@@ -41,7 +41,7 @@ struct ew_partition {
     int64_t *samples, *first;
 };
 
-/* Gives every sample to one client; `labels` has the class of each of the n, in [0, classes).
+/* Assigns every sample to one client; `labels` has the class of each of the n, in [0, classes).
  * Fails where a client would have none. */
 ew_err ew_partition_make(const struct ew_partition_opts *o, const int32_t *labels, int64_t n,
                          int64_t classes, struct ew_partition *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A network's weights as one vector: what learns first, then running statistics. */
+/* A network's weights as one vector: trainable parameters first, then running statistics. */
 #ifndef EW_FEDERATE_WEIGHTS_H
 #define EW_FEDERATE_WEIGHTS_H
 

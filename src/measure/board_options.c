@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Boards that are not here, as configurations. */
+/* Simulated boards as configurations. */
 #include "measure/board_options.h"
 
 #include <math.h>

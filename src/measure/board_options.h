@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Boards that are not here, by their models, as configurations to choose from. */
+/* Simulated boards as configurations to choose from. */
 #ifndef EW_MEASURE_BOARD_OPTIONS_H
 #define EW_MEASURE_BOARD_OPTIONS_H
 

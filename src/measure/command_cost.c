@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running a command with the board's sensors watched.  What is said of it is the caller's. */
+/* Running a command while the board's sensors are read. */
 #include "measure/command_cost.h"
 
 #include <signal.h>
@@ -91,7 +91,7 @@ static void wait_for_frame(struct watch *w)
     w->out->frames = w->out->throttled = 0;
 }
 
-/* The machine at rest, before the command. */
+/* Idle power, before the command. */
 static void measure_baseline(struct watch *w)
 {
     w->out->baseline_w = -1;

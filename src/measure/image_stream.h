@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many images through a network: each in its turn, or as a camera delivers them.
+/* Many images through a network: one after the other, or at a camera's rate.
  *
- * Frame k of a camera is there at start + k / fps, as pixels.  Whoever is late finds the newest
- * one; those before it are lost.  A deadline is missed where a frame is lost, or where its outputs
- * are there more than the budget after the frame. */
+ * Frame k of a camera arrives at start + k / fps.  After a late run the newest frame is taken and
+ * older ones are lost.  A deadline is missed if a frame is lost, or if its outputs come later than
+ * the budget. */
 #ifndef EW_MEASURE_IMAGE_STREAM_H
 #define EW_MEASURE_IMAGE_STREAM_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Power while a network runs without a pause, and of the machine at rest before. */
+/* Power while a network runs continuously, and the idle power before it. */
 #include "measure/power_meter.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Power while something runs without a pause, and of the machine at rest before. */
+/* Power during a continuous load, and the idle power before it. */
 #ifndef EW_MEASURE_POWER_METER_H
 #define EW_MEASURE_POWER_METER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Simulated figures in the store: every one says that it is. */
+/* Recording simulated metrics, each marked as such. */
 #ifndef EW_MEASURE_SIMULATED_RECORD_H
 #define EW_MEASURE_SIMULATED_RECORD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Epochs of training on a board that is not here. */
+/* Simulated epochs of training on another board. */
 #include "measure/simulated_training.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Epochs of training on a board that is not here: the plan's steps, the loader's work, the board's
- * model.  All that comes of it is marked "simulated". */
+/* Simulated epochs of training on another board: the plan's steps, the loader's work, the board's
+ * model.  All results are marked "simulated". */
 #ifndef EW_MEASURE_SIMULATED_TRAINING_H
 #define EW_MEASURE_SIMULATED_TRAINING_H
 

@@ -10,8 +10,8 @@ struct ew_top_class {
     double value, share; /* the score, and its share of the softmax */
 };
 
-/* The best of one row of scores, at most `want`, the largest first; 0 where the output is something
- * else, or holds a NaN: that is no answer (ew_best_class). */
+/* The best of one row of scores, at most `want`, the largest first; 0 if the output is something
+ * else or holds a NaN (see ew_best_class). */
 int ew_top_classes(const struct ew_tensor *t, int want, struct ew_top_class *out);
 
 #endif

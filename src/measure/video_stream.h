@@ -3,8 +3,8 @@
  * the calling one keeps the last `window` of them and runs the network every `hop`, one shows the
  * answers.
  *
- * Of a camera, or with a pace, whoever is late finds the newest frames; the oldest that wait are
- * dropped, and counted. */
+ * For cameras, and with a frame rate, the oldest waiting frames are dropped and counted when the
+ * network is late. */
 #ifndef EW_MEASURE_VIDEO_STREAM_H
 #define EW_MEASURE_VIDEO_STREAM_H
 
@@ -32,7 +32,7 @@ struct ew_video_step {
     struct ew_top_class top[EW_VIDEO_TOP];
     int n_top; /* 0: the output is no row of scores */
     struct ew_video_counts so_far;
-    int64_t there_ns; /* when the frame could be had */
+    int64_t there_ns; /* when the frame became available */
 };
 
 /* Called by the showing thread for every frame that was not dropped, in order. */

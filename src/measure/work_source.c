@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Predictions of runs that were never made. */
+/* Predictions of untried runs. */
 #include "measure/work_source.h"
 
 #include <math.h>
@@ -133,7 +133,7 @@ struct loader {
     int n;
 };
 
-/* A worker's time for an image is the median over all runs of the data set on this machine. */
+/* Time of one worker for an image: the median over all runs on the data set on this machine. */
 static ew_err find_loader(struct ew_work_source *s, const struct ew_work_asked *o,
                           const char *machine, struct loader *out)
 {
@@ -198,7 +198,7 @@ static struct ew_guess with_loader(const struct loader *l, const struct ew_work_
 
 /* ---- A prediction ---------------------------------------------------------------------------- */
 
-/* The precision asked for was seen, or it cannot be told. */
+/* Fails if no run used the precision. */
 static ew_err check_precision(const struct ew_work_source *s, const struct ew_work_asked *o)
 {
     for (int i = 0; i < s->rows.n; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stores of runs say of runs that were never made: other networks, batches, widths, threads,
- * workers, precisions and machines. */
+/* Predictions from databases of runs for untried networks, batches, widths, threads, workers,
+ * precisions and machines. */
 #ifndef EW_MEASURE_WORK_SOURCE_H
 #define EW_MEASURE_WORK_SOURCE_H
 
@@ -20,7 +20,7 @@ struct ew_work_asked {
     bool train;
 };
 
-/* What stores of runs say. */
+/* The rows of the databases, and the fit to them. */
 struct ew_work_source {
     struct ew_arena arena;
     struct ew_work_rows rows;
@@ -43,7 +43,7 @@ struct ew_work_answer {
     int64_t cores, threads;
 };
 
-/* What `o` would take. */
+/* Predicts the run `o`. */
 ew_err ew_work_source_ask(struct ew_work_source *s, const struct ew_work_asked *o,
                           struct ew_work_answer *out);
 

@@ -35,7 +35,8 @@ struct ew_image_opts {
      "the file"}
 /* clang-format on */
 
-/* Puts what is given over what the network says of itself; names are put into the arena. */
+/* Overrides the network's own preprocessing and classes by the given options; names go to the
+ * arena. */
 ew_err ew_image_opts_apply(const struct ew_image_opts *o, struct ew_arena *a,
                            struct ew_image_card *card);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network that somebody names: NAME of the zoo, FILE.onnx, FILE.xmodel, a checkpoint or an
- * engine, opened in one way, with what is known of its images and classes. */
+/* Opening a network by its name on the command line: NAME of the zoo, FILE.onnx, FILE.xmodel, a
+ * checkpoint or an engine, with its image preprocessing and classes. */
 #ifndef EW_NETWORK_NETWORK_H
 #define EW_NETWORK_NETWORK_H
 

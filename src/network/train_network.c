@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks made ready to learn a data set. */
+/* Preparing networks for training. */
 #include "network/train_network.h"
 
 #include <string.h>

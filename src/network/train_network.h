@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network that is to learn a data set: of the zoo at the images' size, or a file's with its
- * weights and a head for the classes; and the network that it learns from. */
+/* The network to be trained on a data set: of the zoo at the images' size, or a file's with its
+ * weights and a head for the classes; and the teacher for distillation. */
 #ifndef EW_NETWORK_TRAIN_NETWORK_H
 #define EW_NETWORK_TRAIN_NETWORK_H
 
@@ -20,7 +20,7 @@ struct ew_train_network {
     struct ew_graph *graph;    /* batch 1, images to scores; the caller's */
     struct ew_preprocess prep; /* what its weights expect of images; not normalised: nothing */
     int copied, frozen;        /* tensors of weights */
-    int64_t classes_were;      /* of a file whose last layer begins anew; 0: it does not */
+    int64_t classes_were; /* classes of a file whose last layer is reinitialised; 0: it is kept */
     bool unlike; /* with a failure: `init` could be read, and is another network than `what` */
 };
 

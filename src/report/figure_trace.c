@@ -102,7 +102,7 @@ struct channel {
     double sum;
 };
 
-/* Order of channels: parts of a total (cpu0.load of cpu.load) last. */
+/* Order of channels: parts of a total (cpu0.load of cpu.load) last, else the largest mean first. */
 static int by_interest(const void *a, const void *b)
 {
     const struct channel *p = a, *q = b;

@@ -10,11 +10,9 @@
 #include "base/text.h"
 #include "report/figure.h"
 
-#define STALLED 0.1 /* share of an epoch above which waiting for data is reported */
-#define ALIKE                                                                                      \
-    1.02 /* ratio of epoch times within which runs count as equally fast: repetitions vary that    \
-            much */
-#define NAMES 4 /* most devices that a sentence lists */
+#define STALLED 0.1  /* share of an epoch above which waiting for data is reported */
+#define ALIKE   1.02 /* ratio of epoch times of equally fast runs */
+#define NAMES   4    /* most devices that a sentence lists */
 
 /* The runs that the sentences describe: measured ones, or modelled ones if nothing was measured. */
 struct scope {
@@ -483,16 +481,14 @@ static bool say_advice(const struct scope *s, const struct ew_run_data *fast, ch
     if (fast && stall_share(fast) > STALLED)
         snprintf(out, EW_FINDING_CHARS,
                  "Even the fastest configuration waits for data%s a packed data set (data pack) or "
-                 "faster "
-                 "storage, which can gain up to %.0f %%.",
+                 "faster storage, which can gain up to %.0f %%.",
                  workers_are_enough(s, fast) ? ", and more --workers gain nothing: try"
                                              : ": try more --workers,",
                  100 * stall_share(fast));
     else if (q && metric(q, "int8_speedup") > 1)
         snprintf(out, EW_FINDING_CHARS,
                  "For inference use int8: %.60s becomes %.3g times faster "
-                 "(accuracy %.3g instead of "
-                 "%.3g).",
+                 "(accuracy %.3g instead of %.3g).",
                  network_of(q, &a), metric(q, "int8_speedup"), metric(q, "int8_accuracy"),
                  metric(q, "float32_accuracy"));
     else if (fast)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bringing the runs of several boards together: finished runs are copied from one store to another,
- * each whole or not at all, and known by its uid.  Rows pass through the records, so that a file
- * with other columns, or with anything odd in it, cannot put more than records into ours. */
+/* Merging databases: copies finished runs, identified by uid, each completely or not at all.  Rows
+ * pass through the record structs, so that an unusual or malicious file can add nothing but
+ * records. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ struct copying {
     const struct ew_store_claim *claim; /* NULL: any run */
 };
 
-/* Copies what `sql` gives as rows of this kind. */
+/* Copies the results of `sql` as rows of this kind. */
 static ew_err copy_rows(struct copying *c, enum ew_record kind, int64_t run, struct ew_rows *rows)
 {
     ew_err err = EW_OK;
@@ -64,7 +64,7 @@ static ew_err copy_children(struct copying *c, int64_t from, int64_t to)
     return EW_OK;
 }
 
-/* A machine may say what it likes of itself, under its own name. */
+/* Accepts any description of a machine, but only under the machine's own name. */
 static ew_err check_machine(struct copying *c, const struct ew_run_row *run)
 {
     const char *unit = c->claim->unit;

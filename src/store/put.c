@@ -89,7 +89,7 @@ static ew_err put(struct ew_store *s, enum ew_record r, int64_t run, const void 
     return step_once(s, st);
 }
 
-/* Two sets of options with one hash would share their results. */
+/* Refuses two different sets of options with the same hash, which would share their results. */
 static ew_err check_job(struct ew_store *s, const struct ew_job_row *job)
 {
     bool other;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All runs as one wide table, with a condition from the user.
  *
- * The condition is an SQL expression: people know it, and it needs no parser of ours.  It cannot do
- * harm: parentheses must balance and nothing may end the statement, so it stays an expression; an
- * authorizer allows reading and nothing else while it is compiled. */
+ * The condition is an SQL expression, which users know and which needs no parser here.  It is safe:
+ * parentheses must balance and nothing may end the statement, so it stays an expression, and an
+ * authorizer allows only reading while it is compiled. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,13 +13,13 @@
 #include "base/file.h"
 #include "store/store_impl.h"
 
-/* Names of columns that are taken, and the text of the SELECT so far. */
+/* The names of columns in use, and the text of the SELECT so far. */
 struct builder {
     struct ew_arena arena;
     FILE *sql;
     const char *names[EW_MAX_COLUMNS];
     unsigned char origins[EW_MAX_COLUMNS];
-    enum ew_column origin; /* of those that are added now */
+    enum ew_column origin; /* of the columns that are being added */
     int n;
 };
 
@@ -45,7 +45,7 @@ static bool taken(const struct builder *b, const char *name)
     return false;
 }
 
-/* The name as an SQL word; with `prefix` where it is taken already. */
+/* Adds the name as an SQL identifier, with `prefix` if it is in use already. */
 static ew_err add_name(struct builder *b, const char *prefix, const char *name, const char **out)
 {
     char *word = ew_arena_strdup(&b->arena, name);
@@ -85,7 +85,7 @@ static ew_err add_found(struct ew_store *s, struct builder *b, const char *query
     ew_err err = EW_OK;
     while (err == EW_OK && ew_rows_next(rows)) {
         const char *name = ew_rows_text(rows, 0), *column;
-        if (!name || strpbrk(name, "\"\\")) /* no name of ours */
+        if (!name || strpbrk(name, "\"\\")) /* not a name that this program writes */
             continue;
         err = add_name(b, prefix, name, &column);
         if (err == EW_OK)
@@ -138,7 +138,7 @@ static const char *skip_quoted(const char *p)
     return NULL;
 }
 
-/* One expression that cannot end what stands around it. */
+/* Checks that the text is one expression and cannot end the surrounding statement. */
 static ew_err check_expression(const char *text)
 {
     int depth = 0;

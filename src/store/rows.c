@@ -9,7 +9,7 @@
 #include "base/num.h"
 #include "store/store_impl.h"
 
-#define UID_BEGINNING 4 /* characters: fewer are rather a number that is wrong */
+#define UID_BEGINNING 4 /* characters: anything shorter is more likely a mistyped run number */
 
 struct ew_rows {
     struct ew_store *store;
@@ -192,7 +192,7 @@ static ew_err read_field(const struct ew_rows *r, int column, const struct ew_fi
     return ew_field_parse(f, copy, row);
 }
 
-/* The run that the present row is, or belongs to; 0: none. */
+/* The run of the current row; 0: none. */
 static int64_t run_of(const struct ew_rows *r)
 {
     const int run = ew_rows_find(r, "run"), id = ew_rows_find(r, "id");
@@ -200,7 +200,7 @@ static int64_t run_of(const struct ew_rows *r)
     return column >= 0 && ew_rows_cell(r, column) == EW_CELL_INT ? ew_rows_int(r, column) : 0;
 }
 
-/* Says which row of which file has a value that is none. */
+/* Adds file and row to the message about an invalid value. */
 static ew_err bad_row(const struct ew_rows *r, enum ew_record kind, ew_err err)
 {
     const int64_t run = run_of(r);
@@ -208,7 +208,7 @@ static ew_err bad_row(const struct ew_rows *r, enum ew_record kind, ew_err err)
     if (run)
         snprintf(text, sizeof(text), " of run %lld", (long long)run);
     const ew_err code =
-        err == EW_ERR_USAGE ? EW_ERR_FORMAT : err; /* not a user's word: the file's */
+        err == EW_ERR_USAGE ? EW_ERR_FORMAT : err; /* the value is the file's, not the user's */
     return ew_fail_in(code, "%s: a row '%s'%s", r->store->path, ew_record_kind(kind)->name, text);
 }
 

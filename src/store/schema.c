@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables from field tables: made where they are missing, widened where a field is new. */
+/* Tables from field tables: creates missing tables and adds columns of new fields. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "store/store_impl.h"
 
 #define STRICT_SINCE                                                                               \
-    3037000 /* older boards' libraries make ordinary tables, with the same columns */
+    3037000 /* older libraries on boards create ordinary tables with the same columns */
 
 const struct ew_table_form *ew_table_form(enum ew_record r)
 {
@@ -81,7 +81,7 @@ static ew_err create(struct ew_store *s, enum ew_record r, struct ew_arena *a)
     return ew_store_exec(s, text);
 }
 
-/* Files from before a field was added lack its column. */
+/* Adds columns of fields that are newer than the file. */
 static ew_err widen(struct ew_store *s, enum ew_record r, struct ew_arena *a)
 {
     const struct ew_record_kind *kind = ew_record_kind(r);

@@ -14,13 +14,13 @@
 #include "base/process.h"
 #include "store/store_impl.h"
 
-#define APPLICATION  "1162299223" /* "EDGW": the file is ours */
+#define APPLICATION  "1162299223" /* "EDGW": marks files of Edgewise */
 #define WAIT_MS      15000        /* for other writers */
-#define STEP_UNIT    1000000      /* SQLite's virtual machine steps between looks at the budget */
-#define MAX_STEPS    4000       /* of these: a minute or so, hundreds of times what reports need */
+#define STEP_UNIT    1000000    /* steps of SQLite's virtual machine between checks of the budget */
+#define MAX_STEPS    4000       /* of STEP_UNIT: about a minute, hundreds of times a report's */
 #define LONGEST_TEXT (16 << 20) /* of one value, and of a row */
 
-/* True where the file's folder takes no new files, with errno. */
+/* Whether the file's folder allows no new files; sets errno. */
 static bool is_sealed(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -29,8 +29,8 @@ static bool is_sealed(const char *path)
     return folder && access(folder, W_OK) != 0;
 }
 
-/* SQLite opens a file that it may not make, or whose log it may not, in other ways too, and tells
- * why the last of them failed. */
+/* Why a file cannot be opened: if SQLite may not create the file or its log it tries other ways,
+ * and its message is about the last of them. */
 static const char *why_not_open(const char *path, int error, const char *why)
 {
     return is_sealed(path) ? strerror(errno) : error ? strerror(error) : why;
@@ -60,7 +60,8 @@ ew_err ew_store_fail(const struct ew_store *s, int rc)
     return ew_fail(primary == SQLITE_NOMEM ? EW_ERR_MEMORY : EW_ERR_IO, "%s: %s", s->path, why);
 }
 
-/* Counts instead of looking at a clock: the same query has the same fate everywhere. */
+/* Limits queries by steps, not by time, so that the same query behaves the same on every
+ * machine. */
 static int count_steps(void *store)
 {
     struct ew_store *s = store;
@@ -103,7 +104,7 @@ ew_err ew_store_end(struct ew_store *s, bool keep)
     s->grouped = false;
     const int rc = keep ? sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL) : SQLITE_OK;
     const ew_err err = rc == SQLITE_OK ? EW_OK : ew_store_fail(s, rc);
-    if (!sqlite3_get_autocommit(s->db)) /* some failures roll back by themselves */
+    if (!sqlite3_get_autocommit(s->db)) /* some failures have rolled back already */
         sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
     return err;
 }
@@ -116,8 +117,8 @@ ew_err ew_store_settle(struct ew_store *s)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* Two processes that make a file at the same time: switching to the write-ahead log does not wait
- * by itself for the other one. */
+/* Retries: if two processes create a file at the same time, switching to the write-ahead log does
+ * not wait for the other. */
 static ew_err set_wal(struct ew_store *s)
 {
     const int64_t limit = ew_clock_ns() + WAIT_MS * (EW_NS_PER_S / 1000);
@@ -149,8 +150,8 @@ static ew_err read_marks(struct ew_store *s, struct marks *out)
     return pragma_int(s, "SELECT count(*) FROM sqlite_master", &out->tables);
 }
 
-/* Whose file it is, and whether its tables are ours.  Read as of one moment: another process may be
- * making it. */
+/* Checks the application id and the schema version, in one transaction since another process may be
+ * creating the file. */
 static ew_err check_file(struct ew_store *s, bool *fresh, bool *older)
 {
     struct marks m = {0};
@@ -171,7 +172,7 @@ static ew_err check_file(struct ew_store *s, bool *fresh, bool *older)
 static ew_err upgrade(struct ew_store *s)
 {
     bool fresh, older;
-    EW_TRY(ew_store_begin(s)); /* the other process may have done it meanwhile: look again */
+    EW_TRY(ew_store_begin(s)); /* another process may have done it meanwhile: check again */
     ew_err err = check_file(s, &fresh, &older);
     if (err == EW_OK && fresh)
         err = ew_store_exec(s, "PRAGMA application_id = " APPLICATION);
@@ -181,8 +182,8 @@ static ew_err upgrade(struct ew_store *s)
     return err != EW_OK ? err : ended;
 }
 
-/* The file may be anybody's: what it holds is data.  No view, trigger or virtual table, of which
- * ours has none, does anything when a table is read, and nothing writes behind SQLite's back. */
+/* The file may be untrusted: refuses views, triggers and virtual tables, which could run code when
+ * a table is read, and disables writes to SQLite's internals. */
 static ew_err distrust(struct ew_store *s)
 {
 #ifdef SQLITE_DBCONFIG_DEFENSIVE /* 3.26 */
@@ -211,11 +212,11 @@ static ew_err check_schema(struct ew_store *s)
     return err == EW_OK ? read : err;
 }
 
-/* Nor is anything computed when a row is read or written. */
+/* Refuses computed columns for the same reason. */
 static ew_err check_columns(struct ew_store *s)
 {
     struct ew_rows *rows;
-    if (sqlite3_libversion_number() < 3031000) /* knows no such columns */
+    if (sqlite3_libversion_number() < 3031000) /* older versions have no computed columns */
         return EW_OK;
     EW_TRY(ew_store_query(s, &rows,
                           "SELECT 'column', x.name FROM sqlite_master AS m, "
@@ -232,7 +233,7 @@ static ew_err check_columns(struct ew_store *s)
     return err == EW_OK ? read : err;
 }
 
-/* Runs whose process is gone. */
+/* Marks runs whose process has ended as interrupted. */
 static ew_err recover(struct ew_store *s)
 {
     struct ew_rows *rows;
@@ -256,7 +257,8 @@ static ew_err prepare_file(struct ew_store *s, const struct ew_store_opts *o)
     sqlite3_busy_timeout(s->db, WAIT_MS);
     sqlite3_extended_result_codes(s->db, 1);
     sqlite3_limit(s->db, SQLITE_LIMIT_ATTACHED, 0);
-    /* One step of a query may make a text as long as this; a budget of steps does not see it. */
+    /* One step of a query may create a text of this length, which a budget of steps does not
+     * limit. */
     sqlite3_limit(s->db, SQLITE_LIMIT_LENGTH, LONGEST_TEXT);
     EW_TRY(distrust(s));
     EW_TRY(check_file(s, &fresh, &older));
@@ -281,7 +283,7 @@ static ew_err prepare_file(struct ew_store *s, const struct ew_store_opts *o)
     return recover(s);
 }
 
-/* The file as SQLite's URIs name one that nobody changes; release with free(). */
+/* The URI of an immutable file for SQLite; release with free(). */
 static char *still_name(const char *path)
 {
     EW_CLEANUP(ew_free_ptr) char *real = realpath(path, NULL);
@@ -300,8 +302,8 @@ static char *still_name(const char *path)
     return name;
 }
 
-/* Readers of a store make a log beside it.  Where they cannot, on read-only media, the file is read
- * as it stands, provided that no log has rows of its own. */
+/* Whether to open the file as immutable: readers normally create a log beside it, which is
+ * impossible on read-only media.  Not if an existing log has rows. */
 static bool is_still(const char *path)
 {
     char log[4096];

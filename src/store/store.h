@@ -2,10 +2,10 @@
 /* The results: one SQLite file per project folder, its tables made from the field tables of
  * record/record.h.
  *
- * Several processes may write at once: each waits its turn for some seconds.  A put is on the disk
- * when it returns; between begin and end all are, or none.  A process that is killed leaves its
- * run "running"; the next one to open the file finds that the process is gone and marks the run
- * interrupted.  A full disk is a failure that says so and leaves the file as it was.
+ * Several processes may write: each waits some seconds for its turn.  A put is on disk when it
+ * returns; puts between begin and end are a transaction.  A process that is killed leaves its run
+ * "running"; the next one to open the file finds that the process is gone and marks the run
+ * interrupted.  A full disk is reported and leaves the file as it was.
  *
  * A handle belongs to one thread. */
 #ifndef EW_STORE_STORE_H
@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "record/record.h"
 
-/* Raised when tables change in another way than by a new field, which the number of columns tells.
+/* To be raised when tables change other than by new fields; those show in the number of columns.
  */
 #define EW_STORE_LAYOUT 1
 #define EW_STORE_FILE   "edgewise.db"
@@ -29,10 +29,10 @@ struct ew_store_opts {
                           which is about a minute */
 };
 
-/* Opens or makes the file and brings its tables up to date.  `opts` may be NULL.  Refuses what is
- * not ours, and what a newer Edgewise has made. */
-/* True for a file of SQLite's with tables in it.  SQLite itself looks: a file of its own that is
- * opened and closed by hand loses the locks that this process has on it. */
+/* Opens or makes the file and brings its tables up to date. `opts` may be NULL.  Refuses files of
+ * other programs and of newer versions. */
+/* Whether the file is an SQLite database with tables.  SQLite opens it for that: closing a
+ * descriptor of our own would drop this process's POSIX locks on it. */
 bool ew_store_is(const char *path);
 
 ew_err ew_store_open(const char *path, const struct ew_store_opts *opts, struct ew_store **out);
@@ -41,12 +41,12 @@ const char *ew_store_path(const struct ew_store *s);
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* All that is put until end comes at once; end(false), and closing, take it back. */
+/* Begins a transaction; end(false) and closing roll it back. */
 ew_err ew_store_begin(struct ew_store *s);
 ew_err ew_store_end(struct ew_store *s, bool keep);
 
-/* Brings what is in the log beside the file into it, so that it can be copied alone.  (Closing
- * tries that too, and cannot say where it failed.) */
+/* Checkpoints the write-ahead log, so that the file can be copied alone.  (Closing does so too, but
+ * cannot report failures.) */
 ew_err ew_store_settle(struct ew_store *s);
 
 /* Writes a row; one with the same key is replaced (machines and jobs are left: their key is a hash
@@ -64,14 +64,14 @@ ew_err ew_store_run_update(struct ew_store *s, int64_t run, const struct ew_run_
 ew_err ew_store_run_end(struct ew_store *s, int64_t run, enum ew_run_status status,
                         const char *reason, double wall_s);
 
-/* Takes a run and all that belongs to it away. */
+/* Deletes a run and all its rows. */
 ew_err ew_store_run_delete(struct ew_store *s, int64_t run);
 
 /* Copies all finished runs from `from` that `to` does not have, with their jobs, machines and
  * studies; `where` as in ew_store_results, NULL: all.  Copying twice changes nothing. */
 ew_err ew_store_copy(struct ew_store *from, struct ew_store *to, const char *where, int *copied);
 
-/* What the runs of a file from elsewhere have to be. */
+/* What runs from an untrusted machine must match. */
 struct ew_store_claim {
     const char *job, *study, *unit;
     int64_t repeat;
@@ -90,9 +90,9 @@ struct ew_rows;
 
 enum ew_cell { EW_CELL_ABSENT, EW_CELL_INT, EW_CELL_NUM, EW_CELL_TEXT };
 
-/* One SELECT of ours with up to 8 parameters ?1, ?2, ... bound as text or number in order:
- * ew_store_query(s, &rows, "SELECT name FROM metric WHERE run = ?1", "i", run).
- * `types` has one letter each: i int64_t, d double, s const char *.  Release with ew_rows_free. */
+/* A SELECT with up to 8 parameters ?1, ?2, ... bound as text or number in order: ew_store_query(s,
+ * &rows, "SELECT name FROM metric WHERE run = ?1", "i", run). `types` has one letter each: i
+ * int64_t, d double, s const char *.  Release with ew_rows_free. */
 ew_err ew_store_query(struct ew_store *s, struct ew_rows **out, const char *sql, const char *types,
                       ...);
 
@@ -103,7 +103,7 @@ ew_err ew_store_int(struct ew_store *s, int64_t *out, bool *found, const char *s
 /* Runs as one wide table: the run's fields, its machine's (with "machine_" before), every option
  * and every metric that occurs but those with a ':' in their names (parts of a matrix), '-' and
  * other signs turned to '_'.  `where` is an expression over
- * these names, NULL: all; it can read and do nothing else.  `order` as well, NULL: by id. */
+ * these names, NULL: all; it is read-only. `order` as well, NULL: by id. */
 ew_err ew_store_results(struct ew_store *s, const char *where, const char *order,
                         struct ew_rows **out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the store share. */
+/* Shared by the files of the store. */
 #ifndef EW_STORE_STORE_IMPL_H
 #define EW_STORE_STORE_IMPL_H
 
@@ -12,11 +12,11 @@ struct ew_store {
     char *path;
     bool read_only;
     bool grouped;                   /* between begin and end */
-    int64_t steps, max_steps;       /* of the present statement, in units of STEP_UNIT */
+    int64_t steps, max_steps;       /* of the current statement, in units of STEP_UNIT */
     sqlite3_stmt *put[EW_RECORD_N]; /* prepared when first used */
 };
 
-/* How a record lies in its table, beside its fields. */
+/* Properties of a record's table beside its fields. */
 struct ew_table_form {
     bool of_run;      /* belongs to a run: column `run` */
     const char *key;  /* columns; NULL: rows may be the same */
@@ -33,8 +33,8 @@ ew_err ew_store_exec(struct ew_store *s, const char *sql);
 /* Prepares one statement; `flags` as sqlite3_prepare_v3 takes them. */
 ew_err ew_store_prepare(struct ew_store *s, const char *sql, unsigned flags, sqlite3_stmt **out);
 
-/* The number that the tables of this program have: EW_STORE_LAYOUT and how many columns there are.
- * Fields are never taken away, so a newer program has a higher one. */
+/* Schema version: EW_STORE_LAYOUT and the number of columns.  Fields are never removed, so newer
+ * programs have a higher one. */
 int ew_schema_version(void);
 
 /* Makes missing tables and columns; inside a transaction. */
@@ -43,7 +43,7 @@ ew_err ew_schema_upgrade(struct ew_store *s);
 /* "run, a, b, c" of a record; from the arena. */
 const char *ew_schema_columns(enum ew_record r, struct ew_arena *a);
 
-/* Rows of a statement, which they take over. */
+/* Rows of a statement, whose ownership they take. */
 ew_err ew_rows_new(struct ew_store *s, sqlite3_stmt *st, struct ew_rows **out);
 
 #define EW_MAX_COLUMNS 1000 /* of results: below SQLite's own limit of 2000 */

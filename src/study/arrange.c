@@ -9,7 +9,7 @@
 
 #define ORDER_STREAM 0x0dde /* of random numbers: the order of jobs */
 
-/* One of the words of --only: a label, or name=value. */
+/* Whether the job matches one word of --only: a label, or name=value. */
 static bool fits(const struct ew_study_job *j, char *word, bool *is_label)
 {
     char *equals = strchr(word, '=');
@@ -23,7 +23,7 @@ static bool fits(const struct ew_study_job *j, char *word, bool *is_label)
     return ok;
 }
 
-/* One of the labels, where any is named, and all of the settings. */
+/* Whether the job matches --only: one of its labels (if it has any) and all of its settings. */
 static bool wanted(const struct ew_study_job *j, const char *only)
 {
     bool labels = false, labelled = false, settings = true;
@@ -70,7 +70,7 @@ static ew_err number_blocks(struct ew_arena *a, const char *block, struct ew_stu
     return EW_OK;
 }
 
-/* The same job in two places would be run once and counted twice. */
+/* Refuses the same job in two sections: it would run once and count twice. */
 static ew_err check_doubles(const struct ew_study *s)
 {
     for (int i = 0; i < s->n_jobs; i++)
@@ -87,7 +87,8 @@ static int by_block(const void *a, const void *b)
     return (x->block > y->block) - (x->block < y->block);
 }
 
-/* Blocks one after the other; in each all jobs once, in an order of its own, then all again. */
+/* Order of runs: block by block; in each, all jobs once in a random order, then the next
+ * repetition. */
 static ew_err repeat_jobs(struct ew_arena *a, struct ew_study *s)
 {
     const int n = s->n_jobs;

@@ -72,8 +72,8 @@ ew_err ew_child_start(const char *const *argv, const char *uid, bool gently, str
     char run[64];
     snprintf(run, sizeof(run), "EW_RUN=%s", uid);
     const char *const environment[] = {run, "EW_LOG=warn", NULL};
-    /* A study that is killed takes its job along: nobody would wait for it, and the next start
-     * would run it a second time beside it. */
+    /* The job ends with the study: otherwise nobody would wait for it, and the next start would run
+     * it a second time at the same time. */
     const struct ew_spawn_opts o = {.path = argv[0],
                                     .environment = environment,
                                     .stream = {EW_STREAM_NULL, EW_STREAM_NULL, EW_STREAM_PIPE},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One job as a process of its own: its crash, its memory and its page cache are not ours.  It ends
- * when we do. */
+/* One job as a process of its own, so that its crashes and memory do not affect the study.  It ends
+ * when the study does. */
 #ifndef EW_STUDY_CHILD_H
 #define EW_STUDY_CHILD_H
 
@@ -17,7 +17,7 @@ struct ew_child {
     double wall_s, cpu_s;     /* cpu_s: of the process and its own children */
     bool late;                /* it was ended by ew_child_end */
     char said[EW_CHILD_TEXT]; /* the last line that it wrote to standard error */
-    /* Inside. */
+    /* Private. */
     struct ew_spawned process;
     int64_t start_ns;
     char line[EW_CHILD_TEXT];
@@ -25,20 +25,21 @@ struct ew_child {
 };
 
 /* Starts `argv` (NULL-terminated, argv[0] is the program's path) with EW_RUN=uid and nothing on its
- * standard output.  `gently`: it is asked to end when we end, else killed.  finish must follow. */
+ * standard output. `gently`: it gets SIGTERM when the study ends, else SIGKILL.  ew_child_finish
+ * must follow. */
 ew_err ew_child_start(const char *const *argv, const char *uid, bool gently, struct ew_child *out);
 
-/* Hears it for up to timeout_ms; false: it has closed its standard error, as it does when it ends.
+/* Reads its standard error for up to timeout_ms; false: closed, as when it ends.
  */
 bool ew_child_listen(struct ew_child *c, int timeout_ms);
 
-/* Ends it: at once or, `gently`, asking it, so that it can put back what it has set. */
+/* Ends it: at once or, `gently`, by asking it, so that it can restore what it has set. */
 void ew_child_end(struct ew_child *c, bool gently);
 
 /* Waits for its end and fills in the rest. */
 ew_err ew_child_finish(struct ew_child *c);
 
-/* All three. */
+/* Start, listen and finish in one. */
 ew_err ew_child_run(const char *const *argv, const char *uid, struct ew_child *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Epochs on their way home. */
+/* Sending and receiving epochs of jobs on other machines. */
 #include "study/epoch_feed.h"
 
 #include <stdio.h>
@@ -9,10 +9,10 @@
 #include "base/field.h"
 
 #define AT_ONCE    64     /* epochs that are sent at a time */
-#define MOST_EPOCH 100000 /* that a run in the works may have: what comes is not trusted */
+#define MOST_EPOCH 100000 /* limit for a running job: messages are not trusted */
 #define TEXT_CHARS 128
 
-/* ---- There ---- */
+/* ---- On the other machine ---- */
 
 void ew_epoch_feed_begin(struct ew_epoch_feed *f, const char *words, size_t size)
 {
@@ -23,7 +23,7 @@ void ew_epoch_feed_begin(struct ew_epoch_feed *f, const char *words, size_t size
             snprintf(f->db, sizeof(f->db), "%s", p + sizeof(option) - 1);
 }
 
-/* Its fields, a line each. */
+/* Sends the fields of an epoch, a line each. */
 static ew_err send_epoch(const struct ew_epoch_row *row, struct ew_frames *io)
 {
     char *text = NULL;
@@ -78,7 +78,7 @@ ew_err ew_epoch_feed_send(struct ew_epoch_feed *f, struct ew_frames *io)
     return e;
 }
 
-/* ---- Here ---- */
+/* ---- On this machine ---- */
 
 ew_err ew_epoch_feed_take(struct ew_store *s, int64_t run, const struct ew_frame *message)
 {

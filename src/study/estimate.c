@@ -13,7 +13,7 @@
 #include "model/objective.h"
 #include "plan/plan.h"
 
-#define TRUSTED_SHARE   0.25 /* of the peak: what whole networks reach, loading included */
+#define TRUSTED_SHARE   0.25 /* share of the peak that whole networks reach, loading included */
 #define START_S         0.15 /* of a process, its data set and its records */
 #define BACKWARD_FACTOR 3.0  /* arithmetic of a training step over that of inference */
 #define EPOCH_BYTES     4096 /* of rows in the store */
@@ -29,7 +29,7 @@ ew_err ew_estimate_rate(double *flops_per_s)
     return e;
 }
 
-/* What a job works on. */
+/* The work of a job. */
 struct work {
     struct ew_model_opts model;
     double images; /* that pass forward, and those that pass backward as well */
@@ -138,7 +138,8 @@ static ew_err by_arithmetic(const struct ew_study_job *j, double rate, struct ew
     struct ew_facts facts;
     EW_TRY(read_work(j, &w));
     if (ew_model_build(j->network, &w.model, &g) != EW_OK) {
-        w.model.height = w.model.width = 0; /* not at the images' size, then: at its own */
+        w.model.height = w.model.width =
+            0; /* not possible at the images' size: use the network's own */
         EW_TRY(ew_model_build(j->network, &w.model, &g));
     }
     ew_err err = ew_graph_facts(g, &facts);

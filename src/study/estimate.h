@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a job will take, before it is run: time, memory, disk. */
+/* Estimates of a job's time, memory and disk space before it is run. */
 #ifndef EW_STUDY_ESTIMATE_H
 #define EW_STUDY_ESTIMATE_H
 
@@ -7,16 +7,16 @@
 #include "study/study.h"
 
 struct ew_estimate {
-    double seconds;       /* nan: no idea */
-    bool measured;        /* from earlier runs of this job, else from its arithmetic */
-    int64_t memory_bytes; /* EW_INT_ABSENT: no idea */
+    double seconds;       /* nan: unknown */
+    bool measured;        /* from earlier runs of this job; false: from its arithmetic */
+    int64_t memory_bytes; /* EW_INT_ABSENT: unknown */
     int64_t disk_bytes;   /* while it runs */
 };
 
-/* Arithmetic per second that this machine can be trusted to do; measured in some milliseconds. */
+/* FLOP/s that this machine sustains on whole networks, measured in a few milliseconds. */
 ew_err ew_estimate_rate(double *flops_per_s);
 
-/* `s` may be NULL.  What cannot be told stays absent; that is no failure. */
+/* `s` may be NULL. Unknown values stay absent, which is not a failure. */
 ew_err ew_estimate_job(const struct ew_study_job *j, struct ew_store *s, double flops_per_s,
                        struct ew_estimate *out);
 

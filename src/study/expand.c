@@ -18,7 +18,7 @@ struct key {
     const char **values;
     const char *value;
     int n, at, line;
-    bool own;  /* the section's, not of [defaults], which may serve several commands */
+    bool own;  /* from the section, not from [defaults], which may serve several commands */
     bool used; /* an option of the command, or filled in elsewhere */
 };
 
@@ -50,7 +50,7 @@ static bool is_power(const char *name)
     return listed(power_keys, EW_COUNT(power_keys), name);
 }
 
-/* "var.net" is what {net} stands for elsewhere, and no option. */
+/* "var.net" defines {net} for other values; it is not an option. */
 static bool is_var(const char *name)
 {
     return strncmp(name, "var.", 4) == 0 && name[4];
@@ -69,7 +69,7 @@ static const struct ew_study_command *find_command(const struct ew_study_opts *o
     return NULL;
 }
 
-/* An option of any command: [defaults] may serve several. */
+/* Whether any command has the option: [defaults] may serve several. */
 static bool is_known(const struct ew_study_opts *o, const char *name)
 {
     for (int i = 0; i < o->n_commands; i++)
@@ -98,7 +98,7 @@ static struct key *find_key(struct section *s, const char *name)
     return NULL;
 }
 
-/* "advise 10": the modes to measure that tell most about all others. */
+/* "advise 10": replaces the value by the ten most informative modes. */
 static ew_err take_advice(struct section *s, struct key *k)
 {
     double n = 0;
@@ -166,7 +166,7 @@ static const char *value_of(struct section *s, const char *name)
     return k ? k->value : NULL;
 }
 
-/* The present value of the key that {name} means; NULL: there is none. */
+/* The current value of the key that {name} refers to; NULL: none. */
 static const char *meaning(struct section *s, const char *name, size_t n)
 {
     for (int i = 0; i < s->n; i++) {
@@ -180,7 +180,7 @@ static const char *meaning(struct section *s, const char *name, size_t n)
     return NULL;
 }
 
-/* The value with each {name} replaced; one level, so nothing can go round in circles. */
+/* Replaces each {name} in the value, one level deep, so that there are no cycles. */
 static ew_err fill_in(struct section *s, struct key *k)
 {
     const char *text = k->values[k->at], *out = "";
@@ -230,7 +230,7 @@ static ew_err take_option(struct section *s, const struct ew_study_command *c, s
                           void *opts, struct ew_study_job *j)
 {
     const struct ew_field *f = ew_field_find(c->opts, k->name);
-    if (!f || is_own(k->name)) /* another command's, from [defaults]; or the study's */
+    if (!f || is_own(k->name)) /* from [defaults] for another command, or a setting of the study */
         return EW_OK;
     k->used = true;
     const char *value = k->value;
@@ -239,7 +239,7 @@ static ew_err take_option(struct section *s, const struct ew_study_command *c, s
     return EW_OK;
 }
 
-/* What the hash covers beside the options. */
+/* Settings that the job's hash covers beside the options. */
 static int more_settings(struct section *s, struct ew_setting *out)
 {
     int n = 0;
@@ -268,7 +268,7 @@ static const char *simulated_mode(struct section *s, const struct ew_study_power
     return board;
 }
 
-/* The board's model takes the place of the machine: nothing is set on that. */
+/* The job runs on the board's model, so no setting of this machine is changed. */
 static ew_err simulate_job(struct section *s, const struct ew_study_command *c, void *opts,
                            struct ew_study_job *j)
 {
@@ -303,7 +303,7 @@ static ew_err resolve(struct section *s, const struct ew_study_command *c, void 
     return ew_job_describe(s->arena, &command, &j->row);
 }
 
-/* A key that is a number of seconds; where the section has none *out stays. */
+/* Reads a key in seconds; if the section has none, *out is unchanged. */
 static ew_err take_seconds(struct section *s, const char *name, double most, double *out)
 {
     const char *text = value_of(s, name);
@@ -351,14 +351,15 @@ static bool advance(struct section *s)
     return false;
 }
 
-/* What cannot be simulated is left out: other commands, and clocks that follow the load. */
+/* Whether the job can be simulated: only some commands, and not with clocks that follow the
+ * load. */
 static bool can_simulate(struct section *s, const struct ew_study_job *j)
 {
     const char *dvfs = value_of(s, "dvfs");
     return ew_field_find(j->fields, "simulate") && !(dvfs && strcmp(dvfs, "on") == 0);
 }
 
-/* Keys of the section itself that none of its commands takes. */
+/* Refuses keys of the section that its command does not take. */
 static ew_err check_used(const struct section *s)
 {
     for (int i = 0; i < s->n; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of other machines in the home store. */
+/* Rows of other machines' jobs in the study's database. */
 #include "study/fleet_rows.h"
 
 #include <math.h>
@@ -52,7 +52,8 @@ ew_err ew_fleet_row_begin(struct ew_store *s, const struct ew_study *study,
     return err == EW_OK ? ended : err;
 }
 
-/* ---- Coming home ----------------------------------------------------------------------------- */
+/* ---- Results from other machines
+ * ----------------------------------------------------------------------------- */
 
 static ew_err write_temp(const struct ew_frame *file, char path[PATH_CHARS])
 {
@@ -89,7 +90,7 @@ static ew_err take(struct ew_store *s, const struct ew_store_claim *claim, const
     return err;
 }
 
-/* How the job ended there: a run that is done counts, else the newest. */
+/* How the job ended there: by a finished run if there is one, else by the newest. */
 static ew_err read_outcome(struct ew_store *s, const struct ew_store_claim *c,
                            struct ew_fleet_report *out)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who does what when: machines come and go, jobs go to those that are free. */
+/* The scheduler of a fleet: connects machines, gives jobs to free ones and collects their
+ * results. */
 #include "study/fleet_run.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include "study/fleet_rows.h"
 #include "study/progress_row.h"
 
-#define STORE_THERE  "edgewise-fleet.db" /* a machine's own: what it did is never lost with us */
+#define STORE_THERE  "edgewise-fleet.db" /* on the machine, so results survive our death */
 #define EXPORT_THERE "edgewise-home.db"
 #define WORDS_MAX    48
 #define POLL_MS      500
@@ -25,10 +26,10 @@ enum task_state { WAITING, RUNNING, OVER };
 
 struct task {
     const struct ew_study_job *job;
-    int bound;        /* the machine that has to do it; -1: any */
+    int bound;        /* machine that must do it; -1: any */
     uint64_t refused; /* bit i: machine i cannot do it */
     enum task_state state;
-    int64_t run; /* its row in the works */
+    int64_t run; /* its running row */
     char reason[EW_LINK_TEXT];
 };
 
@@ -67,7 +68,7 @@ static int n_seats(const struct ew_fleet_run *f)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* What one job leaves for another lies on one machine. */
+/* Jobs that use another job's output must run on the same machine. */
 static ew_err check_study(const struct ew_study *s, const struct ew_machines *m)
 {
     for (int i = 0; i < s->n_jobs; i++)
@@ -162,7 +163,8 @@ struct ew_store *ew_fleet_run_store(struct ew_fleet_run *f)
 
 /* ---- Losing a machine ------------------------------------------------------------------------ */
 
-/* The job that it had is interrupted, and another's or its own again, as the file says. */
+/* Marks the machine's job as interrupted and queues it for any machine or for this one, as the
+ * file of machines says. */
 static ew_err put_back(struct ew_fleet_run *f, int i, const char *why)
 {
     struct seat *s = &f->seats[i];
@@ -196,7 +198,8 @@ static ew_err lose(struct ew_fleet_run *f, int i, const char *why, struct ew_fle
     return busy ? put_back(f, i, out->reason) : EW_OK;
 }
 
-/* ---- What machines say ----------------------------------------------------------------------- */
+/* ---- Messages from machines
+ * ----------------------------------------------------------------------- */
 
 static void greet(struct ew_fleet_run *f, int i, struct ew_fleet_report *out)
 {
@@ -216,7 +219,7 @@ static void greet(struct ew_fleet_run *f, int i, struct ew_fleet_report *out)
     ew_link_file(&s->link, file, f->opts.text, strlen(f->opts.text));
 }
 
-/* The rows of the job as a file of their own. */
+/* Asks the machine for the rows of its job as a database file. */
 static void ask_export(struct ew_fleet_run *f, int i)
 {
     struct seat *s = &f->seats[i];
@@ -236,7 +239,7 @@ static void ask_export(struct ew_fleet_run *f, int i)
                                                 "--db=" STORE_THERE, where, NULL});
 }
 
-/* A command there has ended. */
+/* A command on the machine has ended. */
 static ew_err take_end(struct ew_fleet_run *f, int i, struct ew_fleet_report *out, bool *told)
 {
     struct seat *s = &f->seats[i];
@@ -274,7 +277,7 @@ static void count(struct ew_fleet_run *f, const struct ew_fleet_report *r)
                            (double)(f->counts.total - f->counts.at) / (double)(seats ? seats : 1);
 }
 
-/* The rows are here: the job is over, or another machine may be able to do it. */
+/* The rows have arrived: the job is over, or another machine may be able to do it. */
 static ew_err take_rows(struct ew_fleet_run *f, int i, struct ew_fleet_report *out, bool *told)
 {
     struct seat *s = &f->seats[i];
@@ -295,7 +298,7 @@ static ew_err take_rows(struct ew_fleet_run *f, int i, struct ew_fleet_report *o
         t->refused |= (uint64_t)1 << i;
         t->state = WAITING;
         snprintf(t->reason, sizeof(t->reason), "%s: %.400s", machine(f, i)->name, out->reason);
-        *told = false; /* until nobody can do it */
+        *told = false; /* reported only when no machine can do it */
         return EW_OK;
     }
     t->state = OVER;
@@ -303,7 +306,7 @@ static ew_err take_rows(struct ew_fleet_run *f, int i, struct ew_fleet_report *o
     return put_study(f, NULL);
 }
 
-/* An epoch of its job has ended; one of a job that is over already comes with its rows. */
+/* An epoch of the job has ended.  Epochs of a finished job are ignored: they come with its rows. */
 static ew_err take_epoch(struct ew_fleet_run *f, int i, struct ew_fleet_report *out, bool *told)
 {
     struct seat *s = &f->seats[i];
@@ -316,7 +319,7 @@ static ew_err take_epoch(struct ew_fleet_run *f, int i, struct ew_fleet_report *
     return lose(f, i, why, out);
 }
 
-/* One thing that a machine says; *told: the report has it. */
+/* Handles one event of a machine; *told: it is in the report. */
 static ew_err take_event(struct ew_fleet_run *f, int i, enum ew_link_event e,
                          struct ew_fleet_report *out, bool *told)
 {
@@ -345,7 +348,7 @@ static ew_err take_event(struct ew_fleet_run *f, int i, enum ew_link_event e,
     return EW_OK;
 }
 
-/* One that is alive and does not end would hold the study up for ever. */
+/* A job that never ends would hold up the study, so its time is limited. */
 static ew_err check_job_time(struct ew_fleet_run *f, int i, struct ew_fleet_report *out, bool *told)
 {
     const struct seat *s = &f->seats[i];
@@ -359,7 +362,7 @@ static ew_err check_job_time(struct ew_fleet_run *f, int i, struct ew_fleet_repo
     return lose(f, i, why, out);
 }
 
-/* What fails here is the store, which is ours; what fails there is an event. */
+/* Failures of the database end the study; failures of a machine are events. */
 static ew_err hear_all(struct ew_fleet_run *f, struct ew_fleet_report *out, bool *told)
 {
     for (int i = 0; i < n_seats(f) && !*told; i++) {
@@ -438,7 +441,7 @@ static ew_err give_jobs(struct ew_fleet_run *f, struct ew_fleet_report *out, boo
     return EW_OK;
 }
 
-/* Jobs that no machine can do are over; *more: something is running, or can still be done. */
+/* Closes jobs that no machine can do; *more: a job is running or can still be done. */
 static ew_err look_for_end(struct ew_fleet_run *f, struct ew_fleet_report *out, bool *told,
                            bool *more)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running a study on many machines: each has an agent at the other end of its launcher
- * (study/link.h), takes a job when it is free, and its rows come home into one store.
+/* Running a study on many machines: each runs an agent behind its launcher (study/link.h), takes a
+ * job when it is free, and sends the results to one database.
  *
  *   EW_TRY(ew_fleet_run_open(&study, &opts, &f));
  *   do {
@@ -9,10 +9,9 @@
  *   } while (e == EW_OK && report.event != EW_FLEET_END);
  *   ew_fleet_run_close(f);
  *
- * A machine that goes away loses nothing: what it had is marked interrupted and given to another,
- * or waits for it, as the file of machines says; it is tried again, later and later.  A job that a
- * machine cannot do is offered to the others.  Killed at any moment, the study goes on at its next
- * start. */
+ * If a machine is lost, its job is marked interrupted and given to another or kept for it, as the
+ * file of machines says; connecting is retried at growing intervals.  A job that a machine cannot
+ * do is offered to the others.  A killed study continues at its next start. */
 #ifndef EW_STUDY_FLEET_RUN_H
 #define EW_STUDY_FLEET_RUN_H
 
@@ -28,8 +27,8 @@ struct ew_fleet_opts {
 
 enum ew_fleet_event {
     EW_FLEET_UP,       /* a machine is there */
-    EW_FLEET_LOST,     /* a machine is not there (any more); it is tried again */
-    EW_FLEET_GIVEN_UP, /* and no more */
+    EW_FLEET_LOST,     /* a machine cannot be reached or was lost; it is retried */
+    EW_FLEET_GIVEN_UP, /* it is no longer retried */
     EW_FLEET_BEGUN,    /* a machine has taken a job */
     EW_FLEET_DONE,
     EW_FLEET_FAILED,
@@ -39,7 +38,7 @@ enum ew_fleet_event {
 
 struct ew_fleet_report {
     enum ew_fleet_event event;
-    const char *machine;             /* NULL: of no single one */
+    const char *machine;             /* NULL: no single machine */
     const struct ew_study_job *job;  /* NULL: none */
     const struct ew_machine_row *up; /* with UP, and the device's own identity */
     const char *device;
@@ -53,7 +52,7 @@ ew_err ew_fleet_run_open(const struct ew_study *study, const struct ew_fleet_opt
                          struct ew_fleet_run **out);
 void ew_fleet_run_close(struct ew_fleet_run *f); /* NULL is fine */
 
-/* Waits for the next thing that happens. */
+/* Waits for the next event. */
 ew_err ew_fleet_run_step(struct ew_fleet_run *f, struct ew_fleet_report *out);
 
 struct ew_runner_counts ew_fleet_run_counts(const struct ew_fleet_run *f);

@@ -56,7 +56,7 @@ static ew_err make_room(char **bytes, size_t *room, size_t n, size_t more)
 ew_err ew_frames_read(struct ew_frames *f, bool *end)
 {
     *end = f->in < 0;
-    if (f->used) { /* what the last messages held is not needed any more */
+    if (f->used) { /* the last messages are no longer needed */
         memmove(f->got, f->got + f->used, f->n_got - f->used);
         f->n_got -= f->used;
         f->used = 0;
@@ -118,7 +118,7 @@ ew_err ew_frames_next(struct ew_frames *f, struct ew_frame *out, bool *there)
         return EW_OK;
     out->data = head + before;
     out->size = (size_t)size;
-    out->data[size] = '\0'; /* in the place of the line's end */
+    out->data[size] = '\0'; /* replaces the newline after the data */
     f->used += before + (size_t)size + 1;
     *there = true;
     return EW_OK;

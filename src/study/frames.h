@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages over two pipes: a line "edgewise TYPE BYTES", then so many bytes and a line's end.  What
- * the other side sends is checked, since it may be a shell's greeting or a board that was taken
- * over.
+/* Messages over two pipes: a line "edgewise TYPE BYTES", then that many bytes and a newline.  Input
+ * is checked, since it may be a shell's greeting or come from a compromised board.
  *
- * Neither side ever waits inside: read and flush take what there is, and the caller polls. */
+ * No function blocks: read and flush move what the pipe has room for, and the caller polls. */
 #ifndef EW_STUDY_FRAMES_H
 #define EW_STUDY_FRAMES_H
 
@@ -18,7 +17,7 @@
 struct ew_frames {
     int in, out;      /* -1: closed; both are set not to block */
     const char *name; /* of the other side, for messages; borrowed */
-    char *got, *left; /* bytes that came and are not used up, and those that are still to go */
+    char *got, *left; /* bytes received and not yet used; bytes still to be sent */
     size_t n_got, used, got_room, n_left, sent, left_room;
 };
 
@@ -36,7 +35,7 @@ void ew_frames_close(struct ew_frames *f); /* fine twice */
 /* Reads what has come; *end: the other side has closed. */
 ew_err ew_frames_read(struct ew_frames *f, bool *end);
 
-/* The next whole message; *there is false where none is.  Refuses what is no message. */
+/* The next whole message; *there is false if none is complete.  Fails on malformed input. */
 ew_err ew_frames_next(struct ew_frames *f, struct ew_frame *out, bool *there);
 
 /* Puts a message into the queue, and sends what the pipe takes. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a machine before a run: what others use of it, heat, clocks, room. */
+/* The state of a machine before a run: load of other programs, temperature, clocks, memory and
+ * disk space. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ double ew_guard_cpu_s(const struct ew_board *b)
     return (double)(user + nice + system + irq + soft) / (double)(ticks > 0 ? ticks : 100);
 }
 
-/* Highest clock that the CPU may take, as a share of what it could. */
+/* Highest allowed CPU clock over the highest that the hardware has. */
 static double mhz_share(struct ew_board *b)
 {
     struct ew_clock_info *clocks = calloc(EW_MAX_CLOCKS, sizeof(*clocks));

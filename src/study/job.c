@@ -55,7 +55,7 @@ static ew_err add_options(struct ew_arena *a, const struct ew_field *table, cons
     return EW_OK;
 }
 
-/* What is given as bare text is a number where it reads as one. */
+/* Type of a value given as text: a number if it parses as one. */
 static enum ew_field_type guess_type(const char *text)
 {
     double x;

@@ -8,11 +8,11 @@
 
 #include "base/num.h"
 
-#define TIE          0.03 /* published figures nearer than this have no order */
+#define TIE          0.03 /* published values closer than this have no order */
 #define MOST_SETS    1024
 #define MOST_MEMBERS 32
 
-/* A comparison with one of its settings taken out. */
+/* A comparison, with one of its settings as the variable. */
 struct member {
     const struct ew_comparison *c;
     const char *key, *value, *fixed;
@@ -65,7 +65,7 @@ static int sign(double x)
     return (x > 0) - (x < 0);
 }
 
-/* Which way a figure goes with a number: the sign of its covariance where that is plain. */
+/* Trend of a value over a numeric setting: the sign of the covariance if it is clear. */
 static int trend(const struct set *s, bool here)
 {
     double x[MOST_MEMBERS], y[MOST_MEMBERS];
@@ -110,7 +110,7 @@ static void judge(const struct set *s, struct ew_likeness *out)
             out->agree += sign(d) == sign(a->value - b->value);
         }
     }
-    /* Where theirs is as good here as any, it is ours too. */
+    /* If the published optimum is within TIE of our best, it counts as our optimum. */
     if (way * best->c->value <= way * here->c->value + TIE * fabs(here->c->value))
         here = best;
     out->best = best->value;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shape of a result beside the published one.  Times of two machines are no multiple of each
- * other; what can be compared is which setting is faster than which, which is the best, and whether
- * more of something helps or hurts. */
+/* Qualitative comparison with published results.  Times of two machines do not differ by one
+ * factor, but one can compare which setting is faster than which, which is the best, and whether a
+ * larger value helps. */
 #ifndef EW_STUDY_LIKENESS_H
 #define EW_STUDY_LIKENESS_H
 
@@ -13,14 +13,14 @@ struct ew_likeness {
     const char *key;   /* the setting that differs: "workers" */
     const char *fixed; /* the others: "network=lenet5" */
     int n;             /* values of it that both sides have */
-    int pairs, agree;  /* pairs that differ by more than 3 % there, and those ordered alike here */
-    bool highest;      /* is best; else the lowest */
-    bool noisy;        /* a run of ours was */
+    int pairs, agree;  /* published pairs over 3 % apart; those with the same order here */
+    bool highest;      /* the highest value is best; else the lowest */
+    bool noisy;        /* one of our runs was noisy */
     const char *best, *best_here; /* values of the setting with the best figure */
     int trend, trend_here;        /* of numbers: -1 falls, 1 rises, 0 neither; both 0: no numbers */
 };
 
-/* One for each such set of comparisons that are done here; from the arena. */
+/* Finds all such sets among the comparisons that have our value; from the arena. */
 ew_err ew_likeness_find(const struct ew_comparison *list, int n, struct ew_arena *a,
                         struct ew_likeness **out, int *n_out);
 
@@ -28,7 +28,7 @@ ew_err ew_likeness_find(const struct ew_comparison *list, int n, struct ew_arena
 #define EW_LIKENESS_CHARS 200
 const char *ew_likeness_verdict(const struct ew_likeness *s, char buf[EW_LIKENESS_CHARS]);
 
-/* All that can be compared agrees. */
+/* Whether order, optimum and trend all agree. */
 bool ew_likeness_same(const struct ew_likeness *s);
 
 #endif

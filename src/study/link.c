@@ -27,7 +27,7 @@ static ew_err start(struct ew_link *l, const char *const *argv)
                                     .when_we_end = SIGTERM};
     EW_TRY(ew_spawn(argv, &o, &l->process));
     const int in = l->process.fd[1], out = l->process.fd[0];
-    l->process.fd[0] = l->process.fd[1] = -1; /* the messages' */
+    l->process.fd[0] = l->process.fd[1] = -1; /* used by the messages */
     fcntl(l->process.fd[2], F_SETFL, O_NONBLOCK);
     return ew_frames_open(&l->io, in, out, l->machine->name);
 }
@@ -40,7 +40,7 @@ ew_err ew_link_open(struct ew_link *l, const struct ew_fleet_machine *m, const c
     ew_arena_init(&l->arena);
     l->heard_ns = ew_clock_ns();
     l->open = true;
-    signal(SIGPIPE, SIG_IGN); /* a machine that is gone is an error of write */
+    signal(SIGPIPE, SIG_IGN); /* a lost machine is then an error of write */
     ew_err err = ew_machine_command(m, self, &l->arena, &argv);
     if (err == EW_OK)
         err = start(l, argv);
@@ -49,7 +49,7 @@ ew_err ew_link_open(struct ew_link *l, const struct ew_fleet_machine *m, const c
     return err;
 }
 
-/* Waits for the launcher, then no longer. */
+/* Waits END_WAIT_MS for the launcher, then kills it. */
 static void reap(struct ew_spawned *p)
 {
     int status;
@@ -77,7 +77,7 @@ void ew_link_close(struct ew_link *l)
 
 /* ---- Lines of standard error ----------------------------------------------------------------- */
 
-/* Keeps the last line that says something; a failure's own line wins over a hint below it. */
+/* Keeps the last line that is not empty, but prefers an error's line to a hint below it. */
 static void take_text(struct ew_link *l, char line[EW_LINK_TEXT], size_t *used, const char *text,
                       size_t n)
 {
@@ -103,7 +103,7 @@ static void hear_launcher(struct ew_link *l)
         take_text(l, l->launcher_line, &l->n_launcher_line, block, (size_t)n);
 }
 
-/* ---- Who it is ------------------------------------------------------------------------------- */
+/* ---- Greeting ------------------------------------------------------------------------------- */
 
 /* "key=value" lines; the machine's fields are those of the record. */
 static ew_err take_fact(struct ew_link *l, const char *key, const char *value)
@@ -129,7 +129,8 @@ static ew_err take_fact(struct ew_link *l, const char *key, const char *value)
     return EW_OK;
 }
 
-/* What it says of itself is its own: the name is ours, and the id is the hash of the rest. */
+/* The machine's description is its own, except the name, which we set, and the id, which is the
+ * hash of the rest. */
 static ew_err check_machine(struct ew_link *l)
 {
     const struct ew_fleet_machine *m = l->machine;
@@ -177,7 +178,7 @@ void ew_link_poll(const struct ew_link *l, struct pollfd fds[EW_LINK_FDS], int *
         fds[(*n)++] = (struct pollfd){.fd = l->io.out, .events = POLLOUT};
 }
 
-/* Messages of ours begin with the machine's name, which whoever shows them says too. */
+/* Removes the machine's name at the beginning of our own messages: the caller shows it too. */
 static enum ew_link_event gone(struct ew_link *l, const char *why)
 {
     const size_t n = strlen(l->machine->name);
@@ -201,14 +202,14 @@ void ew_link_hear(struct ew_link *l)
     const ew_err err = ew_frames_read(&l->io, &end);
     if (l->io.n_got - l->io.used > before)
         l->heard_ns = ew_clock_ns();
-    if (err == EW_OK && end && l->io.in >= 0) { /* what came before the end is still looked at */
+    if (err == EW_OK && end && l->io.in >= 0) { /* data before the end is still processed */
         close(l->io.in);
         l->io.in = -1;
     }
-    ew_frames_flush(&l->io); /* where that fails the other pipe closes too */
+    ew_frames_flush(&l->io); /* if that fails the other pipe is closed too */
 }
 
-/* What a message means; NOTHING: it was for us alone. */
+/* The event of a message; NOTHING: handled here. */
 static enum ew_link_event take_frame(struct ew_link *l)
 {
     const struct ew_frame *f = &l->frame;
@@ -257,7 +258,7 @@ enum ew_link_event ew_link_next(struct ew_link *l)
 
 /* ---- Asking ---------------------------------------------------------------------------------- */
 
-/* What cannot be sent is a machine that is gone, which the next event says. */
+/* If sending fails the machine is lost, which the next event reports. */
 static void put(struct ew_link *l, const char *type, const void *data, size_t size)
 {
     if (l->open && !l->broken && ew_frames_put(&l->io, type, data, size) != EW_OK) {

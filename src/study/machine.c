@@ -17,7 +17,7 @@
 #define COMPILER "gcc " __VERSION__
 #endif
 
-/* Which device of several alike, without saying whose. */
+/* An identity for one of several equal devices, without personal data. */
 static const char *read_unit(const struct ew_board *b, struct ew_arena *a)
 {
     const char *given = getenv("EW_UNIT");
@@ -26,7 +26,7 @@ static const char *read_unit(const struct ew_board *b, struct ew_arena *a)
     char id[128] = "", hash[EW_RECORD_ID_CHARS];
     if (ew_root_read(&b->root, "etc/machine-id", id, sizeof(id)) != EW_OK)
         snprintf(id, sizeof(id), "%s", b->id.model ? b->id.model : "");
-    char salted[160]; /* the system's manual forbids to show the id itself */
+    char salted[160]; /* machine-id(5): the id itself must not be exposed */
     snprintf(salted, sizeof(salted), "edgewise %s", id);
     ew_record_id(salted, hash);
     return ew_arena_printf(a, "%.8s", hash);
@@ -72,7 +72,7 @@ static const char *read_mode(const struct ew_board *b, struct ew_arena *a)
     return NULL;
 }
 
-/* Bytes from /proc/meminfo: a constant of the machine, unlike what is free of it. */
+/* MemTotal of /proc/meminfo in bytes. */
 static int64_t total_memory(const struct ew_board *b)
 {
     char text[4096];

@@ -11,7 +11,7 @@
  * a hash of the system's machine id, which cannot be turned back. */
 ew_err ew_machine_read(struct ew_board *b, struct ew_arena *a, struct ew_machine_row *out);
 
-/* What a guard watches.  nan and EW_INT_ABSENT: it cannot be seen here. */
+/* Readings before a run.  nan and EW_INT_ABSENT: not available here. */
 struct ew_guard {
     double busy;      /* share of the machine's CPU time that was in use, 0 to 1 */
     double temp_c;    /* hottest sensor */
@@ -21,21 +21,21 @@ struct ew_guard {
     int64_t free_memory_bytes, free_disk_bytes;
 };
 
-/* From here on a run is noisy. */
+/* Limits above which a run is noisy. */
 struct ew_guard_limits {
     double busy;   /* others' share of the CPU */
     double temp_c; /* 0: no limit */
 };
 
-/* Looks for `seconds` and says what is there; `folder` is where results go. */
+/* Observes the machine for `seconds`; `folder` is where results go. */
 ew_err ew_guard_look(struct ew_board *b, const char *folder, double seconds, struct ew_guard *out);
 
-/* Why a run that begins now would not be trusted, as text; false: nothing is wrong. */
+/* Why a run that begins now would be noisy; false: it would not. */
 #define EW_NOISE_CHARS 200
 bool ew_guard_noise(const struct ew_guard *g, const struct ew_guard_limits *l,
                     char out[EW_NOISE_CHARS]);
 
-/* CPU seconds that the whole machine has used since boot; nan where it does not say. */
+/* CPU seconds that the whole machine has used since boot; nan: unknown. */
 double ew_guard_cpu_s(const struct ew_board *b);
 
 #endif

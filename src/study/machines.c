@@ -42,7 +42,7 @@ static const struct ew_field fields[] = {
     EW_FIELD_END};
 /* clang-format on */
 
-/* Only what no shell takes for anything but itself. */
+/* Only characters without a meaning to shells. */
 static bool is_plain(const char *text)
 {
     static const char more[] = "_./+=:@%,-";

@@ -24,7 +24,7 @@ struct ew_fleet_machine {
     const char *device; /* the identity that it must have; NULL: any */
     int when_lost;      /* enum ew_when_lost: who gets the job that it had */
     int64_t least_disk_bytes, retries;
-    double timeout_s;     /* without a word from it: it is gone */
+    double timeout_s;     /* silence after which it is lost */
     double job_timeout_s; /* that one job may take; 0: any time */
 };
 
@@ -33,8 +33,8 @@ struct ew_machines {
     int n;
 };
 
-/* Reads the file.  Text goes to the arena; messages name file and line.  Words that a shell could
- * take for more than words are refused, since ssh hands them to one. */
+/* Reads the file.  Text goes to the arena; messages name file and line.  Characters with a meaning
+ * to shells are refused, since ssh passes words to one. */
 ew_err ew_machines_read(struct ew_arena *a, const char *path, struct ew_machines *out);
 
 /* The command line that starts the program's agent there: launcher, program and `agent`, as words

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders that jobs write into, and names that outlive them. */
+/* Folders that jobs write into, and outputs that are kept. */
 #include "study/outputs.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static bool plain_path(const char *path, char out[EW_OUTPUT_CHARS])
     return n > 0;
 }
 
-/* The longest part of `path` that is there, links followed. */
+/* The longest existing part of `path`, symbolic links followed. */
 static bool existing_part(const char *path, char real[PATH_MAX])
 {
     char part[EW_OUTPUT_CHARS];
@@ -56,7 +56,7 @@ static bool existing_part(const char *path, char real[PATH_MAX])
     return true;
 }
 
-/* Refuses a path that lies outside of the present folder, links followed. */
+/* Refuses a path outside of the current folder, symbolic links followed. */
 static ew_err check_inside(const char *what, const char *path)
 {
     char plain[EW_OUTPUT_CHARS], here[PATH_MAX], real[PATH_MAX];
@@ -71,7 +71,7 @@ static ew_err check_inside(const char *what, const char *path)
     return EW_OK;
 }
 
-/* One is the other, or lies in it. */
+/* Whether the paths are equal or one lies inside the other. */
 static bool overlap(const char *a, const char *b)
 {
     const size_t n = strlen(a), m = strlen(b), k = n < m ? n : m;
@@ -86,7 +86,8 @@ static ew_err check_keep(const struct ew_study *s, int at, char (*names)[EW_OUTP
     names[at][0] = '\0';
     if (!j->keep)
         return EW_OK;
-    if (!plain_path(j->keep, names[at])) /* leaves the folder, by permission: as it stands */
+    if (!plain_path(j->keep,
+                    names[at])) /* outside of the folder, which is allowed: kept as written */
         snprintf(names[at], EW_OUTPUT_CHARS, "%s", j->keep);
     for (int i = 0; i < at; i++)
         EW_CHECK(!*names[i] || strcmp(s->jobs[i].row.id, j->row.id) == 0 ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The row of a study in the store: how far it is, and which process is at it. */
+/* The row of a study in the database: its progress, and the process that runs it. */
 #ifndef EW_STUDY_PROGRESS_ROW_H
 #define EW_STUDY_PROGRESS_ROW_H
 
@@ -10,8 +10,8 @@ ew_err ew_study_put_progress(struct ew_store *s, const struct ew_study *study,
                              const struct ew_runner_counts *c, const char *started,
                              const char *now);
 
-/* One process at a time runs a study on a store: two would measure each other, and both do every
- * job.  Its row says which; call it inside the transaction that puts ours there. */
+/* Fails if another process runs this study on this database: the two would disturb each other's
+ * measurements and do every job twice.  Call it in the transaction that writes our row. */
 ew_err ew_study_check_holder(struct ew_store *s, const struct ew_study *study);
 
 #endif

@@ -34,7 +34,7 @@ static ew_err copy_cells(struct ew_arena *a, const struct ew_csv *csv, const cha
     return EW_OK;
 }
 
-/* The columns of figure 9's file, whose rows hold a mode each: one fact for every one of them. */
+/* The columns of figure 9's file, which has a row for each mode: each cell becomes one fact. */
 static const struct {
     const char *column, *metric, *unit, *where;
 } wide[] = {{"stall_s", "stall", "s/epoch", "Fig 9a"},
@@ -100,14 +100,14 @@ static ew_err read_file(struct ew_arena *a, int k, struct ew_fact_list *out)
     return csv.err;
 }
 
-/* ---- What is wrong in them ------------------------------------------------------------------- */
+/* ---- Errata ------------------------------------------------------------------- */
 
 static bool is_errata(const struct ew_fact *f)
 {
     return strcmp(f->file, "errata") == 0;
 }
 
-/* An empty cell of an erratum says nothing. */
+/* Whether the erratum applies to the fact; its empty cells match anything. */
 static bool is_meant(const struct ew_fact *erratum, const struct ew_fact *f)
 {
     static const char *const columns[] = {"where", "network", "dataset", "metric", "value"};
@@ -138,7 +138,8 @@ ew_err ew_fact_list_load(struct ew_arena *a, struct ew_fact_list *out)
     return EW_OK;
 }
 
-/* ---- Beside ours ----------------------------------------------------------------------------- */
+/* ---- Facts as published rows
+ * ----------------------------------------------------------------------------- */
 
 static bool fits_one(const char *value, const char *patterns)
 {
@@ -154,7 +155,8 @@ static bool fits_one(const char *value, const char *patterns)
     }
 }
 
-/* It fits all words "column=PATTERN,PATTERN": shell patterns, one of which must fit. */
+/* Whether the fact matches all words "column=PATTERN,PATTERN": one of the shell patterns of
+ * each. */
 static bool fits_words(const struct ew_fact *f, const char *const *words, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -178,7 +180,7 @@ int ew_fact_rank(const char *kind)
     return 0;
 }
 
-/* What their value is called here. */
+/* Translates a published name into ours. */
 static const char *ours(const struct ew_fact *f, const struct ew_fact_rule *rule,
                         const char *column)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every number of the four studies' texts, from the files of share/published that the build puts
- * in, and what is wrong in them.  Each has a `where` (table, figure or section) and a kind: stated,
- * approx, upper bound, lower bound, derived, read from a figure. */
+/* Every number of the four studies' texts, from share/published, which is built into the program,
+ * with known errata.  Each has a `where` (table, figure or section) and a kind: stated, approx,
+ * upper bound, lower bound, derived, read from a figure. */
 #ifndef EW_STUDY_PUBLISHED_H
 #define EW_STUDY_PUBLISHED_H
 
@@ -12,7 +12,7 @@ struct ew_fact {
     const char *file;                        /* "train": TRAIN's */
     const char *const *names, *const *cells; /* columns of that file, and what stands there */
     int n;
-    const char *wrong; /* why it cannot be as it is printed; NULL: nothing is known against it */
+    const char *wrong; /* why the printed value is wrong; NULL: no erratum */
 };
 
 struct ew_fact_list {
@@ -26,12 +26,12 @@ ew_err ew_fact_list_load(struct ew_arena *a, struct ew_fact_list *out);
 /* A column of it; "" where its file has none of this name. */
 const char *ew_fact_get(const struct ew_fact *f, const char *column);
 
-/* A value of a column that has another name here. */
+/* A published name and ours for it. */
 struct ew_fact_name {
     const char *column, *theirs, *ours;
 };
 
-/* Which facts stand beside which figure of ours: a line `rows` of a study. */
+/* Which facts are compared with which of our metrics: a line `rows` of a study. */
 struct ew_fact_rule {
     const char *file;
     const char *metric, *unit;                /* ours; unit NULL: as published */
@@ -41,12 +41,13 @@ struct ew_fact_rule {
     int n_renamed;
 };
 
-/* The fact as a row to stand beside ours; false: it is of no use by this rule (another file, does
- * not fit, no number). */
+/* Converts a fact into a published row; false: the rule does not apply (another file, no match, not
+ * a number). */
 bool ew_fact_row(struct ew_arena *a, const struct ew_fact *f, const struct ew_fact_rule *rule,
                  struct ew_published_row *row);
 
-/* How far to trust a kind, highest first: of two facts of the same thing the better one counts. */
+/* Rank of a kind by its trustworthiness: of two facts of the same quantity the better one
+ * counts. */
 int ew_fact_rank(const char *kind);
 
 #endif

@@ -74,7 +74,7 @@ ew_err ew_recording_begin(const struct ew_recorded_command *c, const char *db,
     return err;
 }
 
-/* An epoch ends, validation included, when its row is put. */
+/* Writing the row marks the end of an epoch, validation included. */
 static ew_err put_epoch(struct ew_recording *r, const struct ew_epoch_row *row)
 {
     struct ew_epoch_row e = *row;
@@ -143,8 +143,8 @@ ew_err ew_recording_end(struct ew_recording *r, ew_err err)
     ew_err stored = EW_OK;
     if (err == EW_OK)
         stored = ew_summary_add(r->store, r->run);
-    /* Under a study a run that went well is over here: were the study killed before it could say
-     * so, the job would be run again. */
+    /* A successful run of a study is marked done here already: if the study were killed before it
+     * did so, the job would run again. */
     if (r->own || (err == EW_OK && stored == EW_OK)) {
         char reason[512];
         snprintf(reason, sizeof(reason), "%s", ew_error_message());
@@ -154,7 +154,7 @@ ew_err ew_recording_end(struct ew_recording *r, ew_err err)
                              err == EW_OK ? NULL : reason, wall_s);
         stored = stored == EW_OK ? ended : stored;
         if (err != EW_OK)
-            ew_fail(err, "%s", reason); /* what went wrong first is what is said */
+            ew_fail(err, "%s", reason); /* report the first failure */
     }
     ew_store_close(r->store);
     r->store = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a command measures goes to a store: begin (without a store nothing is recorded, and all that
- * follows is fine), put rows and figures, end with how it went.
+/* Recording a command's measurements in a database: begin, put rows and metrics, end with the
+ * outcome.  Without a database all calls do nothing.
  *
- * Run by hand, a command makes a run of its own with its machine and its options.  Under a study
- * the environment variable EW_RUN has the uid of the run that the study began, and will end. */
+ * Run by hand, a command makes a run of its own with its machine and its options.  In a study the
+ * environment variable EW_RUN holds the uid of the run that the study began and will end. */
 #ifndef EW_STUDY_RECORDING_H
 #define EW_STUDY_RECORDING_H
 
@@ -39,15 +39,15 @@ ew_err ew_recording_begin(const struct ew_recorded_command *c, const char *db,
 /* An epoch, batch, sample or metric of the run. */
 ew_err ew_recording_put(struct ew_recording *r, enum ew_record kind, const void *row);
 
-/* A measured figure and which way it should go; one with a spread is put as a row. */
+/* A measured metric and which direction is better; one with a spread is put as a row. */
 ew_err ew_recording_metric(struct ew_recording *r, const char *name, double value, const char *unit,
                            enum ew_better better);
 
-/* One that was counted or worked out. */
+/* A derived metric: counted or computed. */
 ew_err ew_recording_derived(struct ew_recording *r, const char *name, double value,
                             const char *unit, enum ew_better better);
 
-/* One that a model gives, marked with its name and kind. */
+/* A modelled metric, marked with the model's name and quality. */
 struct ew_recording_model {
     const char *source;
     int quality; /* EW_QUALITY_MODELLED or EW_QUALITY_SIMULATED */

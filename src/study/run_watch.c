@@ -32,7 +32,7 @@ static ew_err put_metric(const struct ew_run_watch *r, const struct ew_energy *x
     return ew_store_put(r->store, EW_RECORD_METRIC, r->run, m);
 }
 
-/* Where the run says how many images it did: those of a second by the power. */
+/* Images per second and watt, if the run has a metric images_per_s. */
 static ew_err put_per_watt(const struct ew_run_watch *r, const struct ew_energy *x)
 {
     struct ew_metric_row m;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a watch (device/watch.h) has read, as samples of a run in the store, and the energy of the
- * run as a whole.  A run has one watch: a command that takes its own intervals (train) brings it,
+ * run as a whole.  A run has one watch: commands that need energies of intervals (train) bring it,
  * for the others the study does. */
 #ifndef EW_STUDY_RUN_WATCH_H
 #define EW_STUDY_RUN_WATCH_H
@@ -18,8 +18,8 @@ struct ew_run_watch {
 /* Puts what has been read since the last time; call it every few seconds. */
 ew_err ew_run_watch_put(struct ew_run_watch *r);
 
-/* Stops reading, puts the rest and what the watch's time took, as run_energy_j and run_power_w. The
- * watch stays the caller's. */
+/* Stops reading, puts the remaining samples, and the energy and mean power of the whole watch as
+ * run_energy_j and run_power_w. The watch stays the caller's. */
 ew_err ew_run_watch_end(struct ew_run_watch *r);
 
 #endif

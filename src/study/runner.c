@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The study's loop: what is done, guard, child, record. */
+/* The study's loop: skip finished jobs, check the machine, run the job, record it. */
 #include "study/runner.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #define FOLDER_CHARS 512
 #define LISTEN_MS    500
 #define GRACE_NS     (10 * EW_NS_PER_S) /* a job that is asked to end has so long */
-#define PUT_NS       (2 * EW_NS_PER_S) /* samples go to the store so often, for those who look on */
+#define PUT_NS       (2 * EW_NS_PER_S) /* interval at which samples are stored, for the live page */
 #define SHORT_S      0.2 /* the system counts CPU time in steps of 10 ms: too coarse below this */
 
 struct ew_runner {
@@ -37,10 +37,10 @@ struct ew_runner {
     struct ew_estimate *estimates; /* one for each job */
     struct ew_runner_counts counts;
     double all_s;               /* of the jobs that were run */
-    double spent_s, expected_s; /* of those with a guess, and the guess */
-    int64_t tries;              /* of the present job that were too noisy */
-    char folder[FOLDER_CHARS];  /* that the store lies in */
-    bool ran;                   /* one job at least: then cooling down makes sense */
+    double spent_s, expected_s; /* of jobs with an estimate, and their estimate */
+    int64_t tries;              /* noisy runs of the current job */
+    char folder[FOLDER_CHARS];  /* folder of the database */
+    bool ran;                   /* at least one job has run, so a cool-down makes sense */
     char started[EW_RUN_TIME_CHARS], reason[REASON_CHARS], noise[EW_NOISE_CHARS];
 };
 
@@ -54,7 +54,7 @@ static ew_err estimate_all(struct ew_runner *r)
     EW_CHECK(r->estimates, EW_ERR_MEMORY, "no memory for a study");
     for (int i = 0; i < r->study->n_jobs; i++) {
         const struct ew_study_job *j = &r->study->jobs[i];
-        int same = 0; /* repetitions are alike: ask once */
+        int same = 0; /* repetitions have the same estimate */
         while (same < i && r->study->jobs[same].row.id != j->row.id)
             same++;
         if (same < i)
@@ -65,7 +65,7 @@ static ew_err estimate_all(struct ew_runner *r)
     return EW_OK;
 }
 
-/* The study's row, for those who look on. */
+/* Writes the study's progress row, for the live page. */
 static ew_err put_study(struct ew_runner *r, const char *now)
 {
     return ew_study_put_progress(r->store, r->study, &r->counts, r->started, now);
@@ -104,7 +104,7 @@ static void describe_run(const struct ew_runner *r, const struct ew_study_job *j
     }
 }
 
-/* Before hours of work, not after: names that are to be kept are free. */
+/* Checks before hours of work that the names to keep are free. */
 static ew_err check_outputs(struct ew_runner *r)
 {
     EW_TRY(ew_output_check(r->study, r->opts.outside));
@@ -203,7 +203,7 @@ static ew_err begin_run(struct ew_runner *r, const struct ew_study_job *j, struc
     return err == EW_OK ? ended : err;
 }
 
-/* A job that cannot be done here is in the results once, with the reason. */
+/* Records a job that cannot be done here, once, with the reason. */
 static ew_err skip(struct ew_runner *r, const struct ew_study_job *j, struct ew_runner_report *out)
 {
     struct ew_run_row run;
@@ -234,7 +234,7 @@ static void pause_for(double seconds)
         ;
 }
 
-/* A model's answer depends on neither heat nor who else computes. */
+/* Whether the job is simulated: heat and other load do not matter then. */
 static bool is_simulated(const struct ew_study_job *j)
 {
     char board[EW_STUDY_VALUE] = "";
@@ -257,7 +257,8 @@ static ew_err command_line(struct ew_runner *r, const struct ew_study_job *j,
         argv[n++] = r->opts.program;
     for (int i = 0; i < j->n_argv; i++)
         argv[n++] = j->argv[i];
-    if (is_simulated(j) && j->repeat > 0 && ew_field_find(j->fields, "seed")) /* other noise */
+    if (is_simulated(j) && j->repeat > 0 &&
+        ew_field_find(j->fields, "seed")) /* another seed of the simulated noise */
         argv[n++] =
             ew_arena_printf(&r->arena, "--seed=%lld",
                             (long long)ew_study_number(j, "seed", 0) + 1000 * (long long)j->repeat);
@@ -265,7 +266,7 @@ static ew_err command_line(struct ew_runner *r, const struct ew_study_job *j,
     if (*folder)
         argv[n++] = ew_arena_printf(&r->arena, "--output=%s", folder);
     const char *seconds = ew_study_given(j, "seconds");
-    if (seconds) { /* a command that watches another one: nothing, for so long */
+    if (seconds) { /* for commands that watch another one: sleep for that long */
         argv[n++] = "--";
         argv[n++] = "sleep";
         argv[n++] = seconds;
@@ -275,7 +276,7 @@ static ew_err command_line(struct ew_runner *r, const struct ew_study_job *j,
     return EW_OK;
 }
 
-/* Why a child did not end well, in its own words where it has some. */
+/* Why a child failed: its last message if it has one. */
 static void failure_text(const struct ew_child *c, char *out, size_t size)
 {
     const char *said = strncmp(c->said, "edgewise: ", 10) == 0 ? c->said + 10 : c->said;
@@ -291,8 +292,8 @@ static void failure_text(const struct ew_child *c, char *out, size_t size)
         snprintf(out, size, "exit status %d", WEXITSTATUS(c->status));
 }
 
-/* What the others did meanwhile, which counts more than what they did before; and whether the board
- * held itself back. */
+/* Checks the load of other programs and throttling during the run, which matter more than those
+ * before it. */
 static void judge(struct ew_runner *r, const struct ew_child *c, double machine_cpu_s,
                   const struct ew_guard *before, const struct ew_guard *after)
 {
@@ -307,7 +308,7 @@ static void judge(struct ew_runner *r, const struct ew_child *c, double machine_
         snprintf(r->noise + n, sizeof(r->noise) - n, "%sthrottled", n ? "; " : "");
 }
 
-/* Times that a model gave are not disturbed by what else the machine does. */
+/* Clears the noise mark of a simulated run. */
 static ew_err forget_noise(struct ew_runner *r, int64_t run)
 {
     int64_t one;
@@ -344,7 +345,7 @@ static ew_err finish(struct ew_runner *r, const struct ew_child *c, struct ew_ru
     return ew_store_run_update(r->store, out->run, &row);
 }
 
-/* A job that cannot fit would take others' memory, or the machine, down with it. */
+/* A job that does not fit into memory could bring down other programs or the machine. */
 static ew_err check_memory(const struct ew_runner *r, const struct ew_study_job *j,
                            const struct ew_guard *g)
 {
@@ -363,8 +364,8 @@ static double timeout_of(const struct ew_runner *r, const struct ew_study_job *j
     return j->timeout_s >= 0 ? j->timeout_s : r->study->timeout_s;
 }
 
-/* Ends a child whose time is over: asks it first, since it may have clocks to put back.  False: it
- * was killed, and who else holds its standard error is not waited for. */
+/* Ends a child that has exceeded its time: asks it first, since it may have clocks to restore.
+ * False: it was killed; do not wait for other holders of its standard error. */
 static bool limit_child(struct ew_child *child, double timeout_s, int64_t now)
 {
     const int64_t over = now - child->start_ns - (int64_t)(timeout_s * (double)EW_NS_PER_S);
@@ -403,7 +404,7 @@ static ew_err watch_child(struct ew_runner *r, const struct ew_study_job *j, con
     struct ew_run_watch w = {.store = r->store, .run = out->run, .start_ns = ew_clock_ns()};
     if (!j->samples)
         EW_TRY(ew_watch_start(r->board, &w.watch));
-    const bool gently = argv[1] != j->argv[0]; /* under a power mode, which has to be put back */
+    const bool gently = argv[1] != j->argv[0]; /* in a power mode, which must be restored */
     ew_err err = ew_child_start(argv, uid, gently, child);
     if (err == EW_OK)
         err = follow_child(&w, child, timeout_of(r, j));
@@ -443,7 +444,7 @@ static ew_err run_child(struct ew_runner *r, const struct ew_study_job *j, const
     return finish(r, &child, out);
 }
 
-/* Whether the data set that the job names is here. */
+/* Fails if the data set of the job is not here. */
 static ew_err check_data(const struct ew_study_job *j)
 {
     char name[EW_STUDY_VALUE] = "";
@@ -473,7 +474,8 @@ static ew_err run_job(struct ew_runner *r, const struct ew_study_job *j,
         pause_for(fmax(r->study->cool_down_s, j->cool_down_s));
     EW_TRY(ew_output_check_free(r->study, j));
     EW_TRY(ew_output_find(r->study, j, r->opts.scratch, &output));
-    EW_TRY(ew_output_begin(&output)); /* a killed run is not gone on with: its time is a part */
+    EW_TRY(
+        ew_output_begin(&output)); /* a killed run is not resumed: its time would be a part only */
     EW_TRY(command_line(r, j, power, n_power, output.path, &argv));
     r->ran = true;
     const ew_err err = run_child(r, j, argv, out);
@@ -493,7 +495,8 @@ static void guess_left(struct ew_runner *r)
     for (int64_t i = r->counts.at; i < r->study->n_jobs; i++) {
         const struct ew_estimate *e = &r->estimates[i];
         const struct ew_study_job *j = &r->study->jobs[i];
-        const bool asked = is_simulated(j); /* a model: nothing cools down or is looked at */
+        const bool asked =
+            is_simulated(j); /* simulated: no cool-down and no check of the machine */
         const double cool = asked ? 0 : fmax(r->study->cool_down_s, j->cool_down_s);
         const double known = e->seconds * (e->measured ? 1 : pace);
         left += (isfinite(known) ? known : mean) + cool + (asked ? 0 : r->opts.look_s);
@@ -530,7 +533,7 @@ void ew_runner_pass(struct ew_runner *r)
     guess_left(r);
 }
 
-/* A study that was killed after a job was done and before its output had its name. */
+/* Completes a study that was killed after a job was done and before its output was renamed. */
 static ew_err keep_late(const struct ew_runner *r, const struct ew_study_job *j)
 {
     struct ew_output output;

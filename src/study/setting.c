@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings of the machine that a job asks for: whether they can be made here, and by which command.
+/* Settings of the machine that a job asks for: whether they are possible here, and the command that
+ * makes them.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a study needs before its first job: data sets and networks that other commands make.  A line
- * is "PATH | words"; in the words {} stands for a name beside PATH, which becomes PATH when all is
- * well: what was killed half-way is not taken for the whole; {db} stands for the study's store. */
+/* Setup of a study: data sets and networks that other commands make before the first job.  A line
+ * is "PATH | words"; in the words {} stands for a temporary name beside PATH, renamed to PATH on
+ * success, so that interrupted work is not mistaken for a result; {db} stands for the study's
+ * database. */
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,7 +41,7 @@ static ew_err run_words(const struct ew_runner_maker *by, struct ew_arena *a, co
     return ew_child_run(argv, "", child);
 }
 
-/* In a folder of our own beside `path`, and then under its name. */
+/* Makes it in a temporary folder beside `path`, then renames it. */
 static ew_err make(const struct ew_runner_maker *by, struct ew_arena *a, const char *path,
                    const char *words)
 {
@@ -82,7 +83,8 @@ static bool jobs_name(const struct ew_study *study, const char *path)
     return false;
 }
 
-/* All; where --only left jobs out, what the others name, and what those lines name in turn. */
+/* Marks the needed lines: all, or with --only those that the remaining jobs name, and the lines
+ * that these name in turn. */
 static void find_needed(const struct ew_study *study, struct line *lines, int n)
 {
     for (int i = 0; i < n; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading experiment files: the section [study], and words.  Job sections are expand.c's, what
- * others have published is study_published.c's. */
+/* Reading experiment files: the section [study], and words.  Job sections are expand.c's, the
+ * section [published] is in study_published.c. */
 #include "study/study.h"
 
 #include <stdio.h>
@@ -188,18 +188,19 @@ ew_err ew_study_parse(struct ew_arena *a, const char *name, char *text,
     struct head h;
     EW_TRY(read_lines(a, name, text, &f));
     EW_TRY(read_head(a, &f, o->quick, &h));
-    *out = (struct ew_study){.name = name,
-                             .title = h.title ? h.title : name,
-                             .about = h.about,
-                             .differs = h.differs,
-                             .show = h.show,
-                             .sort = h.sort,
-                             .setup = h.setup,
-                             .seed = h.seed,
-                             .cool_down_s = h.cool_down,
-                             .timeout_s = h.job_timeout,
-                             .random = h.order == 1 && o->n_advised == 0, /* they have an order */
-                             .quick = o->quick};
+    *out = (struct ew_study){
+        .name = name,
+        .title = h.title ? h.title : name,
+        .about = h.about,
+        .differs = h.differs,
+        .show = h.show,
+        .sort = h.sort,
+        .setup = h.setup,
+        .seed = h.seed,
+        .cool_down_s = h.cool_down,
+        .timeout_s = h.job_timeout,
+        .random = h.order == 1 && o->n_advised == 0, /* advised modes are ordered by their gain */
+        .quick = o->quick};
     EW_TRY(read_repeat(a, name, h.repeat, out));
     if (o->repeat)
         out->repeat = o->repeat;

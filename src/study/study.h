@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Experiment files: from text to the list of jobs that it asks for.  docs/studies.md says how one
- * is written.  Running them is left to study/runner.h.
+/* Experiment files (docs/studies.md): from text to a list of jobs.  study/runner.h runs them.
  *
- * Which commands there are, and their options, is not known here: the program hands their tables
- * in.
+ * The caller passes the tables of commands and their options.
  */
 #ifndef EW_STUDY_STUDY_H
 #define EW_STUDY_STUDY_H
@@ -42,17 +40,18 @@ struct ew_study_job {
     const struct ew_field *fields; /* the command's options, and all their values */
     const void *opts;
     struct ew_study_power power;
-    bool samples;     /* its command does, so that the study need not */
+    bool samples;     /* its command reads the sensors, so that the study need not */
     const char *keep; /* where what the job writes stays; NULL: it is removed */
     double cool_down_s;
-    double timeout_s; /* that it may take; 0: any time; < 0: as the study says */
+    double timeout_s; /* limit; 0: none; < 0: the study's */
     int64_t block;    /* jobs of a block stay together */
 };
 
 struct ew_study {
     const char *name, *title, *about, *differs;
     const char *show, *sort; /* columns of the table of results, and its order; NULL: usual */
-    const char *setup; /* lines "PATH | words": what the jobs need, and who makes it; NULL: none */
+    const char *
+        setup; /* lines "PATH | words": what jobs need, and the command that makes it; NULL: none */
     int64_t seed, repeat;
     double cool_down_s;
     double timeout_s; /* of jobs that name none of their own; 0: none */
@@ -69,10 +68,12 @@ struct ew_study_opts {
     const struct ew_study_command *commands;
     int n_commands;
     bool quick;
-    int64_t repeat;       /* 0: the file's */
-    const char *simulate; /* a board: jobs that can be are simulated, others left out; NULL: none */
-    const char *only;     /* "lenet,workers=2": labels, and settings that must hold; NULL: all */
-    /* What "power-mode = advise N" takes the first N of: CORES/CPU/GPU/MEM in MHz; 0: not known. */
+    int64_t repeat; /* 0: the file's */
+    const char
+        *simulate;    /* board to simulate the jobs on, without those that cannot be; NULL: none */
+    const char *only; /* "lenet,workers=2": labels, and settings that must hold; NULL: all */
+    /* Modes for "power-mode = advise N", the most informative first: CORES/CPU/GPU/MEM in MHz;
+     * count 0: not known. */
     const char *const *advised;
     int n_advised;
 };
@@ -82,13 +83,14 @@ struct ew_study_opts {
 ew_err ew_study_parse(struct ew_arena *a, const char *name, char *text,
                       const struct ew_study_opts *o, struct ew_study *out);
 
-/* Leaves one job: "ID:REPEAT". */
+/* Keeps only one job: "ID:REPEAT". */
 ew_err ew_study_pick(struct ew_study *s, const char *job);
 
-/* The studies that come with the program: name and text; NULL beyond the last. */
+/* The studies built into the program: name and text; NULL beyond the last. */
 const char *ew_study_shipped(int i, const char **text);
 
-/* ---- Inside ---------------------------------------------------------------------------------- */
+/* ---- Private to src/study
+ * ---------------------------------------------------------------------------------- */
 
 /* A line of the file. */
 struct ew_study_line {

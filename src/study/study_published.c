@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The section [published] of an experiment file: figures that stand in it, and rows of the files of
- * published values. */
+/* The section [published] of an experiment file: values given in it, and rows selected from the
+ * files of published values. */
 #include <string.h>
 
 #include "base/num.h"
@@ -47,7 +47,7 @@ static ew_err read_figure(struct ew_arena *a, const struct ew_study_file *f,
     return EW_OK;
 }
 
-/* Two of the same thing: the one that is better founded counts, the first of equals. */
+/* Adds a row; of two for the same quantity the better founded one counts, else the first. */
 static ew_err add_row(struct ew_arena *a, struct ew_study *s, int *cap,
                       const struct ew_published_row *row)
 {
@@ -72,7 +72,7 @@ static ew_err add_row(struct ew_arena *a, struct ew_study *s, int *cap,
     return EW_OK;
 }
 
-/* What [published] says before a line. */
+/* State of [published] up to a line. */
 struct said {
     struct ew_fact_list facts;
     struct ew_published_row row;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Summaries of runs, by the store's own arithmetic. */
+/* Summaries of runs, computed by SQL. */
 #include "study/summary.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 #define FIRST "(SELECT min(epoch) FROM epoch WHERE run = ?1)"
 
-/* Fields whose last epoch counts: what has been learnt by then. */
+/* Scores: fields whose last epoch counts. */
 static bool is_score(const char *name)
 {
     static const char *const names[] = {
@@ -27,7 +27,7 @@ struct values {
     int64_t n;
 };
 
-/* Of a column over the epochs that `which` picks. */
+/* Values of a column over the epochs that `which` selects. */
 static ew_err read_values(struct ew_store *s, int64_t run, const char *column, const char *which,
                           struct values *v)
 {
@@ -50,7 +50,7 @@ static ew_err read_values(struct ew_store *s, int64_t run, const char *column, c
     return ew_rows_free(rows);
 }
 
-/* What is worked out from epochs that were not simply measured is of their quality, else derived.
+/* Quality of the summary: derived for measured epochs, else that of the epochs.
  */
 static ew_err quality_of_epochs(struct ew_store *s, int64_t run, int *out)
 {
@@ -118,7 +118,7 @@ static ew_err add_all(struct ew_store *s, int64_t run)
     return EW_OK;
 }
 
-/* What follows from several fields, over the epochs after the first. */
+/* Metrics computed from several fields, over the epochs after the first. */
 static ew_err add_derived(struct ew_store *s, int64_t run)
 {
     static const struct {
@@ -134,7 +134,7 @@ static ew_err add_derived(struct ew_store *s, int64_t run)
         {"energy_deviation", "%",
          "CASE WHEN count(energy_j) > 2 THEN 100 * max(max(energy_j) - avg(energy_j), "
          "avg(energy_j) - min(energy_j)) / avg(energy_j) END"},
-        /* what the board would have taken at rest, and what training adds to it */
+        /* idle energy, and the energy that training adds */
         {"base_energy_j", "J", "avg(base_power_w * wall_s)"},
         {"training_energy_j", "J", "avg(energy_j - base_power_w * wall_s)"},
         {"base_share", "%", "100 * sum(base_power_w * wall_s) / sum(energy_j)"},
@@ -201,8 +201,8 @@ static ew_err add_best(struct ew_store *s, int64_t run)
     return EW_OK;
 }
 
-/* How long clocks were held, from the samples: a reading within 5 % of the run's highest is at it
- * (5.5 of TRAIN counts so). */
+/* Share of time below the highest clock, from the samples: a reading within 5 % of the run's
+ * highest is at it (5.5 of TRAIN counts so). */
 static ew_err add_clocks(struct ew_store *s, int64_t run)
 {
     static const struct {
@@ -239,7 +239,7 @@ static ew_err add_clocks(struct ew_store *s, int64_t run)
     return EW_OK;
 }
 
-/* A run with emulated or simulated epochs is so as a whole. */
+/* A run with emulated or simulated epochs gets that quality as a whole. */
 static ew_err mark_quality(struct ew_store *s, int64_t run)
 {
     struct ew_run_row row;
@@ -268,7 +268,7 @@ ew_err ew_summary_add(struct ew_store *s, int64_t run)
 
 /* ---- Beside published figures ---------------------------------------------------------------- */
 
-/* The same text, or the same number. */
+/* Whether both are the same text or number. */
 static bool same_value(const char *a, const char *b)
 {
     double x, y;
@@ -277,7 +277,7 @@ static bool same_value(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
-/* The job has every setting that the figure names. */
+/* Whether the job has every setting of the published value. */
 static bool job_fits(const struct ew_study_job *j, const char *settings, struct ew_arena *a)
 {
     const char **words;
@@ -305,7 +305,7 @@ struct sums {
     const char *quality; /* of the first */
 };
 
-/* Whose runs are looked at. */
+/* The runs that are considered. */
 struct view {
     struct ew_store *store;
     const struct ew_study *study;
@@ -364,11 +364,10 @@ static void take_mean(const struct sums *t, struct ew_comparison *c)
         c->spread = sqrt(fmax(t->xx / n - c->value * c->value, 0) * n / (n - 1));
 }
 
-/* What tells jobs of a sweep apart: where both sides of a ratio have these, like is divided by
- * like. */
+/* Settings that must be equal on both sides of a ratio, if both have them. */
 static const char *const paired[] = {"net", "ratio", "seed"};
 
-/* The setting is one that the ratio is of. */
+/* Whether the ratio is over this setting. */
 static bool is_named(const char *settings, const char *name)
 {
     const char *at = strstr(settings, name);
@@ -447,7 +446,8 @@ static ew_err compare_ratio(const struct view *v, const char *text, struct ew_co
     return EW_OK;
 }
 
-/* Others' work changes times, power and ratios of them; scores and counts stay what they are. */
+/* Whether load of other programs disturbs values of this unit: times and power, but not scores
+ * and counts. */
 static bool is_disturbed(const char *unit)
 {
     static const char *const units[] = {"s", "ms", "J", "W", "x", "1/s/W"};

@@ -12,14 +12,13 @@
  * the run has already is left. */
 ew_err ew_summary_add(struct ew_store *s, int64_t run);
 
-/* A published figure and ours. */
+/* A published value and ours. */
 struct ew_comparison {
     const struct ew_published_row *published;
-    int64_t jobs; /* of the study that it is held against: 0 in a reduced size without them */
-    int64_t runs; /* of these that are done */
-    int64_t
-        noisy; /* of these, where the figure is one that this disturbs: the machine was not quiet */
-    bool higher; /* is better, by what ours say */
+    int64_t jobs;  /* jobs of the study to which it applies: 0 if a reduced size lacks them */
+    int64_t runs;  /* of these that are done */
+    int64_t noisy; /* one of these runs was noisy, and the value is sensitive to it */
+    bool higher;   /* higher is better, according to our metric */
     double value, spread;
     const char *quality; /* of ours; NULL: none */
 };

@@ -69,7 +69,7 @@ static void more_workers_bring_nothing(void)
     put(&r, "lenet5", "{\"workers\":4}", 2.98, 1);
     EW_EXPECT_INT(ew_findings(&r, text), 5);
     EW_EXPECT(strstr(text[2], "the fastest is workers 4"));
-    EW_EXPECT(strstr(text[4], "more --workers bring nothing: try a packed data set"));
+    EW_EXPECT(strstr(text[4], "more --workers gain nothing: try a packed data set"));
     ew_results_fini(&r);
 }
 

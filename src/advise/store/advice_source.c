@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `predict` and `recommend` work from. */
+/* Input of `predict` and `recommend`. */
 #include "advise/store/advice_source.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ static ew_err read_csv(struct ew_arena *a, const char *path, struct ew_measured 
     return ew_measured_parse(a, path, text, out);
 }
 
-/* A mode that the board does not have: the file may be another board's. */
+/* Warns of modes beyond the board's limits: the file may be another board's. */
 static void say_beyond(const struct ew_advice_source *s)
 {
     const struct ew_mode top = ew_grid_top(s->board);
@@ -202,7 +202,7 @@ static void say_odd_run(const char *file, const struct ew_mode *m, const char *t
             more);
 }
 
-/* Runs that are far from what all others say. */
+/* Warns of outliers by leave-one-out residuals. */
 static void say_odd(const struct ew_series_of_modes *m, const struct ew_predictor *p,
                     const char *file)
 {

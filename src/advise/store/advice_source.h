@@ -39,7 +39,7 @@ unsigned ew_advice_lacks(const struct ew_advice_source *s);
 
 struct ew_trial_board ew_advice_board(const struct ew_advice_source *s);
 
-/* Fits one workload, and says on standard error what is odd about its measurements. */
+/* Fits one workload and warns of unusual measurements. */
 ew_err ew_advice_fit(struct ew_advice_source *s, const struct ew_series_of_modes *m,
                      struct ew_predictor **out);
 

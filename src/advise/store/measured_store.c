@@ -56,7 +56,7 @@ static bool simulated_mode(struct reader *r, const char *words, struct ew_mode *
     return !words[n] || ew_grid_mode(p, words + n + 1, m) == EW_OK;
 }
 
-/* What the run's options say of cores and clocks; false: nothing, or not enough. */
+/* The power mode by the run's options of cores and clocks; false: not stated completely. */
 static bool mode_of(struct reader *r, struct ew_mode *m)
 {
     const char *simulate = text(r, "simulate"), *profile = text(r, "machine_profile");
@@ -83,7 +83,7 @@ static bool mode_of(struct reader *r, struct ew_mode *m)
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* What tells runs of one network apart, in words: "batch 16, workers 4". */
+/* The options that distinguish runs of one network: "batch 16, workers 4". */
 static const char *settings(struct reader *r, bool with_threads)
 {
     static const char *const names[] = {"batch", "workers", "width", "device", "threads"};
@@ -157,7 +157,7 @@ static ew_err take(struct reader *r)
     return EW_OK;
 }
 
-/* Where some runs have modes the others are no part of the comparison; else all are. */
+/* If some runs have power modes, drops those without. */
 static ew_err settle(struct reader *r)
 {
     struct ew_measured *m = r->out;

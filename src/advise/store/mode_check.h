@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How good predictions of power modes are: of what was measured some is left out, predicted by one
- * method or all of them, and compared. */
+/* Validation of predictions of power modes: holds out measured modes, predicts them by one method
+ * or all, and compares. */
 #ifndef EW_ADVISE_STORE_MODE_CHECK_H
 #define EW_ADVISE_STORE_MODE_CHECK_H
 
@@ -22,7 +22,7 @@ struct ew_check_row {
 ew_err ew_mode_check(struct ew_advice_source *s, const struct ew_mode_check *o,
                      struct ew_check_row **rows, int *n);
 
-/* True where a fit to n modes leaves out enough others to tell anything. */
+/* Whether a fit to n modes holds out enough others for a validation. */
 bool ew_mode_check_leaves_enough(const struct ew_series_of_modes *m, int n);
 
 #endif

@@ -21,8 +21,8 @@ struct ew_client {
     bool told;
     bool waits; /* waits for an answer that is being made, which does not count against it */
     unsigned char address[16];
-    int64_t since_ns; /* when it connected or completed its last request, plus the time that the
-                         server itself took */
+    int64_t
+        since_ns; /* of connecting or of the last complete request, plus the server's own time */
 };
 
 struct ew_clients {
