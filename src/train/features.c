@@ -100,6 +100,14 @@ void ew_features_fini(struct ew_features *f)
     *f = (struct ew_features){0};
 }
 
+size_t ew_features_bytes(const struct ew_features *f)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < f->n; i++)
+        bytes += f->bytes[i] * (size_t)(f->count + f->batch_size);
+    return bytes;
+}
+
 void ew_features_start(struct ew_features *f, int64_t epoch)
 {
     for (int64_t i = 0; i < f->count; i++)

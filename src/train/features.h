@@ -26,6 +26,8 @@ struct ew_features {
 ew_err ew_features_make(struct ew_learner *l, const struct ew_loader_opts *loader, size_t limit,
                         FILE *talk, struct ew_features *out);
 void ew_features_fini(struct ew_features *f);
+/* Memory of the cache and of the gathered batch. */
+size_t ew_features_bytes(const struct ew_features *f);
 
 /* Shuffles for an epoch, as a function of (seed, epoch). */
 void ew_features_start(struct ew_features *f, int64_t epoch);

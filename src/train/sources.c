@@ -303,6 +303,8 @@ ew_err ew_trainer_open_sources(struct ew_trainer *t)
     t->depth = 1; /* cached features have one buffer */
     EW_TRY(open_loader(t));
     EW_TRY(open_evaluators(t));
+    t->planned_bytes = ew_learner_bytes(&t->learner) + ew_features_bytes(&t->features) +
+                       ew_features_bytes(&t->validation_features);
     if (t->cached)
         ew_learner_drop_features(&t->learner);
     return EW_OK;

@@ -415,7 +415,7 @@ struct ew_train_result ew_trainer_result(const struct ew_trainer *t)
                                 .test = t->has_test ? t->test_scores : p->best,
                                 .last = p->last,
                                 .peak_rss_bytes = 1024LL * use.ru_maxrss,
-                                .planned_bytes = (int64_t)ew_learner_bytes(&t->learner),
+                                .planned_bytes = (int64_t)t->planned_bytes,
                                 .energy_j =
                                     p->epoch && p->energy_epochs == p->epoch ? p->energy_j : -1,
                                 .cache_features_s = t->features_s,

@@ -32,6 +32,7 @@ struct ew_trainer {
     bool cached;
     struct ew_features features, validation_features;
     struct ew_graph *head;                /* from features to scores */
+    size_t planned_bytes;                 /* at their peak: with the plan that computes features */
     double features_s;                    /* time to compute features */
     struct ew_evaluator validation, test; /* test: only with a validation set */
     bool has_test;
