@@ -664,9 +664,9 @@ static void bad_files_are_named(void)
         "m.csv:1: column 'time (ticks)' is not known");
     bad("cores,gpu_mhz,time_s\n4,,1\n", EW_ERR_FORMAT, "m.csv:2: gpu_mhz is empty");
     bad("cores,gpu_freq,gpu_clock,time_s\n4,1,1,1\n", EW_ERR_FORMAT,
-        "columns gpu_freq and gpu_clock say the same");
+        "columns gpu_freq and gpu_clock have the same meaning");
     bad("cores,time_s,time_ms\n4,1,1000\n", EW_ERR_FORMAT,
-        "columns time_s and time_ms say the same");
+        "columns time_s and time_ms have the same meaning");
 }
 
 /* Files of other programs: other units and orders, a byte order mark, CR LF, nan. */

@@ -41,7 +41,7 @@ static void what_is_fetched_is_checked(void)
     setenv("XDG_CACHE_HOME", cache, 1);
     unsetenv("EW_MODELS");
     EW_EXPECT_ERR(ew_trained_get(&t, NULL, path, &already), EW_ERR_NOT_FOUND,
-                  "comes with Edgewise");
+                  "is part of Edgewise");
     EW_EXPECT_ERR(ew_trained_get(&t, wrong, path, &already), EW_ERR_FORMAT, "its SHA-256 is");
     EW_EXPECT(!ew_trained_find("tiny-abc", path));
     EW_EXPECT_OK(ew_trained_get(&t, right, path, &already));

@@ -255,7 +255,7 @@ static void noise_has_reasons(void)
     EW_EXPECT(!ew_guard_noise(&g, &l, text));
     g = (struct ew_guard){.busy = 0.4, .temp_c = 91};
     EW_EXPECT(ew_guard_noise(&g, &l, text));
-    EW_EXPECT_STR(text, "others used 40 % of the CPU; 91 C");
+    EW_EXPECT_STR(text, "other programs used 40 % of the CPU; 91 C");
 }
 
 /* Ratios are formed pairwise: the mean of two ratios, not the ratio of two means. */
