@@ -94,7 +94,13 @@ const char *ew_text_value(double v, char buf[EW_VALUE_CHARS])
     else if (v >= 1 && size - floor(size) <= 0 && size < 1000)
         snprintf(buf, EW_VALUE_CHARS, "%.0f", v);
     else
-        snprintf(buf, EW_VALUE_CHARS, "%.*f", size >= 99.995 ? 1 : size >= 9.9995 ? 2 : 3, v);
+        snprintf(buf, EW_VALUE_CHARS, "%.*f",
+                 size >= 99.995     ? 1
+                 : size >= 9.9995   ? 2
+                 : size >= 0.09995  ? 3
+                 : size >= 0.009995 ? 4
+                                    : 5,
+                 v);
     return buf;
 }
 

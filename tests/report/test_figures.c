@@ -421,6 +421,8 @@ static void values_as_text(void)
     EW_EXPECT_STR(ew_text_value(NAN, buf), "");
     EW_EXPECT_STR(ew_text_value(24, buf), "24");
     EW_EXPECT_STR(ew_text_value(0.5, buf), "0.500");
+    EW_EXPECT_STR(ew_text_value(0.003772, buf), "0.00377");
+    EW_EXPECT_STR(ew_text_value(0.0562, buf), "0.0562");
     EW_EXPECT_STR(ew_text_value(12.345, buf), "12.35");
     EW_EXPECT_STR(ew_text_value(-123.46, buf), "-123.5");
     EW_EXPECT_STR(ew_text_value(1234.5, buf), "1234");
