@@ -159,14 +159,20 @@ const struct ew_profile *ew_grid_guess(const struct ew_profile *list, int n_list
 
 /* ---- Words ----------------------------------------------------------------------------------- */
 
-static ew_err mode_of_numbers(const char *text, struct ew_mode *m)
+/* Settings that a board does not have are "-"; those stay as they are in `m` if `p` is known. */
+static ew_err mode_of_numbers(const struct ew_profile *p, const char *text, struct ew_mode *m)
 {
     char copy[64], *rest = copy;
-    double v[4];
+    double v[4] = {1, 1000, 1000, 1000};
+    if (p)
+        memcpy(v, (const double[]){m->cores, 1000 * m->cpu, 1000 * m->gpu, 1000 * m->mem},
+               sizeof(v));
     EW_CHECK(strlen(text) < sizeof(copy), EW_ERR_USAGE, "'%.60s...' is not a mode", text);
     snprintf(copy, sizeof(copy), "%s", text);
     for (int i = 0; i < 4; i++) {
         const char *word = strsep(&rest, "/");
+        if (word && strcmp(word, "-") == 0)
+            continue;
         EW_CHECK(word && ew_num_float(word, &v[i]) && v[i] > 0 && v[i] < 1e6, EW_ERR_USAGE,
                  "mode '%s' is not CORES/CPU/GPU/MEM in MHz", text);
     }
@@ -178,7 +184,7 @@ static ew_err mode_of_numbers(const char *text, struct ew_mode *m)
 ew_err ew_grid_mode(const struct ew_profile *p, const char *words, struct ew_mode *m)
 {
     if (strchr(words, '/'))
-        return mode_of_numbers(words, m);
+        return mode_of_numbers(p, words, m);
     for (int i = 0; p && i < p->n_modes; i++) {
         const struct ew_profile_mode *x = &p->modes[i];
         if (strcmp(x->name, words) != 0)
@@ -198,6 +204,20 @@ unsigned ew_profile_lacks(const struct ew_profile *p)
 {
     return (p->cores ? 0U : EW_NO_CORES) | (p->cpu_khz || p->cpu_mhz ? 0U : EW_NO_CPU) |
            (p->gpu_hz || p->gpu_mhz ? 0U : EW_NO_GPU) | (p->emc_hz || p->mem_mhz ? 0U : EW_NO_MEM);
+}
+
+const char *ew_mode_words(const struct ew_mode *m, unsigned lacks, char text[EW_MODE_CHARS])
+{
+    const double v[] = {m->cores, 1000 * m->cpu, 1000 * m->gpu, 1000 * m->mem};
+    *text = '\0';
+    for (int i = 0; i < 4; i++) {
+        const char *slash = i ? "/" : "";
+        if (lacks & (EW_NO_CORES << i))
+            ew_text_add(text, EW_MODE_CHARS, "%s-", slash);
+        else
+            ew_text_add(text, EW_MODE_CHARS, "%s%.0f", slash, v[i]);
+    }
+    return text;
 }
 
 const char *ew_mode_text(const struct ew_mode *m, unsigned lacks, char text[EW_MODE_CHARS])

@@ -23,7 +23,8 @@ const struct ew_profile *ew_grid_guess(const struct ew_profile *list, int n_list
                                        const struct ew_mode *modes, int n);
 
 /* The mode that words mean: one of the profile's by name, what it leaves out staying as it is in
- * `m`, or CORES/CPU/GPU/MEM in MHz (`p` may then be NULL). */
+ * `m`, or CORES/CPU/GPU/MEM in MHz, "-" for a setting that the board does not have (`p` may then be
+ * NULL). */
 ew_err ew_grid_mode(const struct ew_profile *p, const char *words, struct ew_mode *m);
 
 /* Settings that a board does not have or a file has no column of.  The laws then count a clock as
@@ -33,6 +34,8 @@ enum { EW_NO_CORES = 1, EW_NO_CPU = 2, EW_NO_GPU = 4, EW_NO_MEM = 8 };
 unsigned ew_profile_lacks(const struct ew_profile *p);
 
 #define EW_MODE_CHARS 128
+/* "4/1500/-/2133", as ew_grid_mode reads it; returns `text`. */
+const char *ew_mode_words(const struct ew_mode *m, unsigned lacks, char text[EW_MODE_CHARS]);
 /* "4 cores, CPU 1500, memory 2133 MHz"; returns `text`. */
 const char *ew_mode_text(const struct ew_mode *m, unsigned lacks, char text[EW_MODE_CHARS]);
 

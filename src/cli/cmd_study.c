@@ -249,9 +249,9 @@ static ew_err advise(struct context *x, const char **out, int *n)
     d.candidates = modes;
     EW_TRY(ew_design_modes(&d, want, steps, n));
     for (int i = 0; i < *n; i++) {
+        char text[EW_MODE_CHARS];
         const struct ew_mode *m = &modes[steps[i].candidate];
-        out[i] = ew_arena_printf(&x->arena, "%.0f/%.0f/%.0f/%.0f", m->cores, 1000 * m->cpu,
-                                 1000 * m->gpu, 1000 * m->mem);
+        out[i] = ew_arena_strdup(&x->arena, ew_mode_words(m, ew_profile_lacks(p), text));
         EW_CHECK(out[i], EW_ERR_MEMORY, "no memory for a study");
     }
     return EW_OK;

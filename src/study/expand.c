@@ -205,6 +205,13 @@ static ew_err fill_in(struct section *s, struct key *k)
 
 /* ---- One job --------------------------------------------------------------------------------- */
 
+/* The next setting of CORES/CPU/GPU/MEM; NULL for one that the board does not have. */
+static const char *next_setting(char **words)
+{
+    const char *word = strsep(words, "/");
+    return word && strcmp(word, "-") == 0 ? NULL : word;
+}
+
 static struct ew_study_power power_of(struct section *s)
 {
     struct ew_study_power p = {.mode = value_of(s, "power-mode"),
@@ -217,10 +224,10 @@ static struct ew_study_power power_of(struct section *s)
     char *words = p.mode && strchr(p.mode, '/') ? ew_arena_strdup(s->arena, p.mode) : NULL;
     if (words && !s->opts->simulate) { /* CORES/CPU/GPU/MEM */
         p.mode = NULL;
-        p.cores = strsep(&words, "/");
-        p.cpu_mhz = strsep(&words, "/");
-        p.gpu_mhz = strsep(&words, "/");
-        p.mem_mhz = words;
+        p.cores = next_setting(&words);
+        p.cpu_mhz = next_setting(&words);
+        p.gpu_mhz = next_setting(&words);
+        p.mem_mhz = words && strcmp(words, "-") == 0 ? NULL : words;
     }
     return p;
 }

@@ -72,8 +72,8 @@ struct ew_study_opts {
     const char
         *simulate;    /* board to simulate the jobs on, without those that cannot be; NULL: none */
     const char *only; /* "lenet,workers=2": labels, and settings that must hold; NULL: all */
-    /* Modes for "power-mode = advise N", the most informative first: CORES/CPU/GPU/MEM in MHz;
-     * count 0: not known. */
+    /* Modes for "power-mode = advise N", the most informative first: CORES/CPU/GPU/MEM in MHz,
+     * "-" for a setting that the board lacks; count 0: not known. */
     const char *const *advised;
     int n_advised;
 };

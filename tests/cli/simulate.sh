@@ -43,6 +43,8 @@ edgewise recommend --from s.db --workload 'lenet5, train, batch 16, workers 1' -
 sed 's/power-mode *= a c e g i/modes = advise 4/; s/title = modes/title = advised/' modes.study >advised.study
 edgewise study advised.study --simulate agx-orin --db a.db >/dev/null 2>&1
 edgewise results --db a.db --where "quality = 'simulated'" | cut -d ' ' -f 2- | grep -c /
+edgewise study advised.study --simulate rpi5 --db r.db >/dev/null 2>&1 # has no GPU clock
+edgewise results --db r.db | grep -c '/-/'
 sed 's/advise 4/advise 9/' advised.study >longer.study
 edgewise study longer.study --simulate agx-orin --db c.db --until time=60%,power=60% 2>&1 >/dev/null | sed 's/[0-9]*\.[0-9]*/N/g' | grep enough
 edgewise results --db c.db --where "quality = 'simulated'" | grep -c /
