@@ -257,8 +257,7 @@ static void what_to_measure(const struct ew_choose_data *d, struct ew_choice *c)
     }
 }
 
-/* ---- No option meets the limits
- * ---------------------------------------------------------------------------- */
+/* ---- No option meets the limits -------------------------------------------------------------- */
 
 /* The option nearest to a limit among those that meet another (NULL: all); -1: none. */
 static int nearest(const struct ew_choose_data *d, const struct ew_limit *to,

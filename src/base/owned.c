@@ -116,8 +116,7 @@ static bool read_mark(const char *folder, int *holder)
     return ours;
 }
 
-/* ---- Owned folders
- * ------------------------------------------------------------------------------- */
+/* ---- Owned folders --------------------------------------------------------------------------- */
 
 /* The folder and its marker are removed last, so that an interrupted removal can be resumed. */
 static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)

@@ -73,8 +73,7 @@ ew_err ew_reproduce_list(const struct ew_figures *f, const struct ew_reproduce_h
     return EW_OK;
 }
 
-/* ---- Comparison with published values
- * ----------------------------------------------------------------- */
+/* ---- Comparison with published values -------------------------------------------------------- */
 
 static ew_err heads(struct ew_reproduce_tables *t)
 {

@@ -30,8 +30,7 @@ struct get {
     struct ew_get_result *out;
 };
 
-/* ---- Decompression
- * --------------------------------------------------------------------------------- */
+/* ---- Decompression --------------------------------------------------------------------------- */
 
 static const char *const sheet_files[] = {
     "data_batch_1.png", "data_batch_2.png", "data_batch_3.png",  "data_batch_4.png",
@@ -96,8 +95,7 @@ static ew_err from_folder(struct get *g, const char *dir)
     return from_files(g, dir);
 }
 
-/* ---- Sources
- * --------------------------------------------------------------------------------------- */
+/* ---- Sources --------------------------------------------------------------------------------- */
 
 static bool is_archive(const char *name)
 {

@@ -203,8 +203,7 @@ static ew_err write_idx(struct writing *w, const char *to)
     return write_names(w->d, to);
 }
 
-/* ---- Folders
- * --------------------------------------------------------------------------------------- */
+/* ---- Folders --------------------------------------------------------------------------------- */
 
 static ew_err write_dir(struct writing *w, enum ew_set_format format, const char *to)
 {

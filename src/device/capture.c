@@ -212,8 +212,7 @@ static ew_err follow(struct capture *c, const char *done, const char *rest, int 
     return EW_OK;
 }
 
-/* ---- Answers that are not files
- * --------------------------------------------------------------- */
+/* ---- Answers that are not files -------------------------------------------------------------- */
 
 static ew_err put_nvml(struct capture *c, bool captured)
 {

@@ -15,9 +15,8 @@
 #include "format/onnx_file.h"
 
 #define SMALL ((size_t)4 << 10) /* bytes up to which data is copied to the graph at once */
-#define MAX_EXTERNAL                                                                               \
-    ((size_t)64                                                                                    \
-     << 30) /* total bytes of external files, since a sparse file costs nothing on disk */
+/* Total bytes of external files, since a sparse file costs nothing on disk. */
+#define MAX_EXTERNAL ((size_t)64 << 30)
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "tensors in files are little-endian, and are used as they are"

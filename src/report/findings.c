@@ -74,8 +74,7 @@ static bool same_text(const char *a, const char *b)
     return a && b && strcmp(a, b) == 0;
 }
 
-/* ---- What was run, and on which machine
- * --------------------------------------------------------------------------- */
+/* ---- What was run, and on which machine ------------------------------------------------------ */
 
 /* Counts networks by name: one that a study keeps in several files, one for each width, counts
  * once. */

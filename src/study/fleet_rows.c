@@ -52,8 +52,7 @@ ew_err ew_fleet_row_begin(struct ew_store *s, const struct ew_study *study,
     return err == EW_OK ? ended : err;
 }
 
-/* ---- Results from other machines
- * ----------------------------------------------------------------------------- */
+/* ---- Results from other machines ------------------------------------------------------------- */
 
 static ew_err write_temp(const struct ew_frame *file, char path[PATH_CHARS])
 {

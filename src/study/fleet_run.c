@@ -198,8 +198,7 @@ static ew_err lose(struct ew_fleet_run *f, int i, const char *why, struct ew_fle
     return busy ? put_back(f, i, out->reason) : EW_OK;
 }
 
-/* ---- Messages from machines
- * ----------------------------------------------------------------------- */
+/* ---- Messages from machines ------------------------------------------------------------------ */
 
 static void greet(struct ew_fleet_run *f, int i, struct ew_fleet_report *out)
 {

@@ -138,8 +138,7 @@ ew_err ew_fact_list_load(struct ew_arena *a, struct ew_fact_list *out)
     return EW_OK;
 }
 
-/* ---- Facts as published rows
- * ----------------------------------------------------------------------------- */
+/* ---- Facts as published rows ----------------------------------------------------------------- */
 
 static bool fits_one(const char *value, const char *patterns)
 {

@@ -89,8 +89,7 @@ ew_err ew_study_pick(struct ew_study *s, const char *job);
 /* The studies built into the program: name and text; NULL beyond the last. */
 const char *ew_study_shipped(int i, const char **text);
 
-/* ---- Private to src/study
- * ---------------------------------------------------------------------------------- */
+/* ---- Private to src/study -------------------------------------------------------------------- */
 
 /* A line of the file. */
 struct ew_study_line {

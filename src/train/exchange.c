@@ -174,8 +174,7 @@ static void give_back(struct ew_exchange *x, int bucket, const float *sums)
     }
 }
 
-/* ---- Compression --------------------------------------------------------------------------------
- */
+/* ---- Compression ----------------------------------------------------------------------------- */
 
 /* Rounds to float16; rest = rounding error. */
 static void to_half(const float *from, uint16_t *to, float *rest, int64_t n)
@@ -269,8 +268,7 @@ static void add_pieces(struct ew_exchange *x, struct ew_exchange_box *b)
     to_half(b->sum, b->got, b->rest_sum, n); /* overwrites the first piece, which has been added */
 }
 
-/* ---- Messages
- * ------------------------------------------------------------------------------------- */
+/* ---- Messages -------------------------------------------------------------------------------- */
 
 static ew_err send(struct ew_exchange *x, struct ew_exchange_box *b)
 {
@@ -401,8 +399,7 @@ ew_err ew_exchange_finish(struct ew_exchange *x)
     return leave(x, from);
 }
 
-/* ---- After the updates
- * --------------------------------------------------------------------------- */
+/* ---- After the updates ----------------------------------------------------------------------- */
 
 /* Packs weighted running statistics into this rank's tail, or (`back`) unpacks their sums. */
 static void move_statistics(struct ew_exchange *x, bool back)
