@@ -57,11 +57,11 @@ static void zero(struct ew_graph *g, const struct ew_channels *c, const bool *go
     }
 }
 
-/* Layers of other widths have other kernels, which round otherwise: over the 18 layers of
- * resnet18_cifar_gn up to 1.02e-5 of the largest output. */
+/* By the references, which only add zeros in one of the two: fast kernels of other widths round
+ * otherwise. */
 static void compare(struct ew_graph *whole, struct ew_graph *pruned)
 {
-    struct ew_plan *a = ew_run_sine(whole, false), *b = ew_run_sine(pruned, false);
+    struct ew_plan *a = ew_run_sine(whole, true), *b = ew_run_sine(pruned, true);
     if (a && b) {
         const struct ew_tensor *x = ew_plan_output(a, 0), *y = ew_plan_output(b, 0);
         double most = 0;
@@ -69,7 +69,7 @@ static void compare(struct ew_graph *whole, struct ew_graph *pruned)
             most = fmax(most, fabs(ew_tensor_get(x, i)));
         EW_EXPECT(ew_shape_equal(&x->shape, &y->shape) && most > 0);
         EW_EXPECT_CLOSE((const float *)y->data, (const float *)x->data, (size_t)ew_tensor_count(x),
-                        0, 2e-5 * most);
+                        0, 1e-6 * most);
     }
     ew_plan_free(a);
     ew_plan_free(b);
