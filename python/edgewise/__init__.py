@@ -17,13 +17,14 @@ from __future__ import annotations
 import array
 import ctypes as c
 import math
+import numbers
 import os
 import tempfile
 import time
 from dataclasses import dataclass
 from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
-from ._library import CompileOpts, EngineInfo, Error, ModelOpts, Pixels, PortStruct, StepTime, check, lib
+from ._library import CompileOpts, EngineInfo, Error, ModelOpts, Pixels, PortStruct, StepTime, check, file_name, lib, string, text, whole
 from ._program import call, quantize, results, train
 
 try:
@@ -108,8 +109,8 @@ def models() -> List[str]:
 def _four(values: Union[float, Sequence[float], None], default: float) -> Any:
     if values is None:
         values = (default,)
-    elif isinstance(values, (int, float)):
-        values = (values,)
+    elif isinstance(values, numbers.Real):
+        values = (float(values),)
     if not 1 <= len(values) <= 4:
         raise ValueError("one number for all channels, or one each")
     return (c.c_double * 4)(*[float(values[min(i, len(values) - 1)]) for i in range(4)])
@@ -121,15 +122,15 @@ def _graph(what: str, seed: int) -> c.c_void_p:
     if what.endswith(".ckpt") or ("." not in what and "/" not in what and what not in models()):
         if not hasattr(lib, "ew_network_graph"):
             raise Error("not supported", f"{what}: this library was built without training")
-        check(lib.ew_network_graph(os.fsencode(what), seed, c.byref(g)))
+        check(lib.ew_network_graph(file_name(what), seed, c.byref(g)))
         return g
     if os.path.exists(what) or what.endswith(".onnx") or "/" in what:
-        check(lib.ew_onnx_load(os.fsencode(what), None, c.byref(g)))
+        check(lib.ew_onnx_load(file_name(what), None, c.byref(g)))
         return g
     opts = ModelOpts(size=c.sizeof(ModelOpts))
-    check(lib.ew_model_build(what.encode(), c.byref(opts), c.byref(g)))
+    check(lib.ew_model_build(file_name(what), c.byref(opts), c.byref(g)))
     try:
-        check(lib.ew_model_init(what.encode(), seed, g))
+        check(lib.ew_model_init(file_name(what), seed, g))
     except Error:
         lib.ew_graph_free(g)
         raise
@@ -160,27 +161,30 @@ def open(  # noqa: A001 - like gzip.open
     Networks of the zoo have random weights from ``seed``.  ``batch`` may be a range (1, 8).
     ``memory_limit`` is in bytes, of weights and activations: kernels are taken that meet it.
     """
-    path = os.fspath(what)
+    path = os.fsdecode(what)
     if path.endswith(".ewe"):
         given = any(x is not None for x in (mean, std, classes, precision))
         if given or resize or memory_limit or batch != 1:
             raise ValueError(f"{path}: is compiled; its images, classes and batches are settled")
         return Network(path, threads)
-    first, last = (batch, batch) if isinstance(batch, int) else batch
-    opts = CompileOpts(size=c.sizeof(CompileOpts), batch_min=first, batch_max=last, threads=threads,
-                       resize=resize, memory_limit=memory_limit)
+    first, last = (batch, batch) if isinstance(batch, numbers.Integral) else batch
+    opts = CompileOpts(size=c.sizeof(CompileOpts), batch_min=whole("batch", first),
+                       batch_max=whole("batch", last), threads=whole("threads", threads, c.c_int),
+                       resize=whole("resize", resize), memory_limit=whole("memory_limit", memory_limit))
     if isinstance(mean, str):
         if mean != "imagenet" or std is not None:
             raise ValueError('mean is numbers, or "imagenet" without std')
         mean, std = IMAGENET_MEAN, IMAGENET_STD
     if mean is not None or std is not None:
         opts.mean, opts.std = _four(mean, 0), _four(std, 1)
+        if not all(s > 0 for s in opts.std):
+            raise ValueError("std is over 0")
     if precision:
-        opts.precision = precision.encode()
+        opts.precision = string(precision.encode())
     if classes:
-        opts.classes = (c.c_char_p * len(classes))(*[name.encode() for name in classes])
+        opts.classes = (c.c_char_p * len(classes))(*[string(name.encode()) for name in classes])
         opts.n_classes = len(classes)
-    graph = _graph(path, seed)
+    graph = _graph(path, whole("seed", seed, c.c_uint64))
     handle, engine = tempfile.mkstemp(suffix=".ewe")
     os.close(handle)
     try:
@@ -194,9 +198,12 @@ def open(  # noqa: A001 - like gzip.open
 class Network:
     """An engine and a stream of runs on it.  One thread at a time; close it, or use ``with``."""
 
+    _engine = _context = c.c_void_p()  # of an object whose __init__ has not run
+
     def __init__(self, path: str, threads: int = 0) -> None:
+        threads = whole("threads", threads, c.c_int)
         self._engine, self._context = c.c_void_p(), c.c_void_p()
-        check(lib.ew_engine_load(os.fsencode(path), c.byref(self._engine)))
+        check(lib.ew_engine_load(file_name(path), c.byref(self._engine)))
         try:
             check(lib.ew_context_new(self._engine, threads, c.byref(self._context)))
         except Error:
@@ -204,9 +211,9 @@ class Network:
             raise
         info = EngineInfo(size=c.sizeof(EngineInfo))
         check(lib.ew_engine_info(self._engine, c.byref(info)))
-        self.name: str = info.name.decode()
-        self.precision: str = info.precision.decode()
-        self.isa: str = info.isa.decode()
+        self.name: str = text(info.name)
+        self.precision: str = text(info.precision)
+        self.isa: str = text(info.isa)
         self.parameters: int = info.params
         self.macs: int = info.macs
         self.batches: Tuple[int, int] = (info.batch_min, info.batch_max)
@@ -214,7 +221,7 @@ class Network:
         self._n = (info.n_inputs, info.n_outputs)
         #: Names of the classes; empty where the engine has none.
         self.classes: List[str] = [
-            lib.ew_engine_class(self._engine, i).decode() for i in range(info.n_classes)
+            text(lib.ew_engine_class(self._engine, i)) for i in range(info.n_classes)
         ]
 
     # ---- Life ----
@@ -236,6 +243,10 @@ class Network:
     def __del__(self) -> None:
         self.close()
 
+    def __reduce__(self) -> Any:
+        """Refuses copies and pickles, which would free the same memory twice."""
+        raise TypeError("a network cannot be copied or pickled: open its file again")
+
     def __repr__(self) -> str:
         return f"<edgewise.Network {self.name}, {self.precision}, batch {self._batch}>"
 
@@ -253,6 +264,7 @@ class Network:
 
     @batch.setter
     def batch(self, n: int) -> None:
+        n = whole("batch", n)
         check(lib.ew_context_set_batch(self._open(), n))
         self._batch = n
 
@@ -264,7 +276,7 @@ class Network:
             dims = list(p.dims[: p.rank])
             if dims and self.batches[1] > self.batches[0]:
                 dims[0] = self._batch
-            ports.append(Port(p.name.decode(), p.dtype.decode(), tuple(dims), bool(p.channels_last)))
+            ports.append(Port(text(p.name), text(p.dtype), tuple(dims), bool(p.channels_last)))
         return ports
 
     @property
@@ -281,13 +293,18 @@ class Network:
         size = c.c_size_t()
         to = lib.ew_context_input(self._open(), i, c.byref(size))
         if numpy is not None:
+            value = numpy.asarray(value)
+            kinds = "biufO" if port.dtype.startswith("float") else "biuO"
+            if value.dtype.kind not in kinds:
+                raise ValueError(f"input {port.name} is {port.dtype}, got {value.dtype}")
             value = numpy.ascontiguousarray(value, dtype=port.dtype)
             if value.shape != port.shape:
                 raise ValueError(f"input {port.name} takes {port.shape}, got {value.shape}")
             c.memmove(to, value.ctypes.data, size.value)
             return
-        flat = value if isinstance(value, (bytes, array.array)) else array.array(_CODES[port.dtype], value)
-        data = bytes(flat)
+        code = _CODES[port.dtype]
+        told = isinstance(value, (bytes, bytearray)) or (isinstance(value, array.array) and value.typecode == code)
+        data = bytes(value if told else array.array(code, list(value)))
         if len(data) != size.value:
             raise ValueError(f"input {port.name} takes {size.value} bytes, got {len(data)}")
         c.memmove(to, data, size.value)
@@ -333,7 +350,7 @@ class Network:
 
     def _put_image(self, index: int, image: Image, order: str) -> None:
         if isinstance(image, (str, bytes, os.PathLike)):
-            check(lib.ew_context_read_image(self._open(), index, os.fsencode(image)))
+            check(lib.ew_context_read_image(self._open(), index, file_name(image)))
             return
         view = _pixels(image)
         if view.ndim == 2 or (view.ndim == 3 and view.shape[2] == 1):
@@ -366,7 +383,8 @@ class Network:
 
     def classify(self, image: Image, top: int = 5, order: str = "rgb") -> List[Tuple[str, float]]:
         """The best classes of one image, as of ``run_images``, with their softmax probabilities."""
-        scores = [float(x) for x in memoryview(self.run_images(image, order=order)[0]).cast("B").cast("f")]
+        got, port = self.run_images(image, order=order)[0], self.outputs[0]
+        scores = [float(x) for x in memoryview(got).cast("B").cast(_CODES[port.dtype])]
         probabilities = all(0 <= x <= 1.0001 for x in scores) and abs(sum(scores) - 1) < 1e-3
         most = max(scores)
         parts = scores if probabilities else [math.exp(x - most) for x in scores]
@@ -398,6 +416,6 @@ class Network:
     def profile(self, runs: int = 20) -> List[Step]:
         """Where the time goes, step by step."""
         n, steps = c.c_int(), (StepTime * 4096)()
-        check(lib.ew_context_profile(self._open(), runs, steps, len(steps), c.byref(n)))
-        return [Step(s.name.decode(), s.op.decode(), s.kernel.decode(), s.us, s.flops)
+        check(lib.ew_context_profile(self._open(), whole("runs", runs, c.c_int), steps, len(steps), c.byref(n)))
+        return [Step(text(s.name), text(s.op), text(s.kernel), s.us, s.flops)
                 for s in steps[: n.value]]

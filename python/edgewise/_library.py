@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import ctypes as c
 import ctypes.util
+import operator
 import os
+from typing import Any
 
 
 class Error(RuntimeError):
@@ -163,7 +165,31 @@ for _name, _args in _FALLIBLE.items():
     getattr(lib, _name).restype, getattr(lib, _name).argtypes = c.c_int, _args
 
 
+def text(data: bytes) -> str:
+    """What the library says; file names and names in files need not be UTF-8."""
+    return data.decode(errors="backslashreplace")
+
+
 def check(code: int) -> None:
     """Raises what the library says of the calling thread's last failure."""
     if code:
-        raise Error(lib.ew_error_text(code).decode(), lib.ew_error_message().decode())
+        raise Error(text(lib.ew_error_text(code)), text(lib.ew_error_message()))
+
+
+def whole(name: str, value: Any, kind: Any = c.c_int64) -> int:
+    """An integer of the C type; ctypes wraps what is out of its range."""
+    n = operator.index(value)
+    if kind(n).value != n:
+        raise ValueError(f"{name} is {n}, out of range")
+    return n
+
+
+def string(data: bytes) -> bytes:
+    """A string for C, which would end it at a NUL."""
+    if b"\0" in data:
+        raise ValueError(f"there is a NUL in {data!r}")
+    return data
+
+
+def file_name(path: Any) -> bytes:
+    return string(os.fsencode(path))

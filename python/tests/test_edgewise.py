@@ -2,7 +2,9 @@
 """The package over the shared library that EDGEWISE_LIBRARY names."""
 
 import array
+import copy
 import os
+import pickle
 import struct
 import tempfile
 import unittest
@@ -136,6 +138,48 @@ class Networks(unittest.TestCase):
         three = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "pictures", "three.png")
         with edgewise.open("lenet5-mnist", threads=1) as net:
             self.assertEqual(net.classify(three, top=1)[0][0], "3")
+
+    def test_refuses_copies(self):
+        with edgewise.open("lenet5", threads=1) as net:
+            for way in copy.copy, copy.deepcopy, pickle.dumps:
+                with self.assertRaisesRegex(TypeError, "cannot be copied"):
+                    way(net)
+        edgewise.Network.__new__(edgewise.Network).close()
+
+    def test_numbers_out_of_range(self):
+        for wrong in ({"batch": 1 << 63}, {"batch": (1, (1 << 64) + 2)}, {"threads": 1 << 32}, {"seed": 1 << 64},
+                      {"seed": -1}, {"resize": 1 << 64}, {"memory_limit": 1 << 64}):
+            with self.assertRaisesRegex(ValueError, "out of range"):
+                edgewise.open("lenet5", **wrong)
+        for wrong in ({"std": 0}, {"mean": 0.5, "std": -1}, {"std": (1, float("nan"))}):
+            with self.assertRaisesRegex(ValueError, "std is over 0"):
+                edgewise.open("lenet5", **wrong)
+        with edgewise.open("lenet5", threads=1, batch=(1, 4)) as net:
+            with self.assertRaisesRegex(ValueError, "batch is 18446744073709551617, out of range"):
+                net.batch = (1 << 64) + 1
+            with self.assertRaisesRegex(ValueError, "runs is 4294967297, out of range"):
+                net.profile((1 << 32) + 1)
+
+    def test_elements_of_other_types(self):
+        zeros = array.array("f", bytes(4 * 784))
+        with edgewise.open("lenet5", threads=1) as net:
+            if edgewise.numpy is None:
+                want = net.run(array.array("f", [1] * 784))
+                self.assertEqual(net.run(array.array("i", [1] * 784)), want)
+                return
+            shaped = edgewise.numpy.array(zeros).reshape(1, 28, 28, 1)
+            for kind in "complex64", "datetime64[s]":
+                with self.assertRaisesRegex(ValueError, "input .* is float32, got "):
+                    net.run(shaped.astype(kind))
+            half = edgewise.numpy.float32(0.5)
+            edgewise.open("lenet5", threads=1, batch=edgewise.numpy.int64(2), mean=half, std=half).close()
+
+    def test_names_that_are_no_text(self):
+        with self.assertRaisesRegex(edgewise.Error, r"\\xff.*\.onnx: No such file"):
+            edgewise.open(b"\xff.onnx")
+        for wrong in ({"what": "a\0.ewe"}, {"what": "lenet5\0"}, {"what": "lenet5", "classes": ["a\0b"] * 10}):
+            with self.assertRaisesRegex(ValueError, "NUL"):
+                edgewise.open(**wrong)
 
     def test_says_why(self):
         with self.assertRaisesRegex(edgewise.Error, "lenet6"):
