@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The picture of a clip's answers. */
+/* Contact sheet of a clip's predictions. */
 #include "cli/answer_sheet.h"
 
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "data/image_file.h"
 
-#define CELL    128 /* pixels a side, text included */
-#define TEXT    28  /* lines of it for text */
+#define CELL    128 /* pixels, both sides, with the text */
+#define TEXT    28  /* pixel rows of a cell for text */
 #define DOT     2
 #define COLUMNS 8
 #define CELLS   48
@@ -21,7 +21,7 @@ static size_t cell_bytes(void)
     return (size_t)3 * CELL * CELL;
 }
 
-/* Nearest pixels: frames are larger, and small pictures of them show what happens. */
+/* Nearest-neighbour scaling: frames are larger than cells, and small frames keep sharp pixels. */
 static void scale(const struct ew_canvas *from, struct ew_canvas *to)
 {
     const int64_t high = CELL - TEXT;
@@ -33,7 +33,7 @@ static void scale(const struct ew_canvas *from, struct ew_canvas *to)
                    from->rgb + 3 * (y * from->h / h * from->w + x * from->w / w), 3);
 }
 
-/* A full sheet keeps every second of its cells. */
+/* Halves a full sheet: every second cell stays. */
 static void thin(struct ew_answer_sheet *s)
 {
     for (int64_t i = 0; 2 * i < s->n; i++)

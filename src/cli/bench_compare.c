@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench A B ...: networks and engines side by side, every figure with where it comes from. */
+/* bench A B ...: networks and engines side by side, each figure with its source. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 struct comparison {
     struct ew_cmd_call *c;
     const char *db;
-    struct ew_recording rec[EW_COMPARISON_SIDES]; /* each has a run of its own in the store */
+    struct ew_recording rec[EW_COMPARISON_SIDES]; /* one run per network */
     struct ew_side_comparison of;
 };
 
@@ -28,7 +28,7 @@ struct cell {
     const char *text; /* TEXT */
     double v;
     bool known;
-    const char *why; /* where it is not known */
+    const char *why; /* if !known: the reason */
 };
 
 static struct cell number(double v)
@@ -165,7 +165,7 @@ static struct cell per_watt(const struct ew_measured_side *k)
 #define CLOCK_SOURCE "measured: monotonic clock, in turns"
 
 static const struct row {
-    const char *name, *key, *source; /* the key is the metric's, too */
+    const char *name, *key, *source; /* the key also names the metric */
     enum form form;
     struct cell (*value)(const struct ew_measured_side *k);
 } rows[] = {
@@ -194,7 +194,7 @@ static const struct row {
 
 /* ---- The store ---- */
 
-/* Less is better of times, sizes and power. */
+/* Lower is better for times, sizes and power. */
 static enum ew_better better(enum form f)
 {
     switch (f) {
@@ -218,7 +218,7 @@ static ew_err record(struct ew_recording *rec, const struct ew_measured_side *k)
         if (r->form == TEXT || !v.known)
             continue;
         const bool measured = strncmp(r->source, "measured", 8) == 0;
-        const double value = r->form == PERCENT ? v.v / 100 : v.v; /* as eval keeps it */
+        const double value = r->form == PERCENT ? v.v / 100 : v.v; /* as eval records it */
         EW_TRY((measured ? ew_recording_metric : ew_recording_derived)(
             rec, strcmp(r->key, "params") == 0 ? "parameters" : r->key, value, units[r->form],
             better(r->form)));
@@ -226,7 +226,7 @@ static ew_err record(struct ew_recording *rec, const struct ew_measured_side *k)
     return EW_OK;
 }
 
-/* Each network is a run, as if it had been asked for alone. */
+/* Records one run per network, as `bench NETWORK` alone would. */
 static ew_err begin_records(struct comparison *m)
 {
     EW_CHECK(!m->db || !getenv("EW_RUN"), EW_ERR_USAGE, "a study's job is one network");
@@ -280,7 +280,7 @@ static void print_cell(struct ew_table *t, enum form f, const struct cell *v)
     case PERCENT:
         ew_table_cell(t, "%.2f %%", v->v);
         break;
-    case WATT: /* noise round 0 is not "-0.00" */
+    case WATT: /* rounding noise must not print "-0.00" */
         ew_table_cell(t, "%.2f W", fabs(v->v) < 0.005 ? 0 : v->v);
         break;
     case PER_WATT:
@@ -289,7 +289,7 @@ static void print_cell(struct ew_table *t, enum form f, const struct cell *v)
     }
 }
 
-/* A row in which nobody has a value is left out, and its reason said once. */
+/* Rows without any value are left out; their reason is printed once. */
 static bool anybody(const struct ew_side_comparison *m, const struct row *r)
 {
     for (int i = 0; i < m->n; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of bench --device dpu. */
+/* Tables of bench --device dpu. */
 #include "cli/bench_dpu.h"
 
 #include <stdio.h>
@@ -159,7 +159,7 @@ static ew_err print_json(const char *what, const struct ew_dpu_net *n,
     return ew_json_finish(&j);
 }
 
-/* In a store, where one is named. */
+/* Records the run if `db` names a store. */
 static ew_err keep(const struct ew_cmd_call *c, const char *db, const struct ew_graph *g,
                    const struct ew_dpu_config *config, const struct ew_dpu_times *t)
 {

@@ -11,7 +11,7 @@
 #include "measure/dpu_protocol.h"
 #include "report/text_table.h"
 
-/* A run for each network, where a store is named. */
+/* Records a run for each network if `db` names a store. */
 static ew_err keep(const struct ew_cmd_call *c, int i, const char *db,
                    const struct ew_dpu_config *config, const struct ew_dpu_trained *r)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the model of the DPU says of a network, in a store: every time is marked as modelled. */
+/* Records a network's modelled DPU times; each is marked as modelled. */
 #include "cli/bench_dpu.h"
 #include "graph/facts.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench --protocol scale --device dpu: the scaling study's latencies on an FPGA, modelled.
  *
- * The study's three networks on CIFAR-10's images and MobileNetV2 on tiny ImageNet's, at four
- * widths, uniform and by NeuralScale, one image at a time, one thread (its Figs 16 and 18).  Its
- * own line stands beside ours. */
+ * The study's three networks on CIFAR-10 and MobileNetV2 on Tiny ImageNet, at four widths, uniform
+ * and by NeuralScale, one image at a time, one thread (Figs 16 and 18 of the study).  The study's
+ * regression line is printed beside ours. */
 #include <stdio.h>
 
 #include "base/json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `edgewise bench NET --compare-with onnxruntime` shows. */
+/* Output of `edgewise bench NET --compare-with onnxruntime`. */
 #include "cli/bench_peer.h"
 
 #include <stdio.h>

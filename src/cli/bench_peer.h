@@ -6,7 +6,7 @@
 #include "cli/cmd.h"
 #include "measure/peer_bench.h"
 
-/* Runs both in turns, and prints times, their ratio, and how far the outputs differ. */
+/* Runs both alternately; prints times, their ratio, and the largest difference of the outputs. */
 ew_err ew_bench_peer(struct ew_cmd_call *c, const struct ew_peer_opts *o);
 
 #endif

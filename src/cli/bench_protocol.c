@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench --protocol engine: the engine study's comparison, with the study's figures beside ours. */
+/* bench --protocol engine: the engine study's comparison beside the published figures. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "cli/bench_cmd.h"
 #include "report/text_table.h"
 
-/* What the gain has to do with the arithmetic. */
+/* The regression of the speed-up on the FLOPs. */
 static void print_trend(const struct ew_engine_result *r, int n, bool theirs)
 {
     struct ew_line l;
@@ -65,7 +65,7 @@ static void json_trend(struct ew_json *j, const char *key, const struct ew_engin
     if (n < 3 || ew_engine_protocol_trend(r, n, theirs, &l) != EW_OK)
         return;
     ew_json_object(j, key);
-    ew_json_num(j, "slope", l.slope); /* for ten times the FLOPs */
+    ew_json_num(j, "slope", l.slope); /* per factor of ten in FLOPs */
     ew_json_num(j, "intercept", l.intercept);
     ew_json_num(j, "r2", l.r * l.r);
     ew_json_num(j, "pearson", l.r);
@@ -113,7 +113,7 @@ static ew_err print_json(const struct ew_engine_result *r, int n)
     return ew_json_finish(&j);
 }
 
-/* The networks that are named, or all. */
+/* The networks in the arguments, or all of the study. */
 static ew_err choose(const struct ew_cmd_call *c, const struct ew_engine_study *study,
                      struct ew_engine_result *r, int *n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `edgewise bench` shows of one network. */
+/* Output of `edgewise bench` for one network. */
 #include "cli/bench_show.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ static ew_err print_profile(const struct ew_plan *p, const struct ew_single_resu
         ew_plan_step_info(p, k, &s);
         const double ns = (double)r->step_ns[k];
         const double rate = ns > 0 ? s.flops / ns : 0;
-        ew_table_cell(&t, "%d", k + 1); /* as --why takes it */
+        ew_table_cell(&t, "%d", k + 1); /* numbered from 1, as --why takes it */
         ew_table_cell(&t, "%s", s.name);
         ew_table_cell(&t, "%s%s%s", s.op ? s.op : "", s.act ? "+" : "", s.act ? s.act : "");
         ew_table_cell(&t, "%s", phase_name(&s));
@@ -47,7 +47,7 @@ static ew_err print_profile(const struct ew_plan *p, const struct ew_single_resu
     return EW_OK;
 }
 
-/* What the device left to the host. */
+/* Steps of an accelerator's plan that run on the host. */
 static void print_host_steps(const struct ew_plan *p, const struct ew_single_result *r)
 {
     char bytes[EW_TEXT_CHARS];

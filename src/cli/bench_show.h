@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `edgewise bench` shows of one network. */
+/* Output of `edgewise bench` for one network. */
 #ifndef EW_CLI_BENCH_SHOW_H
 #define EW_CLI_BENCH_SHOW_H
 
@@ -24,7 +24,7 @@ struct ew_bench_args {
 struct ew_bench_shown {
     const char *name;
     const struct ew_bench_args *o;
-    struct ew_plan *p; /* that is described */
+    struct ew_plan *p; /* the measured plan */
     struct ew_single_result r;
     struct ew_percentiles percentiles;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table and the picture of a sweep over DPU configurations. */
+/* Table and plot of a sweep over DPU configurations. */
 #include "cli/bench_sweep.h"
 
 #include <math.h>

@@ -7,12 +7,12 @@
 #include "base/json.h"
 #include "cli/cmd.h"
 
-/* All configurations with what they cost and give; those that no other one beats in latency,
+/* All configurations with resources, latency and throughput; the Pareto-optimal ones in latency,
  * throughput and resources are marked.  `picture`: an SVG of them, or NULL. */
 ew_err ew_bench_sweep(const struct ew_cmd_call *c, struct ew_dpu_net *n,
                       const struct ew_dpu_config *base, const char *picture);
 
-/* The members that tell a configuration and its times (bench_dpu.c). */
+/* Writes a configuration and its times as JSON members (bench_dpu.c). */
 void ew_dpu_json_times(struct ew_json *j, const struct ew_dpu_config *c,
                        const struct ew_dpu_times *r);
 

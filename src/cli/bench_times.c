@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The times of `edgewise bench`. */
+/* Times of `edgewise bench`: percentiles, CSV of all runs, page by layer, warnings. */
 #include "cli/bench_times.h"
 
 #include <stdio.h>
@@ -12,8 +12,8 @@
 #include "base/num.h"
 #include "report/graph_page.h"
 
-#define LEAST_RUNS 10   /* fewer say nothing of how they spread */
-#define SLOW_SHARE 0.05 /* of the runs, before they are worth a warning */
+#define LEAST_RUNS 10   /* fewer runs give no usable spread */
+#define SLOW_SHARE 0.05 /* share of outliers that is worth a warning */
 
 ew_err ew_percentiles_parse(const char *text, struct ew_percentiles *out)
 {

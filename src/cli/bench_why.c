@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a step of a plan has its kernel: the candidates that its backend knows, with estimates, times
- * and the condition that excludes each. */
+/* Why a step has its kernel: the backend's candidates with cost estimates, measured times, and the
+ * condition that excludes each. */
 #include "cli/bench_why.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 struct why {
     struct ew_step_info step;
-    int number; /* from 1 on */
+    int number; /* counted from 1 */
     struct ew_kernel_candidate candidate[CANDIDATES];
     int64_t ns[CANDIDATES]; /* INT64_MAX: not measured */
     int n;
@@ -27,7 +27,7 @@ static bool is_chosen(const struct why *w, int i)
     return strcmp(w->candidate[i].name, w->step.kernel) == 0 && !w->candidate[i].refused;
 }
 
-/* Only forward kernels are tuned; kernels that depend on the data are not measured on random
+/* Only forward kernels are tuned; kernels whose time depends on the data are not timed on random
  * numbers. */
 static void take_times(struct why *w, struct ew_backend *be, const struct ew_kernel_query *query)
 {
@@ -47,7 +47,7 @@ static void take_times(struct why *w, struct ew_backend *be, const struct ew_ker
                 w->ns[i] = ns[k];
 }
 
-/* The other applicable candidate with the lowest estimate; -1: none. */
+/* The applicable candidate other than i with the lowest estimate; -1: none. */
 static int find_rival(const struct why *w, int i)
 {
     int best = -1;
@@ -58,7 +58,7 @@ static int find_rival(const struct why *w, int i)
     return best;
 }
 
-/* The ratio of its estimate to the best other candidate's, as text; empty if either has none or
+/* Formats the ratio of candidate i's estimate to the best other one's; empty if either has none or
  * both are equal. */
 static void compare(const struct why *w, int i, char *out, size_t size)
 {
@@ -195,7 +195,7 @@ static bool is_meant(const struct why *w, const char *step)
     return strcmp(w->step.name, step) == 0 || (*step && !*end && number == w->number);
 }
 
-/* The steps that are meant, of those with a kernel for a node. */
+/* The next step from `from` on that matches `step` and has a kernel for a node. */
 static int find(const struct ew_plan *p, int from, const char *step)
 {
     struct ew_kernel_query query;

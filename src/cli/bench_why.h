@@ -5,8 +5,8 @@
 
 #include "plan/plan.h"
 
-/* Prints the candidates of every step that is called `step`, or of the one with this number from 1
- * on: estimates, the condition that rules each out and, where the plan was tuned, times. */
+/* Prints the candidates of every step named `step`, or of the step with this number (counted from
+ * 1): estimates, the condition that excludes each and, if the plan was tuned, times. */
 ew_err ew_bench_why(const struct ew_plan *p, const char *step, bool tuned, bool json);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Boards and values as text and as JSON. */
+/* Boards and sensor values as text and as JSON. */
 #include "cli/board_text.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "device/power.h"
 
-/* Bytes in the largest unit that leaves at least one before the point. */
+/* Bytes in the largest unit with a value of at least 1. */
 static void bytes_text(double v, const char *per, char out[EW_VALUE_CHARS])
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};

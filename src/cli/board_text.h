@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What probe, monitor and power share: options that open a board, values as text and as JSON. */
+/* Shared by probe, monitor and power: options that open a board, values as text and as JSON. */
 #ifndef EW_CLI_BOARD_TEXT_H
 #define EW_CLI_BOARD_TEXT_H
 
@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "device/board.h"
 
-/* Rows for the members `root`, `power_from`, `tegrastats` and `watch` of `owner`. */
+/* Option table entries for the members root, power_from, tegrastats and watch of `owner`. */
 #define EW_BOARD_ROOT_FIELD(owner)                                                                 \
     {                                                                                              \
         .name = "root", .type = EW_FIELD_STR, .offset = offsetof(owner, root), .metavar = "DIR",   \
@@ -37,20 +37,20 @@
 /* "12.3 W", "1.5 GiB", "41.5 C"; "-" where absent. */
 void ew_value_text(enum ew_quantity q, struct ew_sample_value v, char out[EW_VALUE_CHARS]);
 
-/* Puts back what a run that was killed had left changed, and says so.  Where that fails (no
- * permission) it warns and goes on: looking at a board does not depend on it. */
+/* Restores settings that a killed run had left changed, and reports it.  A failure (no permission)
+ * is only a warning: reading a board does not depend on it. */
 void ew_board_recover(const struct ew_board *b);
 
-/* The board in two or three lines. */
+/* Prints the board in two or three lines. */
 void ew_board_print_head(const struct ew_board *b);
 
-/* "board": {...}, "power_total": {...} inside an open object. */
+/* Writes "board": {...}, "power_total": {...} inside an open object. */
 void ew_board_json_head(struct ew_json *j, const struct ew_board *b);
 
-/* One channel as an object of an array. */
+/* Writes one channel as an object of an array. */
 void ew_channel_json(struct ew_json *j, const struct ew_channel *c, struct ew_sample_value v);
 
-/* A number where the value is there, else null. */
+/* Writes a number; null if the value is absent. */
 void ew_value_json(struct ew_json *j, const char *key, struct ew_sample_value v);
 
 #endif

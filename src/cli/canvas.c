@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drawing into RGB pixels. */
+/* Drawing into an RGB image. */
 #include "cli/canvas.h"
 
 #include <math.h>
@@ -38,7 +38,7 @@ void ew_canvas_line(struct ew_canvas *c, const double at[4], int64_t thick, cons
     }
 }
 
-/* Three bits a row, the highest to the left. */
+/* Each row has three bits, the leftmost pixel in the highest. */
 struct glyph {
     char letter;
     unsigned char rows[GLYPH_H];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drawing into RGB pixels: boxes, lines and small text, for pictures and for frames of video. */
+/* Drawing into an RGB image: boxes, lines and small text, for pictures and video frames. */
 #ifndef EW_CLI_CANVAS_H
 #define EW_CLI_CANVAS_H
 
@@ -9,10 +9,10 @@
 
 struct ew_canvas {
     int64_t w, h;
-    uint8_t *rgb; /* [h, w, 3]; what lies outside is not drawn */
+    uint8_t *rgb; /* [h, w, 3]; drawing is clipped to it */
 };
 
-/* All pixels of one grey.  Release rgb with free(). */
+/* A canvas filled with one grey.  Release rgb with free(). */
 ew_err ew_canvas_new(int64_t w, int64_t h, uint8_t grey, struct ew_canvas *out);
 
 struct ew_rect {
@@ -20,11 +20,11 @@ struct ew_rect {
 };
 
 void ew_canvas_box(struct ew_canvas *c, struct ew_rect b, const uint8_t colour[3]);
-/* From (x, y) to (x, y) in at[0..1] and at[2..3], `thick` pixels wide. */
+/* From (at[0], at[1]) to (at[2], at[3]), `thick` pixels wide. */
 void ew_canvas_line(struct ew_canvas *c, const double at[4], int64_t thick,
                     const uint8_t colour[3]);
 
-/* Letters are 3 x 5 dots of `dot` pixels, capitals alone; others are blank. */
+/* Glyphs are 3 x 5 dots of `dot` pixels: capitals, digits and some signs; others are blank. */
 void ew_canvas_text(struct ew_canvas *c, const int64_t at[2], int64_t dot, const char *text,
                     const uint8_t colour[3]);
 int64_t ew_canvas_text_width(const char *text, int64_t dot);

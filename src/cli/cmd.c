@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command registry and the command line's words.  Running a command is left to main. */
+/* The registry of commands, and the command line parser.  Running a command is left to main. */
 #include "cli/cmd.h"
 
 #include <stdarg.h>
@@ -91,15 +91,15 @@ void ew_cmd_hint(struct ew_cmd_call *c, const char *fmt, ...)
 
 /* ---- Words ----------------------------------------------------------------------------------- */
 
-/* The words being read, and where their values go. */
+/* State of the parser. */
 struct reader {
     struct ew_cmd_line *line;
     struct common common;
     char *const *words;
-    int n, at; /* words[at] is next */
+    int n, at; /* words[at] is the next one */
 };
 
-/* A row and the object that it belongs to. */
+/* A field and the object that it belongs to. */
 struct target {
     const struct ew_field *field;
     void *object;
@@ -137,7 +137,8 @@ static ew_err unknown_option(const struct ew_cmd *cmd, const char *name)
     return ew_fail(EW_ERR_USAGE, "%s: no option --%s", cmd->name, name);
 }
 
-/* An option that may come several times keeps what it has: its value lies among the joined ones. */
+/* Appends to a repeatable option (its metavar ends in "..."): the values are joined by commas in
+ * line->joined. */
 static ew_err join(struct reader *r, struct target t, const char **text)
 {
     const size_t n = t.field->metavar ? strlen(t.field->metavar) : 0;
@@ -158,7 +159,7 @@ static ew_err join(struct reader *r, struct target t, const char **text)
     return EW_OK;
 }
 
-/* The field's messages begin with its name; here it wears its dashes, after the verb. */
+/* Parses a value; a failure names the command and the option with its dashes. */
 static ew_err set_option(struct reader *r, struct target t, const char *text)
 {
     EW_TRY(join(r, t, &text));
@@ -172,7 +173,7 @@ static ew_err set_option(struct reader *r, struct target t, const char *text)
     return ew_fail(err, "%s: --%s", r->line->cmd->name, message);
 }
 
-/* The value of an option that did not bring one in the same word. */
+/* The value of an option that was not given as --name=value. */
 static ew_err next_word(struct reader *r, const struct ew_field *f, const char **out)
 {
     EW_CHECK(r->at < r->n, EW_ERR_USAGE, "%s: --%s needs a value", r->line->cmd->name, f->name);
@@ -180,7 +181,7 @@ static ew_err next_word(struct reader *r, const struct ew_field *f, const char *
     return EW_OK;
 }
 
-/* "--cold" alone is "--cold yes": of words that begin with no and yes, one may be left out. */
+/* "--cold" alone is "--cold yes": an enum whose choices begin with no and yes needs no value. */
 static bool may_be_bare(const struct reader *r, const struct ew_field *f)
 {
     if (f->type != EW_FIELD_ENUM || strcmp(f->choices[0], "no") != 0 ||
@@ -256,7 +257,7 @@ static bool is_verb(const struct ew_cmd *cmd, const char *word, size_t n)
     return false;
 }
 
-/* Whether "fit, generate" has the verb. */
+/* Whether the list "fit, generate" contains the verb. */
 static bool lists(const char *verbs, const char *verb, size_t n)
 {
     for (const char *p = verbs; *p; p += letters(p), p += strspn(p, ", "))
@@ -316,7 +317,7 @@ ew_err ew_cmd_perform(const char *name, int n_words, const char *const *words)
     ew_fields_default(cmd->opts, opts, cmd->opts_size);
     struct ew_cmd_line line = {.cmd = cmd, .opts = opts, .args = args};
     char *const *list;
-    memcpy(&list, &words, sizeof(list)); /* parsing changes none of them */
+    memcpy(&list, &words, sizeof(list)); /* parsing does not modify the words */
     EW_TRY(ew_cmd_parse(n_words, list, &line));
     struct ew_cmd_call call = {.cmd = cmd,
                                .opts = opts,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise agent: the far end of a launcher (study/link.h).  It runs this program with the words
- * that come over its standard input, and sends back its output.  It opens no port, and when its
- * input is closed it ends with all processes that it started. */
+/* edgewise agent: the remote end of a launcher (study/link.h).  Runs this program with the
+ * arguments that come over standard input, and sends back its output.  It opens no port; when its
+ * input is closed it ends, with all processes that it started. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -57,7 +57,7 @@ static int64_t free_disk(void)
     return statvfs(".", &v) == 0 ? (int64_t)v.f_bavail * (int64_t)v.f_frsize : -1;
 }
 
-/* The machine's fields, a line each. */
+/* Prints the fields of the machine, one per line. */
 static void print_machine(FILE *out, const struct ew_machine_row *m)
 {
     for (const struct ew_field *f = ew_record_kind(EW_RECORD_MACHINE)->fields; f->name; f++) {
@@ -70,7 +70,8 @@ static void print_machine(FILE *out, const struct ew_machine_row *m)
     }
 }
 
-/* The greeting: the device's own identity, and its name given by --unit. */
+/* The text of the "hello" message: protocol, version, device, free disk space and the machine,
+ * whose unit --unit may replace. */
 static ew_err describe(struct ew_board *b, struct ew_arena *a, const char *unit, char **text)
 {
     struct ew_machine_row m;
@@ -133,7 +134,7 @@ static ew_err pass_on(struct agent *g, int stream)
     return EW_OK;
 }
 
-/* Both pipes are closed: it has ended, or is about to. */
+/* Both pipes are closed: the command has ended, or is about to. */
 static ew_err finish(struct agent *g)
 {
     int status = 0;
@@ -147,7 +148,7 @@ static ew_err finish(struct agent *g)
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
-/* Only files of our own folder. */
+/* Refuses names outside of the current folder. */
 static ew_err check_name(const char *name)
 {
     EW_CHECK(*name && *name != '.' && !strchr(name, '/'), EW_ERR_USAGE,
@@ -157,7 +158,8 @@ static ew_err check_name(const char *name)
 
 static ew_err take_file(const struct ew_frame *f)
 {
-    const size_t n = strlen(f->data) + 1; /* there is a NUL after the bytes at the latest */
+    const size_t n =
+        strlen(f->data) + 1; /* the data is NUL-terminated at the latest after its last byte */
     EW_CHECK(n <= f->size, EW_ERR_FORMAT, "a file without a name");
     EW_TRY(check_name(f->data));
     return ew_file_write(f->data, f->data + n, f->size - n);
@@ -206,10 +208,11 @@ static ew_err take_messages(struct agent *g, bool *end)
     return EW_OK;
 }
 
-/* Polls once; *end: the connection is closed. */
+/* Polls once; *end is set when the connection is closed. */
 static ew_err turn(struct agent *g, bool *end)
 {
-    const bool waiting = ew_frames_waiting(&g->io); /* then its output waits in its pipes */
+    const bool waiting =
+        ew_frames_waiting(&g->io); /* if so, the command's output stays in its pipes */
     struct pollfd p[4] = {{.fd = g->io.in, .events = POLLIN},
                           {.fd = waiting ? -1 : g->process.fd[1], .events = POLLIN},
                           {.fd = waiting ? -1 : g->process.fd[2], .events = POLLIN},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise bench: how fast a network runs or trains here, and where the time goes. */
+/* edgewise bench: time and memory of inference or training steps, and a profile. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +107,7 @@ static const struct ew_field table[] = {
     EW_FIELD_END};
 /* clang-format on */
 
-/* The study's own numbers of runs and trials, unless others are asked for. */
+/* The numbers of runs and trials: by default those of the study. */
 static struct ew_bench_opts bench_opts(const struct ew_bench_args *o)
 {
     struct ew_bench_opts b = {.warmup = o->warmup, .iters = o->iters, .trials = o->trials};
@@ -164,7 +164,7 @@ static ew_err record(struct ew_recording *rec, const struct ew_graph *g,
 
 /* ---- The command ---- */
 
-/* Trials are for comparisons; one network's runs are one after the other. */
+/* Trials separate networks in comparisons; a single network runs them in one series. */
 static ew_err measure(const struct ew_cmd_call *c, struct ew_single_bench *b,
                       struct ew_single_result *r)
 {
@@ -265,8 +265,8 @@ static ew_err bench_network(const struct ew_cmd_call *c, struct ew_tuner *tuner,
                                       .reference = o->reference,
                                       .plain = o->plain,
                                       .keep_weights = o->why || o->html,
-                                      .dry = o->why && o->train &&
-                                             !o->tune, /* passes need weights, and --tune memory */
+                                      .dry =
+                                          o->why && o->train && !o->tune, /* passes need weights */
                                       .streams = (int)o->streams,
                                       .threads = (int)o->threads,
                                       .beside = o->beside,
@@ -284,7 +284,7 @@ static ew_err bench_network(const struct ew_cmd_call *c, struct ew_tuner *tuner,
     return e;
 }
 
-/* Nothing runs: shapes are enough. */
+/* Predicts times from shapes; nothing is executed. */
 static ew_err bench_simulated(const struct ew_cmd_call *c, struct ew_recording *rec)
 {
     const struct ew_bench_args *o = c->opts;
@@ -349,7 +349,7 @@ static ew_err run_one(struct ew_cmd_call *c, struct ew_tuner *tuner)
     return ew_recording_end(&rec, e);
 }
 
-/* On a DPU times are modelled; a profile is of the emulation, which runs here. */
+/* On a DPU times are modelled, except with a profile, which measures the emulation. */
 static bool is_modelled(const struct ew_bench_args *o)
 {
     return ew_dpu_device() && !o->train && !o->profile && !o->html && !o->why && !o->plain &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise boards: what documents say about the boards that Edgewise knows. */
+/* edgewise boards: the published properties of the boards that Edgewise knows. */
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ static void json_field(struct ew_json *j, const struct ew_field *f, const struct
     }
 }
 
-/* 0 in a profile: not known, or not limited. */
+/* A clock; 0 in a profile means not known or not limited: null. */
 static void json_mhz(struct ew_json *j, const char *key, int64_t mhz)
 {
     if (mhz > 0)
@@ -110,7 +110,8 @@ static void print_board(const struct ew_profile *p)
     }
 }
 
-/* How many values the settings take: distinct, since every combination is there. */
+/* The number of values of each setting.  The modes are all combinations, so the values of one are
+ * found where the others have their lowest. */
 static void print_count(const struct ew_mode *m, int n)
 {
     int count[4] = {0};
@@ -166,7 +167,8 @@ static ew_err print_all_modes(struct ew_cmd_call *c, const struct ew_profile *p)
 static ew_err show(struct ew_cmd_call *c, const struct ew_profile *list, int n)
 {
     const struct opts *o = c->opts;
-    const int at = c->n_args > 0 && strcmp(c->args[0], "show") == 0; /* "show NAME" is NAME */
+    const int at =
+        c->n_args > 0 && strcmp(c->args[0], "show") == 0; /* the word "show" is optional */
     const char *name = c->n_args > at ? c->args[at] : NULL;
     EW_CHECK(name || (!at && !o->modes), EW_ERR_USAGE, "boards: which board?");
     EW_CHECK(c->n_args <= at + 1, EW_ERR_USAGE, "boards: unexpected '%s'", c->args[at + 1]);

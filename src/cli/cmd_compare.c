@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise compare: whether two networks, or one and saved values, are the same, and where they
- * begin to differ. */
+/* edgewise compare: whether two networks, or a network and saved tensors, agree, and the first
+ * layer that differs. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -48,7 +48,7 @@ static const struct ew_field fields[] = {
     EW_FIELD_END};
 /* clang-format on */
 
-/* -1: all agree. */
+/* The first layer below `least`; -1: none. */
 static int first_different(const struct ew_compared *k, double least)
 {
     for (int i = 0; i < k->n; i++)
@@ -146,7 +146,7 @@ static ew_err feed(struct ew_cmd_call *c, struct ew_compared *k)
     return e;
 }
 
-/* A folder, or a file of a tensor. */
+/* Whether the argument is a folder of tensors or a tensor file. */
 static bool is_saved(const char *what)
 {
     struct stat st;

@@ -32,7 +32,7 @@ struct opts {
 enum precision { PRECISION_AUTO, PRECISION_FP32, PRECISION_INT8 };
 static const char *const precisions[] = {"auto", "fp32", "int8", NULL};
 
-#define MIN_SQNR_DB 10 /* quantize's default */
+#define MIN_SQNR_DB 10 /* the default of `quantize` */
 
 /* clang-format off */
 static const struct ew_field fields[] = {
@@ -68,7 +68,7 @@ static const struct ew_field fields[] = {
     EW_FIELD_END};
 /* clang-format on */
 
-/* "4" or "1-8". */
+/* Parses "4" or "1-8". */
 static ew_err parse_batches(const char *text, struct ew_compile_opts *o)
 {
     char first[32];
@@ -85,7 +85,7 @@ static ew_err parse_batches(const char *text, struct ew_compile_opts *o)
     return EW_OK;
 }
 
-/* Classes and images, as the file and then the options say. */
+/* Class names and preprocessing from the network's image card. */
 static void describe_images(const struct ew_image_card *card, struct ew_compile_opts *out)
 {
     out->classes = card->classes;
@@ -164,7 +164,7 @@ static ew_err compile(struct ew_cmd_call *c, struct ew_graph *g, const struct ew
     const double seconds = (double)(ew_clock_ns() - start) * 1e-9;
     struct ew_engine *e;
     struct ew_engine_info info = {.size = sizeof(info)};
-    EW_TRY(ew_engine_load(o->output, &e)); /* what was written can be read */
+    EW_TRY(ew_engine_load(o->output, &e)); /* checks that the file can be loaded */
     ew_err err = ew_engine_info(e, &info);
     if (err == EW_OK)
         err = print(c, g, &info, seconds);
@@ -172,7 +172,7 @@ static ew_err compile(struct ew_cmd_call *c, struct ew_graph *g, const struct ew
     return err;
 }
 
-/* Quantises as `quantize` does by itself; `int8` leaves out the comparison of times. */
+/* Quantises with the defaults of `quantize`; --precision int8 skips its time comparison. */
 static ew_err quantize(struct ew_cmd_call *c, const struct ew_classifier *k)
 {
     const struct opts *o = c->opts;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise data: getting, showing, making, packing and timing data sets.  Showing is in
+/* edgewise data: downloads, lists, generates, packs and times data sets.  Listing is in
  * data_show.c, timing in data_bench.c. */
 #include <stdio.h>
 #include <stdlib.h>

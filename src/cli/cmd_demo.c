@@ -41,13 +41,14 @@ static const struct ew_field table[] = {
 /* Results of the steps, for --json. */
 struct story {
     const struct opts *o;
-    struct ew_graph *g, *read; /* as built, as read back */
+    struct ew_graph *g, *read; /* as built; as read back from ONNX */
     int64_t file_bytes;
     struct ew_facts facts;
     struct ew_bench_stats slow, fast;
     struct ew_plan_stats plan;
-    double difference; /* largest, of the file's outputs, relative to the largest output */
-    char data[32];     /* what it was trained on */
+    double
+        difference; /* largest absolute difference of the outputs, relative to the largest output */
+    char data[32];  /* name of the data set */
     struct ew_train_result trained;
     struct ew_demo_study study;
 };
@@ -84,11 +85,11 @@ static ew_err compile(const struct story *s, struct ew_graph *g, bool reference,
     return ew_plan_compile(g, &o, out);
 }
 
-/* Times both plans, and compares what the file computes fast with what was built, slowly. */
+/* Times both plans, and compares the outputs of the optimised ONNX network with the reference. */
 static ew_err compare(struct story *s, struct ew_plan *slow, struct ew_plan *fast)
 {
     ew_bench_fill(slow, s->g, 1, 7);
-    /* The file's input is channels-first, ours channels-last. */
+    /* The ONNX network takes NCHW, the built one NHWC. */
     const struct ew_tensor *x = ew_plan_input(slow, 0);
     struct ew_tensor *y = ew_plan_input(fast, 0);
     const int64_t h = x->shape.dim[1], w = x->shape.dim[2], c = x->shape.dim[3];
@@ -123,7 +124,7 @@ static ew_err run_both(struct story *s)
     return e;
 }
 
-/* MNIST where it is stored or can be fetched, else made-up digits. */
+/* MNIST if it is stored or can be downloaded, else generated digits. */
 static ew_err open_digits(struct story *s, struct ew_dataset **out)
 {
     struct ew_get_result got = {0};
@@ -311,7 +312,7 @@ static ew_err run(struct ew_cmd_call *c)
     struct story s = {.o = o};
     EW_CHECK(mkdir(o->output, 0777) == 0 || errno == EEXIST, EW_ERR_IO, "%s: %s", o->output,
              strerror(errno));
-    /* The commands of the second half write to the current folder. */
+    /* The remaining commands write to the current folder. */
     EW_CHECK(chdir(o->output) == 0, EW_ERR_IO, "%s: %s", o->output, strerror(errno));
     const ew_err e = tell(&s, c->json);
     ew_graph_free(s.g);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise deploy: the program and a network to a board, compiled and measured there. */
+/* edgewise deploy: copies the program and a network to a board, compiles and measures there. */
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -45,17 +45,17 @@ static const struct ew_field fields[] = {
     EW_FIELD_END};
 /* clang-format on */
 
-/* What was done. */
+/* Results of the steps. */
 struct deployed {
     char machine[64], version[64], program[512], network[256], engine[256];
-    int64_t program_bytes, network_bytes; /* that were sent */
-    int runs;                             /* runs brought back */
+    int64_t program_bytes, network_bytes; /* bytes sent */
+    int runs;                             /* runs copied back into the local store */
     char median[64];
 };
 
 /* ---- The program ---- */
 
-/* "x86_64" or "aarch64" by the ELF header; "": neither. */
+/* "x86_64" or "aarch64" from the ELF header; "": neither. */
 static const char *machine_of(const char *path)
 {
     Elf64_Ehdr h;
@@ -68,8 +68,8 @@ static const char *machine_of(const char *path)
     return h.e_machine == EM_X86_64 ? "x86_64" : h.e_machine == EM_AARCH64 ? "aarch64" : "";
 }
 
-/* A program for this kind of machine: installed beside this one, or built beside it by ./run
- * static.  False: there is none. */
+/* Finds the static program for this architecture: installed beside this one, or built by ./run
+ * static.  False: none. */
 static bool find_static(const char *self, const char *machine, char *out, size_t size)
 {
     static const char *const places[] = {"edgewise-%s", "../lib/edgewise/edgewise-%s",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise doctor: what to change on this board before measuring. */
+/* edgewise doctor: what disturbs measurements on this board, and how to fix it. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include "cli/docs.h"
 #include "cli/doctor_checks.h"
 
-#define LOOK_S 1.0 /* how long others are watched */
+#define LOOK_S 1.0 /* how long the CPU use of other programs is observed */
 
 struct opts {
     const char *root;
@@ -69,7 +69,7 @@ static ew_err look(const struct opts *o, struct ew_board *b, struct ew_checkup *
     ew_board_recover(b);
     EW_TRY(ew_guard_look(b, ".", o->root ? 0 : LOOK_S, &g));
     if (o->root)
-        g.free_disk_bytes = EW_INT_ABSENT; /* this machine's */
+        g.free_disk_bytes = EW_INT_ABSENT; /* a captured board: the free space is not the board's */
     return ew_checkup(b, &g, o->root != NULL, out);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise eval: how well a network does on a data set. */
+/* edgewise eval: accuracy of a network on a data set. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -103,7 +103,7 @@ static ew_err show(const struct ew_cmd_call *c, const struct ew_eval_report *r)
     return o->mistakes && !c->json ? ew_eval_print_mistakes(r) : EW_OK;
 }
 
-/* What was measured is a run that is done, whatever the gate says of it. */
+/* Checks --min-accuracy.  The run itself is recorded as done, whatever the result. */
 static ew_err gate(const struct opts *o, const struct ew_eval_report *r, struct ew_recording *rec)
 {
     const double accuracy = ew_confusion_scores(&r->run->confusion).accuracy;
@@ -202,7 +202,7 @@ static ew_err evaluate(struct ew_cmd_call *c, const struct ew_eval_target *t,
 
 /* ---- What is evaluated ---- */
 
-/* The network as a plan of the batch asked for. */
+/* Compiles the network at the batch of the options. */
 static ew_err plan_network(const struct opts *o, struct ew_classifier *k, struct ew_eval_target *t)
 {
     const struct ew_plan_opts po = {
@@ -213,7 +213,7 @@ static ew_err plan_network(const struct opts *o, struct ew_classifier *k, struct
     return ew_graph_batch(k->net, &t->batch);
 }
 
-/* An engine has its plan; its batch is the nearest that it was compiled for. */
+/* The engine's plan, at the nearest batch in its compiled range. */
 static ew_err plan_engine(const struct opts *o, struct ew_classifier *k, struct ew_eval_target *t)
 {
     const struct ew_engine_card *card = &k->network.engine->file.card;
@@ -244,7 +244,7 @@ static ew_err run_on(struct ew_cmd_call *c, struct ew_classifier *k, struct ew_r
     return e;
 }
 
-/* What a long evaluation would end at. */
+/* Fails now if an output file cannot be written, instead of after a long evaluation. */
 static ew_err check_outputs(const struct opts *o)
 {
     const char *const files[] = {o->csv, o->png, o->predictions, o->mistakes};

@@ -15,7 +15,7 @@ enum { QDQ_AS_IS, QDQ_POW2, QDQ_QCDQ };
 static const char *const qdq_names[] = {"as-is", "pow2", "qcdq", NULL};
 
 struct opts {
-    struct ew_network_opts net; /* net.batch: 0 leaves it open */
+    struct ew_network_opts net; /* net.batch 0: symbolic batch */
     const char *output;
     bool fold;
     int qdq;
@@ -57,7 +57,7 @@ static ew_err print(const struct ew_cmd_call *c, const struct ew_graph *g)
     EW_TRY(ew_graph_cost(g, &cost, NULL));
     if (!c->json) {
         printf("%s: %s, ", o->output, ew_text_bytes(file_bytes(o->output), bytes));
-        if (cost.params > 0) /* integers are constants */
+        if (cost.params > 0) /* 0 for an integer network: its weights are constants */
             printf("%s parameters, ", ew_text_count(cost.params, count));
         printf("batch %s\n", o->net.batch || ew_network_is_xir(o->output) ? "fixed" : "open");
         return EW_OK;
@@ -106,7 +106,7 @@ static ew_err run(struct ew_cmd_call *c)
     const struct opts *o = c->opts;
     EW_CHECK(o->output, EW_ERR_USAGE, "no output file: --output FILE");
     struct ew_network_how how = {.opts = o->net, .seed = (uint64_t)o->seed};
-    how.opts.batch = 1; /* the file's batch is the exporter's */
+    how.opts.batch = 1; /* the exporter sets the batch of the file */
     struct ew_network n;
     ew_err e = ew_network_open(c->args[0], &how, &n);
     if (e == EW_OK && n.random)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise federate: many clients learn together, simulated in one process. */
+/* edgewise federate: federated learning of many clients, simulated in one process or over MPI
+ * ranks. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@
 struct opts {
     struct ew_federation_opts f;
     const char *data, *keys, *fleet, *output, *resume, *db, *device;
-    const char *network; /* the argument, kept with them */
+    const char *network; /* the argument; stored with the options */
     double target;
 };
 
@@ -61,14 +62,14 @@ struct run {
     struct ew_fleet fleet;
     struct ew_federation *f;
     struct ew_preprocess prep;
-    const char *options; /* as text */
-    char *rows;          /* rounds.csv so far */
+    const char *options; /* options as text, for the checkpoint */
+    char *rows;          /* content of rounds.csv so far */
     size_t rows_bytes;
-    FILE *row_file; /* onto rows */
+    FILE *row_file; /* memory stream on `rows` */
     double sim_s, sim_j;
     struct ew_recording rec;
-    struct ew_ranks *ranks; /* NULL: this process alone */
-    int lock;               /* of the folder; -1: none */
+    struct ew_ranks *ranks; /* NULL: a single process */
+    int lock;               /* lock of the folder; -1: none */
 };
 
 static volatile int asked_to_stop;
@@ -89,7 +90,7 @@ static bool stop(void *ctx)
 static const char header[] = "round,asked,answered,dropped,late,refused,samples,loss,test_loss,"
                              "accuracy,f1,wall_s,sim_s,sim_j,slowest\n";
 
-/* What is not known is empty, not nan. */
+/* A CSV cell; unknown values are empty. */
 static void put_number(FILE *f, int digits, double v)
 {
     fputc(',', f);
@@ -112,7 +113,7 @@ static void put_row(FILE *f, const struct ew_federation_row *r)
     fprintf(f, ",%s\n", r->slowest);
 }
 
-/* Of several ranks the first one talks and writes. */
+/* Only rank 0 prints and writes files. */
 static bool first_rank(const struct run *r)
 {
     return ew_ranks_rank(r->ranks) == 0;
@@ -124,7 +125,7 @@ static ew_err save(struct run *r, const struct ew_federation_row *row)
     put_row(r->row_file, row);
     if (!r->o.output || !first_rank(r))
         return EW_OK;
-    /* Rows first: those that a killed run has too many are left out when it goes on. */
+    /* Rows before the checkpoint: a resumed run drops rows beyond its checkpoint. */
     EW_CHECK(fflush(r->row_file) == 0, EW_ERR_MEMORY, "no memory for rows");
     snprintf(path, sizeof(path), "%s/rounds.csv", r->o.output);
     EW_TRY(ew_file_replace(path, r->rows, r->rows_bytes));
@@ -137,7 +138,7 @@ static ew_err save(struct run *r, const struct ew_federation_row *row)
     return ew_checkpoint_write(path, &c);
 }
 
-/* Rows of the rounds that the checkpoint has; a kill may have come between the two files. */
+/* Reads the rows up to the checkpoint's round; a killed run may have written one more. */
 static ew_err load_rows(struct run *r, int64_t rounds)
 {
     EW_CLEANUP(ew_free_ptr) char *text = NULL;
@@ -178,8 +179,8 @@ static ew_err open_network(struct run *r)
     return EW_OK;
 }
 
-/* Rows in a folder without a checkpoint are of a run that was killed in its first round, or
- * somebody's. */
+/* Without a checkpoint the folder may hold the header of a run that was killed in its first round;
+ * any other content belongs to another run. */
 static ew_err check_rows(const struct run *r)
 {
     EW_CLEANUP(ew_free_ptr) char *text = NULL;
@@ -197,7 +198,7 @@ static ew_err check_rows(const struct run *r)
     return EW_OK;
 }
 
-/* Through a link in the folder they would go elsewhere. */
+/* Refused as symbolic links: the run would write outside of its folder. */
 static const char *const written[] = {"rounds.csv", "last.ckpt", NULL};
 
 static ew_err make_folder(struct ew_cmd_call *c, struct run *r)
@@ -217,7 +218,9 @@ static ew_err begin_new(struct ew_cmd_call *c, struct run *r)
     EW_CHECK(c->n_args == 1, EW_ERR_USAGE, "which network? NAME, FILE.onnx or a checkpoint");
     EW_CHECK(r->o.data, EW_ERR_USAGE, "no training data: --data DIR or NAME");
     r->o.network = c->args[0];
-    EW_TRY(ew_data_open(c, r->o.data, &r->data)); /* before a folder of the same name is there */
+    EW_TRY(
+        ew_data_open(c, r->o.data,
+                     &r->data)); /* before the output folder exists, which may have the same name */
     EW_TRY(open_network(r));
     EW_TRY(make_folder(c, r));
     fputs(header, r->row_file);
@@ -428,7 +431,7 @@ static ew_err run(struct ew_cmd_call *c)
     e = ew_recording_end(&r->rec, e);
     release(r);
     ew_cmd_leave_ranks(ranks, c, e);
-    return first || e != EW_ERR_SKIPPED ? e : EW_OK; /* the first one has said it */
+    return first || e != EW_ERR_SKIPPED ? e : EW_OK; /* rank 0 has reported it */
 }
 
 const struct ew_cmd ew_cmd_federate = {

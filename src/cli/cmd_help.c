@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise help: all commands, or one of them; also what the build makes the man page and the
- * completion of. */
+/* edgewise help: all commands, or one; also the sources of the man page and the completions. */
 #include "cli/cmd.h"
 #include "cli/docs.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise info: one network: its size, arithmetic and memory, layer by layer, and its picture. */
+/* edgewise info: size, arithmetic and memory of a network, by layer, and its picture. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -41,13 +41,13 @@ static const struct ew_field fields[] = {
     EW_FIELD_END,
 };
 
-/* Memory at the batch asked for; the other facts are for one image. */
+/* Memory is at the requested batch; the other facts are for one image. */
 struct info {
     struct ew_facts facts;
     int64_t activation_bytes, packed_bytes;
     int64_t train_bytes;
-    char no_train[256];             /* why train_bytes is not known; "": it is */
-    const struct ew_family *family; /* NULL: it is a file's */
+    char no_train[256];             /* why train_bytes is unknown; "": it is known */
+    const struct ew_family *family; /* NULL: the network comes from a file */
     int32_t filters[EW_MAX_GATES];
     int n_filters;
 };
@@ -82,7 +82,7 @@ static ew_err train_bytes(const struct ew_graph *g, int64_t *out)
     return e;
 }
 
-/* The plan that would run: passes first, which a dry plan leaves out. */
+/* Memory of the inference plan after the graph passes, which a dry plan does not run. */
 static ew_err infer_bytes(const struct ew_graph *g, struct ew_plan_stats *out)
 {
     struct ew_graph *copy;
@@ -102,7 +102,7 @@ static ew_err collect(struct ew_graph *g, int64_t batch, struct info *out)
     EW_TRY(infer_bytes(g, &s));
     out->activation_bytes = (int64_t)(s.arena_bytes - s.packed_bytes);
     out->packed_bytes = (int64_t)s.packed_bytes;
-    /* A network that cannot be trained is still worth a look. */
+    /* Not an error: networks that cannot be trained are shown without it. */
     if (train_bytes(g, &out->train_bytes) != EW_OK)
         snprintf(out->no_train, sizeof(out->no_train), "%s", ew_error_message());
     EW_TRY(ew_graph_set_batch(g, 1));
@@ -113,7 +113,7 @@ static ew_err find_family(const char *what, const struct ew_network_opts *o, str
 {
     const struct ew_variant *v;
     if (ew_network_is_file(what) || ew_variant_find(what, &out->family, &v) != EW_OK)
-        return EW_OK; /* a file's, be it by its name */
+        return EW_OK; /* from a file, or a trained network by name */
     return ew_network_filters(what, o, out->filters, EW_MAX_GATES, &out->n_filters);
 }
 
@@ -220,7 +220,7 @@ static ew_err print_summary(const struct ew_graph *g, const struct info *n, int6
         printf("\n%s, input %s\n", g->name, ew_shape_text(&g->values[g->inputs[0]].t.shape, shape));
     ew_table_init(&t, "lrl");
     row(&t, "parameters", f->params, "");
-    const int64_t images = ew_graph_images(g); /* more than one where the file fixes it */
+    const int64_t images = ew_graph_images(g); /* more than 1 if the file fixes the batch */
     snprintf(note, sizeof(note), "of convolutions and dense layers, %lld images, the file's batch",
              (long long)images);
     row(&t, "MACs", f->macs, images > 1 ? note : "of convolutions and dense layers, one image");
@@ -293,7 +293,7 @@ static ew_err show_network(const struct ew_cmd_call *c, const struct ew_onnx_sum
     return e;
 }
 
-/* What the file says comes first: it is there to be read where the rest cannot be made. */
+/* Shows the file's summary first: it is readable even if the network cannot be built. */
 static ew_err show_onnx(const struct ew_cmd_call *c, struct ew_arena *a)
 {
     struct ew_onnx_summary s;

@@ -99,7 +99,7 @@ static ew_err each_json(struct ew_json *j)
 
 /* ---- Trained ones ---- */
 
-/* Where a listed network is. */
+/* The path of a stored network; NULL: not stored. */
 static const char *place(const struct ew_trained *t, char path[EW_TRAINED_PATH])
 {
     return ew_trained_find(t->name, path) ? path : NULL;

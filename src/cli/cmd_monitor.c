@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise monitor: what a command costs, or a live view of the board.  Drawing is in
- * monitor_view.c, running a command in monitor_run.c. */
+/* edgewise monitor: time, memory and energy of a command, or a live view of the board.  Drawing is
+ * in monitor_view.c, running a command in monitor_run.c. */
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
@@ -20,7 +20,7 @@
 
 #define RUN_INTERVAL_S  0.1
 #define VIEW_INTERVAL_S 1.0
-#define PLAIN_COLUMNS   100 /* where there is no terminal */
+#define PLAIN_COLUMNS   100 /* without a terminal */
 
 struct opts {
     const char *root, *power_from, *tegrastats, *watch, *log, *output, *db, *on;
@@ -76,8 +76,8 @@ static const struct ew_field fields[] = {
 /* ---- The terminal ---------------------------------------------------------------------------- */
 
 struct terminal {
-    bool screen; /* we draw on one */
-    bool keys;   /* and can read keys from it */
+    bool screen; /* output is a terminal */
+    bool keys;   /* input is, too: keys are read */
     struct termios before;
     sigset_t signals, mask_before;
 };
@@ -99,7 +99,7 @@ static void terminal_begin(struct terminal *t, bool draw)
         tcsetattr(STDIN_FILENO, TCSANOW, &raw);
     }
     ew_printable_raw(true);
-    fputs("\033[?1049h\033[?25l", stdout); /* the other screen, no cursor */
+    fputs("\033[?1049h\033[?25l", stdout); /* alternate screen, cursor hidden */
 }
 
 static void terminal_end(struct terminal *t)
@@ -124,7 +124,7 @@ static void measure(const struct terminal *t, struct ew_view *v)
     v->rows = size.ws_row;
 }
 
-/* The next key that was pressed; 0: none. */
+/* The next key; 0: none. */
 static char next_key(const struct terminal *t)
 {
     struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -141,7 +141,7 @@ struct live {
     struct ew_view view;
     struct ew_processes processes;
     struct terminal terminal;
-    struct ew_frame_log log, lines; /* lines: to standard output instead of drawing */
+    struct ew_frame_log log, lines; /* `lines`: CSV on standard output instead of the view */
     int64_t frames, count;
 };
 
@@ -154,7 +154,7 @@ static void draw(struct live *l)
     if (l->terminal.screen) {
         fputs("\033[H", stdout);
         ew_view_draw(&l->view, l->values, &stats, "\033[K\n", stdout);
-        fputs("\033[J", stdout); /* what a larger frame left below */
+        fputs("\033[J", stdout); /* clears what a taller frame left below */
     } else {
         if (l->frames > 1)
             putchar('\n');
@@ -163,7 +163,7 @@ static void draw(struct live *l)
     fflush(stdout);
 }
 
-/* Takes one frame, where the sampler has one: they may come faster than they are shown. */
+/* Takes one frame if the sampler has one; frames may come faster than they are drawn. */
 static ew_err take_frame(struct live *l, bool *taken)
 {
     int64_t t;
@@ -181,7 +181,7 @@ static ew_err take_frame(struct live *l, bool *taken)
     return EW_OK;
 }
 
-/* True: the user wants to leave. */
+/* Handles keys; true: quit. */
 static bool obey_keys(struct live *l)
 {
     for (char key; (key = next_key(&l->terminal)) != '\0';) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise power: power modes, clocks and cores; whatever is changed can be put back.  Showing is
- * in power_show.c. */
+/* edgewise power: sets power modes, clocks and cores, and restores them.  Showing is in
+ * power_show.c. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,7 +98,7 @@ static ew_err find_changes(struct context *x, const char *name, struct ew_power_
     return err;
 }
 
-/* What a file holds now; "" where it cannot be read. */
+/* Reads the current value; "" if unreadable. */
 static void read_now(const struct ew_root *root, const char *path, char out[EW_POWER_TEXT])
 {
     if (ew_root_read(root, path, out, EW_POWER_TEXT) != EW_OK)
@@ -112,7 +112,7 @@ static bool is_core_file(const char *path)
     return sscanf(path, "sys/devices/system/cpu/cpu%d/online%n", &core, &n) == 1 && n > 0;
 }
 
-/* Taking cores away moves threads and may halve the speed of what else runs. */
+/* Warns before cores go offline: threads migrate, and everything else on the machine slows down. */
 static void warn_cores(const struct ew_root *root, const struct ew_power_list *changes)
 {
     int off = 0;
@@ -129,7 +129,7 @@ static void warn_cores(const struct ew_root *root, const struct ew_power_list *c
                 off == 1 ? "" : "s");
 }
 
-/* One line for each file whose value differs from what it was. */
+/* The value of a file before the change. */
 struct before {
     char value[EW_POWER_TEXT];
 };
@@ -146,7 +146,7 @@ static void print_changes(const struct ew_root *root, const struct ew_power_list
     }
 }
 
-/* Runs a command under the mode. */
+/* Runs the command while the mode is set. */
 static ew_err run_under(const char *const *argv, const sigset_t *mask, int *status)
 {
     struct ew_spawned p;
@@ -157,7 +157,7 @@ static ew_err run_under(const char *const *argv, const sigset_t *mask, int *stat
     return ew_spawn_wait(&p, status, NULL);
 }
 
-/* Signals that would end us wait from the first change until all is put back. */
+/* Signals that would end this process stay blocked from the first change until all is restored. */
 static ew_err set_for_command(struct context *x, const struct ew_power_list *changes,
                               const char *const *argv)
 {
@@ -175,7 +175,7 @@ static ew_err set_for_command(struct context *x, const struct ew_power_list *cha
     return EW_OK;
 }
 
-/* What was done, as a number of files. */
+/* Prints `text`, or the number of files as JSON. */
 static ew_err say(const struct context *x, const char *key, int files, const char *text)
 {
     if (!x->call->json) {
@@ -200,7 +200,7 @@ static ew_err set_lasting(struct context *x, const struct ew_power_list *changes
     EW_CHECK(before, EW_ERR_MEMORY, "no memory for %d settings", changes->n);
     for (int i = 0; i < changes->n; i++)
         read_now(root, changes->items[i].path, before[i].value);
-    ew_signals_hold(&unused); /* all of the mode, or nothing of it */
+    ew_signals_hold(&unused); /* no signal between the changes of a mode */
     EW_TRY(ew_power_apply(root, changes, &(struct ew_power_opts){.keep = true}, &skipped));
     EW_TRY(ew_power_state(root, &state));
     if (!x->call->json)
@@ -257,7 +257,7 @@ static ew_err find_verb(const struct ew_cmd_call *c, enum verb *out)
         i++;
     EW_CHECK(i < N_VERBS, EW_ERR_USAGE, "power: '%s' is not one of list, show, set, restore",
              c->args[0]);
-    const int most = i == SET ? 2 : 1; /* words before a command */
+    const int most = i == SET ? 2 : 1; /* arguments before "--" */
     EW_CHECK(c->n_before <= most, EW_ERR_USAGE, "power: unexpected '%s'", c->args[most]);
     EW_CHECK(i == SET || c->n_args == c->n_before, EW_ERR_USAGE,
              "power: a command goes with set, not with %s", verbs[i]);

@@ -110,7 +110,7 @@ static bool wanted(const struct job *b, const char *workload)
 
 /* ---- Plan ------------------------------------------------------------------------------------ */
 
-/* Places among the candidates of what has been measured. */
+/* Indices of the candidates that are measured already. */
 static ew_err already(struct job *b, struct ew_mode *candidates, int n, const int **out, int *count)
 {
     int *places = ew_arena_array(&b->s.arena, (size_t)b->s.measured.n + 1, sizeof(*places));
@@ -133,7 +133,7 @@ static ew_err already(struct job *b, struct ew_mode *candidates, int n, const in
     return EW_OK;
 }
 
-/* The steps up to the one after which both are as precise as asked. */
+/* Cuts the design after the step with the precision of --until. */
 static ew_err enough_steps(const struct job *b, const struct ew_design_step *steps, int *n)
 {
     struct ew_until u;
@@ -195,7 +195,7 @@ static ew_err check(struct job *b)
 
 /* ---- Predict --------------------------------------------------------------------------------- */
 
-/* Not beaten in time and energy; where power is missing, the fastest. */
+/* Marks the Pareto front in time and energy; without power, the fastest. */
 static ew_err mark_front(struct ew_arena *a, const struct ew_prediction *v, int n, bool **out)
 {
     double *time = ew_arena_array(a, (size_t)n, sizeof(*time));
@@ -209,7 +209,8 @@ static ew_err mark_front(struct ew_arena *a, const struct ew_prediction *v, int 
     return ew_pareto(time, energy, n, *out);
 }
 
-/* Leaves out each where there are few, all but ten designed ones where there are many. */
+/* Figures of predictions of held-out modes: leave-one-out for few modes; for many, all but ten
+ * designed ones are held out. */
 static ew_err add_pictures(struct job *b, const struct ew_series_of_modes *m,
                            const struct ew_predicted *predicted)
 {
@@ -327,7 +328,7 @@ static ew_err simulate(struct job *b)
     return simulate_to(b, b->csv.f ? b->csv.f : stdout, modes, n);
 }
 
-/* The modes that the board's profile names: few, as studies have them. */
+/* The named modes of the board's profile. */
 static ew_err named_modes(struct job *b, struct ew_mode **out, int *n)
 {
     const struct ew_profile *p = b->s.board;
@@ -343,7 +344,7 @@ static ew_err named_modes(struct job *b, struct ew_mode **out, int *n)
     return EW_OK;
 }
 
-/* What predictions from some of a simulated board's modes say of the others. */
+/* Simulates a board's modes, and validates predictions from some of them on the others. */
 static ew_err check_simulated(struct job *b)
 {
     struct ew_mode *modes;
@@ -402,8 +403,8 @@ static ew_err work(struct job *b)
     return checks ? check(b) : predict(b);
 }
 
-/* A store whose runs are in no power modes can be checked by network, batch and threads; several
- * stores are always meant so. */
+/* Whether to validate by network, batch and threads: for a store whose runs have no power modes,
+ * and for several stores. */
 static bool is_bench_store(const struct opts *o)
 {
     struct ew_advice_source s;

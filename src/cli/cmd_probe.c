@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise probe: what this board has, one reading of it, and what is missing and why. */
+/* edgewise probe: sensors and features of this board, one reading of each, and why others are
+ * missing. */
 #include <stdio.h>
 #include <time.h>
 
@@ -14,7 +15,7 @@
 #include "device/cpu_facts.h"
 #include "report/text_table.h"
 
-#define BETWEEN_NS 200000000L /* of the two readings that rates need */
+#define BETWEEN_NS 200000000L /* between the two readings that rates need */
 
 struct opts {
     const char *root, *power_from, *tegrastats, *watch, *capture, *on;
@@ -49,10 +50,10 @@ static const struct ew_field fields[] = {
 
 /* ---- The CPU ---- */
 
-/* What this machine reaches, measured; both 0: it was not asked for. */
+/* Measured peaks; both 0: not requested. */
 struct peaks {
     struct ew_peaks reached;
-    const char *kernels; /* of which instruction set */
+    const char *kernels; /* instruction set of the kernels */
     int threads;
 };
 
@@ -202,7 +203,7 @@ static ew_err run(struct ew_cmd_call *c)
         ew_arena_array(&b->arena, (size_t)b->n_channels + 1, sizeof(*values));
     EW_CHECK(values, EW_ERR_MEMORY, "no memory for %d values", b->n_channels);
     ew_board_read(b, values);
-    if (!o->root) { /* a captured board stands still: a second reading would show rates of 0 */
+    if (!o->root) { /* the files of a captured board do not change: rates would be 0 */
         nanosleep(&(struct timespec){.tv_nsec = BETWEEN_NS}, NULL);
         ew_board_read(b, values);
     }

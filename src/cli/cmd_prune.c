@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise prune: a network with fewer channels, and with what that costs and gains. */
+/* edgewise prune: removes channels, and compares size, time and accuracy before and after. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static const struct ew_field fields[] = {
     EW_FIELD_END};
 /* clang-format on */
 
-/* One run of the command. */
+/* State of one call. */
 struct work {
     struct ew_cmd_call *c;
     const struct ew_prune_opts *o;
@@ -62,12 +62,12 @@ struct work {
     struct ew_classifier k;
     struct ew_image_set test, train; /* with --data */
     struct ew_prune_shown r;
-    struct ew_graph *before; /* a copy, for timing */
+    struct ew_graph *before; /* copy of the original, for timing */
 };
 
 /* ---- What is asked for ---- */
 
-/* What a last letter of bytes stands for; 1: it is none. */
+/* The factor of a suffix of byte counts; 1: none. */
 static double unit_of(enum ew_prune_by by, char last)
 {
     const char *const units = "kmg",
@@ -75,7 +75,7 @@ static double unit_of(enum ew_prune_by by, char last)
     return at ? pow(1024, (double)(at - units + 1)) : 1;
 }
 
-/* "50%", or a number; of a time or of bytes also with its unit. */
+/* Parses "50%" or a number; times and bytes may have a unit. */
 static ew_err parse_target(const char *option, const char *text, struct ew_prune_run_opts *out)
 {
     char number[32];
@@ -207,13 +207,13 @@ static ew_err finish(struct work *w, struct ew_recording *rec)
 
 static ew_err work(struct work *w, struct ew_recording *rec)
 {
-    EW_TRY(ew_file_out_check(w->o->output)); /* before any work */
+    EW_TRY(ew_file_out_check(w->o->output)); /* fail early */
     EW_TRY(open_network(w));
     if (w->o->train.data)
         EW_TRY(open_data(w));
     w->job.net = w->k.net;
     EW_TRY(ew_graph_set_batch(w->k.net, 1));
-    EW_TRY(ew_graph_clone(w->k.net, &w->before)); /* cutting makes weights of its own */
+    EW_TRY(ew_graph_clone(w->k.net, &w->before)); /* pruning allocates new weights */
     EW_TRY(ew_prune_run(&w->job, &w->r.pruned));
     return finish(w, rec);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise quantize: a network in int8, with what that costs and gains. */
+/* edgewise quantize: converts a network to int8, and compares accuracy, time and size before and
+ * after. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -113,7 +114,7 @@ static ew_err record(struct ew_recording *rec, const struct ew_quant_result *r, 
     return EW_OK;
 }
 
-/* Writes the file first: a drop that is not met is said with the file at hand. */
+/* Writes the file and prints the result even if --max-drop is exceeded, then fails. */
 static ew_err finish(struct ew_cmd_call *c, struct ew_quant_result *r, struct ew_recording *rec)
 {
     const struct opts *o = c->opts;
@@ -134,7 +135,7 @@ static ew_err finish(struct ew_cmd_call *c, struct ew_quant_result *r, struct ew
                    100 * (r->before.accuracy - r->after.accuracy), o->max_drop);
 }
 
-/* Ranges chosen on the images that then judge them make int8 look better than it is. */
+/* Calibrating on the evaluation images overestimates the accuracy of int8. */
 static void warn_same_images(const struct ew_image_set *calib, const struct ew_image_set *eval)
 {
     const struct ew_dataset_info *a = ew_dataset_info(calib->data),
@@ -186,7 +187,7 @@ static ew_err run(struct ew_cmd_call *c)
     struct ew_classifier k;
     EW_CHECK(o->calib, EW_ERR_USAGE, "quantize: no calibration images: --calib DIR or NAME");
     EW_CHECK(o->output, EW_ERR_USAGE, "no output file: --output FILE");
-    EW_TRY(ew_file_out_check(o->output)); /* before any work */
+    EW_TRY(ew_file_out_check(o->output)); /* fail early */
     struct ew_recording rec;
     EW_TRY(ew_cmd_record(c, o->db, &rec));
     ew_status_line("loading %s ...", c->args[0]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise recommend: the best configuration within limits, and how sure that is. */
+/* edgewise recommend: the best configuration within limits, with the probability that it meets
+ * them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,9 +102,9 @@ struct job {
     int n_limits;
     struct ew_choose_data d;
     struct ew_choice choice;
-    bool boards; /* of models: nothing is here */
+    bool boards; /* options are simulated boards */
     struct ew_work_source runs;
-    struct ew_work_setting *settings; /* of each option; NULL: they are others */
+    struct ew_work_setting *settings; /* by option, with --among settings; else NULL */
 };
 
 /* ---- Options --------------------------------------------------------------------------------- */
@@ -117,7 +118,7 @@ static ew_err options_of_boards(struct job *b)
     return ew_options_of_boards(&b->s.arena, &among, &b->options, &b->n);
 }
 
-/* Settings of a network, from stores of runs. */
+/* Options from the runs of a network in stores. */
 static ew_err options_of_work(struct job *b)
 {
     const struct opts *o = b->o;
@@ -296,7 +297,7 @@ static ew_err wait_for(const char *const *argv)
     return EW_OK;
 }
 
-/* Compares the command's measurement, the newest run of the database, with the prediction. */
+/* Compares the newest run of the store, the command's, with the prediction. */
 static ew_err say_how_right(const struct job *b, const char *store)
 {
     const struct ew_guess *g = &b->options[b->choice.best].v[EW_CRITERION_LATENCY];
@@ -318,7 +319,7 @@ static ew_err say_how_right(const struct job *b, const char *store)
     return e;
 }
 
-/* With --among settings the command must take them. */
+/* Settings can only be passed to these two commands. */
 static ew_err check_command(const struct job *b)
 {
     const char *const *args = b->c->args;
@@ -331,7 +332,7 @@ static ew_err check_command(const struct job *b)
     return EW_OK;
 }
 
-/* The command with the setting's options, recorded in the first store. */
+/* Runs the command with the options of the chosen setting, recording into the first store. */
 static ew_err apply_setting(const struct job *b)
 {
     const struct ew_work_setting *at = &b->settings[b->choice.best];
@@ -363,7 +364,7 @@ static ew_err apply_setting(const struct job *b)
     return say_how_right(b, store);
 }
 
-/* `edgewise power set ... -- COMMAND` holds the mode and puts it back whatever happens. */
+/* `edgewise power set ... -- COMMAND` sets the mode and restores the previous one afterwards. */
 static ew_err apply(const struct job *b)
 {
     const struct ew_option *x = &b->options[b->choice.best];

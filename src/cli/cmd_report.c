@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise report: results as pictures and tables. */
+/* edgewise report: results as charts and tables. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,11 +65,12 @@ struct report {
     const struct opts *o;
     struct ew_results results;
     struct ew_figures figures;
-    struct ew_grid compared; /* of a comparison; else no cells */
-    const char *sides[2];    /* that it compares */
+    struct ew_grid compared; /* of two runs or studies; else empty */
+    const char *sides[2];    /* names of the compared sides */
     const char *title;
-    const char *best;   /* of each network within the limits, a line each; NULL: not asked for */
-    const char *carbon; /* of each network, likewise */
+    const char *
+        best; /* best option of each network within the limits, one per line; NULL: not requested */
+    const char *carbon; /* CO2 equivalents of each network, one per line; NULL: not requested */
 };
 
 static bool chosen(const struct report *r, const struct ew_figure *f)
@@ -77,7 +78,7 @@ static bool chosen(const struct report *r, const struct ew_figure *f)
     return !r->o->figure || strncmp(f->id, r->o->figure, strlen(r->o->figure)) == 0;
 }
 
-/* What a study is, and what differs from what was published: `mark` begins a line of those. */
+/* Title of the study and its differences from the publication, one per line after `mark`. */
 static void write_studies(const struct report *r, const char *mark, FILE *out)
 {
     for (int i = 0; r->o->study && i < r->results.n_studies; i++) {
@@ -98,11 +99,11 @@ static void write_studies(const struct report *r, const char *mark, FILE *out)
     }
 }
 
-/* The first thing that is shown: "best within your limits". */
+/* Heading of the first section with --best. */
 static const char best_heading[] = "Best within your limits";
 #define CARBON_HEADING "Carbon at %g g of CO2e a kWh"
 
-/* A heading and lines, each after `mark`; lines NULL: nothing. */
+/* Writes a heading and lines, each after `mark`; nothing for lines NULL. */
 static void write_lines(const char *heading, const char *lines, const char *mark, FILE *out)
 {
     if (!lines)
@@ -120,7 +121,7 @@ static void write_lines(const char *heading, const char *lines, const char *mark
     putc('\n', out);
 }
 
-/* A comparison in words. */
+/* The findings of a comparison as sentences. */
 static void write_answers(const struct report *r, const char *mark, FILE *out)
 {
     char text[EW_FINDINGS][EW_FINDING_CHARS];
@@ -143,7 +144,7 @@ static void write_first(const struct report *r, const char *mark, FILE *out)
     write_lines(heading, r->carbon, mark, out);
 }
 
-/* What was not asked for is not missed: of a whole store the figures without data are counted. */
+/* Whether figures without data are listed one by one; for a whole store they are only counted. */
 static bool lists_missing(const struct report *r)
 {
     return r->o->study || r->o->figure;
@@ -196,7 +197,7 @@ static ew_err write_markdown(const struct report *r, FILE *out)
     return EW_OK;
 }
 
-/* Several tables are kept apart by an empty line and a line with the figure's id. */
+/* Tables are separated by an empty line and a line with the figure's id. */
 static ew_err write_csv(const struct report *r, FILE *out)
 {
     int n = 0, done = 0;
@@ -239,7 +240,7 @@ static ew_err write_json(const struct report *r, FILE *out)
 
 static ew_err write_html(const struct report *r, FILE *out)
 {
-    struct ew_figures some = r->figures; /* borrows */
+    struct ew_figures some = r->figures; /* shallow copy */
     EW_CLEANUP(ew_free_ptr) char *about = NULL;
     char carbon[80] = "";
     if (r->carbon)
@@ -294,7 +295,7 @@ static ew_err write_as(const struct report *r, bool json, FILE *out)
     return write_text(r, out);
 }
 
-/* A file's ending that says nothing of its format would get text by surprise. */
+/* Refuses file extensions without a known format, which would get plain text. */
 static ew_err check_ending(const struct opts *o)
 {
     static const char *const known[] = {".html", ".htm", ".md", ".csv", ".txt", ".json"};
@@ -352,7 +353,7 @@ static ew_err load(const char *file, const char *study, const char *side, struct
 {
     struct ew_store *s;
     ew_err opened = ew_store_open(file, &(struct ew_store_opts){.read_only = true}, &s);
-    if (opened == EW_ERR_UNSUPPORTED) /* an older one: it is brought up to date */
+    if (opened == EW_ERR_UNSUPPORTED) /* an older schema: opening it for writing migrates it */
         opened = ew_store_open(file, &(struct ew_store_opts){.existing = true}, &s);
     EW_TRY(opened);
     const ew_err e = ew_results_load(s, study, side, r);

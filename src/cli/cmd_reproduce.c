@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise reproduce: the four studies' tables and figures, each with its state on this machine, or
- * one of them made anew. */
+/* edgewise reproduce: the tables and figures of the four studies, with what is needed for each, or
+ * one of them run again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static const struct ew_field table[] = {
     EW_FIELD_END};
 /* clang-format on */
 
-/* The call, and what the store has. */
+/* The call, and the contents of the store. */
 struct context {
     struct ew_cmd_call *call;
     const struct opts *o;
@@ -49,8 +49,7 @@ struct context {
     bool loaded;
 };
 
-/* Keeps the runs on which the table or figure is based: those of its studies, or of its part or
- * precision of them. */
+/* Keeps the runs that the table or figure is based on: by study, part and precision. */
 static void keep_own(struct ew_results *r, const struct ew_reproduction *only)
 {
     int n = 0;
@@ -95,7 +94,7 @@ static ew_err load(struct context *x, const struct ew_reproduction *only)
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
-/* Figures that the reproduction has; NULL: any has. */
+/* Whether the figure belongs to the reproduction; NULL: all do. */
 static bool is_wanted(const struct ew_reproduction *only, const struct ew_figure *f)
 {
     if (only)
@@ -123,7 +122,7 @@ static ew_err write_page(struct context *x, const struct ew_reproduction *only,
                                    .still = x->o->still,
                                    .tables = tables,
                                    .n_tables = EW_COUNT(tables)};
-    struct ew_figures some = x->figures; /* borrows */
+    struct ew_figures some = x->figures; /* shallow copy */
     struct ew_file_out f;
     some.v = calloc((size_t)x->figures.n + 1, sizeof(*some.v));
     EW_CHECK(some.v, EW_ERR_MEMORY, "no memory for the page");
@@ -197,7 +196,7 @@ static ew_err print_grid(const struct ew_grid *g, const char *title)
     return ew_grid_text(g, NULL, stdout);
 }
 
-/* A study of which some jobs could not be done here still has the others. */
+/* Runs a study; jobs that cannot run here do not stop the others. */
 static ew_err run_study(const struct context *x, const struct ew_reproduction *r, const char *study)
 {
     const char *words[10];
@@ -289,12 +288,12 @@ static ew_err make_one(struct context *x, const char *id)
         ew_cmd_hint(x->call, "edgewise reproduce");
     EW_CHECK(r, EW_ERR_NOT_FOUND, "no table or figure '%s'", id);
     if (x->o->output)
-        EW_TRY(ew_file_out_check(x->o->output)); /* before any work */
+        EW_TRY(ew_file_out_check(x->o->output)); /* fail early */
     if (r->command)
         return run_command(r);
     const enum ew_reproduce_state s = ew_reproduce_state(r, NULL, &x->here, text);
     EW_CHECK(s != EW_REPRODUCE_NONE && r->study, EW_ERR_UNSUPPORTED, "%s: %s", r->id, text);
-    /* What the CPU does is no part of a GPU's figure. */
+    /* A figure about GPUs is not reproduced on the CPU. */
     EW_CHECK(x->o->simulate || !(r->needs & ~x->here.has & EW_NEEDS_GPU), EW_ERR_UNSUPPORTED,
              "%s: %s", r->id, text);
     if (s == EW_REPRODUCE_NEEDS && !x->o->simulate)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise results: what has been measured: list, compare, take along. */
+/* edgewise results: lists, compares, exports and imports recorded runs. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,7 +49,7 @@ static void close_store(struct ew_store **s)
     ew_store_close(*s);
 }
 
-/* A store that is only read may lie where we cannot write. */
+/* Opens a store; read-only if this process may not write it. */
 static ew_err open_store(const char *path, bool must_exist, struct ew_store **out)
 {
     const bool read_only = access(path, F_OK) == 0 && access(path, W_OK) != 0;
@@ -102,7 +102,7 @@ static ew_err say_copied(const struct ew_cmd_call *c, int n)
     return ew_json_finish(&j);
 }
 
-/* The other file is read where runs come from it, and made where they go to it. */
+/* Copies runs between this store and a file: import reads it, export creates it. */
 static ew_err copy(const struct ew_cmd_call *c, struct ew_store *s, bool import)
 {
     const struct opts *o = c->opts;
@@ -112,7 +112,8 @@ static ew_err copy(const struct ew_cmd_call *c, struct ew_store *s, bool import)
     EW_TRY(open_store(c->args[1], import, &other));
     EW_TRY(import ? ew_store_copy(other, s, o->where, &n) : ew_store_copy(s, other, o->where, &n));
     if (!import)
-        EW_TRY(ew_store_settle(other)); /* the file goes elsewhere alone */
+        EW_TRY(ew_store_settle(
+            other)); /* merge the write-ahead log: the file may be moved without it */
     return say_copied(c, n);
 }
 
