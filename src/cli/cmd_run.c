@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise run: one input through a network. */
+/* edgewise run: inference on files, images or video. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "network/labels.h"
 #include "network/network.h"
 
-#define BUDGET_MS (1000.0 / 60) /* a frame of 60 a second */
+#define BUDGET_MS (1000.0 / 60) /* one frame at 60 frames/s */
 
 struct opts {
     const char *device;
@@ -96,7 +96,7 @@ static const struct ew_field fields[] = {
     EW_FIELD_END};
 /* clang-format on */
 
-/* One run of the command. */
+/* State of one call. */
 struct job {
     struct ew_cmd_call *c;
     const struct opts *o;
@@ -104,17 +104,17 @@ struct job {
     struct ew_run_inputs in;
     struct ew_run_show show;
     struct ew_network net;
-    struct ew_plan *p;           /* an engine's is its context's */
-    struct ew_slide *slide;      /* of video whose windows overlap, in place of p */
-    struct ew_run_frames frames; /* many images: a folder, a list, a camera */
-    const char *video;           /* a stream of frames; NULL: none */
+    struct ew_plan *p;           /* of an engine: owned by its context */
+    struct ew_slide *slide;      /* video with overlapping windows: instead of p */
+    struct ew_run_frames frames; /* several images: a folder or a list */
+    const char *video;           /* video file, camera or stream; NULL: none */
     double run_ms;
 };
 
 /* ---- Options ---- */
 
-/* A camera or a stream is video as it comes, and so is a file, or raw frames on standard input,
- * where options ask for answers over time. */
+/* Cameras and network streams are always video; a video file, or raw frames on standard input, only
+ * with options of continuous classification. */
 static bool is_video(const struct opts *o, const char *word)
 {
     const bool over_time = o->window || o->hop || o->annotate || o->sheet || o->live;
@@ -161,8 +161,8 @@ static void apply_scale(double scale, struct ew_preprocess *p)
 
 #define IMAGENET_CLASSES 1000
 
-/* A network of ImageNet's 1,000 classes that names none has ImageNet's; fewer names than classes
- * would be shifted or of another network. */
+/* Networks with 1,000 classes and no names get those of ImageNet.  --labels with fewer names than
+ * classes is refused: the names would be shifted, or of another network. */
 static ew_err name_classes(struct job *j, struct ew_image_card *card)
 {
     const struct ew_graph *g = j->net.graph;
@@ -178,7 +178,7 @@ static ew_err name_classes(struct job *j, struct ew_image_card *card)
     return ew_labels_builtin("imagenet", &j->arena, card, &found);
 }
 
-/* What the network says of its images and classes, then what the options say. */
+/* The image card of the network, changed by the options. */
 static ew_err read_card(struct job *j)
 {
     struct ew_image_card *card = &j->net.card;
@@ -333,14 +333,14 @@ static ew_err run_frames(struct job *j)
     return ew_run_stream(&s);
 }
 
-/* The importer knows the file's inputs by name, also those whose value became a constant. */
+/* The ONNX importer has checked named inputs, including those that became constants. */
 static bool names_are_checked(const struct job *j)
 {
     return j->net.kind == EW_NETWORK_ONNX;
 }
 
-/* Several images for a network with one input are one after the other; more files than inputs are
- * a mistake. */
+/* Several unnamed images for a network with one input run one after the other; otherwise more files
+ * than inputs are an error. */
 static ew_err sort_inputs(struct job *j)
 {
     const struct ew_run_inputs *in = &j->in;

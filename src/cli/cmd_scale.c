@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise scale: widths of a network for a size.  Choosing the ratio by measurements is
- * scale_select.c's. */
+/* edgewise scale: layer widths of a network for a target size.  Choosing the ratio from
+ * measurements is in scale_select.c. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -151,7 +151,7 @@ static ew_err fit(const struct ew_cmd_call *c, const struct ew_scaling *s)
 
 /* ---- generate ---- */
 
-/* The uniform widths with as many parameters, beside ours. */
+/* Prints the widths beside uniform ones with the same number of parameters. */
 static ew_err print_text(const struct ew_scaling *s, const struct ew_widths_found *found,
                          const struct ew_scaling_facts *f, bool uniform)
 {

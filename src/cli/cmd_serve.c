@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise serve: a live page of what is being measured. */
+/* edgewise serve: a live page of running measurements. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,8 +51,8 @@ static void say_where(const struct opts *o, int port, bool token)
     fprintf(stderr, "reading %s; Ctrl-C ends it\n", o->db);
 }
 
-/* Who answers strangers reaches the results' folder (SQLite makes files beside them), what the
- * clock and the list of processes need, and nothing else. */
+/* Sandboxes the server: it may write the folder of the database (SQLite creates files beside it)
+ * and read what the clock and the list of processes need; it cannot start programs. */
 static void confine(const char *db)
 {
     const char *const slash = strrchr(db, '/');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise study: an experiment file, run from its first job to its last, as often as it takes. */
+/* edgewise study: runs the jobs of an experiment file, and resumes an interrupted run. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -21,11 +21,10 @@
 
 #define FILE_LIMIT    (1 << 20)
 #define PROGRAM_CHARS 512
-#define ADVISED       50 /* modes, at most */
-#define SWEEPS        64 /* that --until ends, at most */
-/* What runs the jobs: this program, even if its path has another, or none, by then, so that all of
- * a study is done by the version that the store names.  A child is a copy of us until it becomes
- * this file. */
+#define ADVISED       50 /* most modes of "advise N" */
+#define SWEEPS        64 /* most sweeps that --until can end */
+/* The program that runs the jobs: this executable even if its file is replaced or deleted
+ * meanwhile, so that all jobs have the version that is recorded. */
 #define SELF "/proc/self/exe"
 
 struct opts {
@@ -127,25 +126,25 @@ static const struct ew_field fields[] = {
     EW_FIELD_END,
 };
 
-/* The command's call, the file and what was made of it. */
+/* The call, and the parsed experiment file. */
 struct context {
     struct ew_cmd_call *call;
     const struct opts *opts;
     struct ew_arena arena;
-    char *text;        /* of the file, cut up */
-    const char *whole; /* with --on: a copy */
+    char *text;        /* of the file; the parser inserts NULs */
+    const char *whole; /* with --on: an unmodified copy */
     char name[128];
     struct ew_study study;
-    const char *advised[ADVISED]; /* what "advise N" stands for */
+    const char *advised[ADVISED]; /* the modes that "advise N" expands to */
     int n_advised;
     struct ew_until until;
-    const struct ew_study_job *enough[SWEEPS]; /* a job of each sweep that is precise enough */
+    const struct ew_study_job *enough[SWEEPS]; /* a job of each sweep that has reached --until */
     int n_enough;
 };
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
-/* "dir/train-workers.study" is train-workers. */
+/* The study's name: "dir/train-workers.study" is train-workers. */
 static ew_err take_name(struct context *x, const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
@@ -175,7 +174,7 @@ static ew_err unknown_study(struct context *x, const char *name)
     return ew_fail(EW_ERR_NOT_FOUND, "no study '%s', and no such file", name);
 }
 
-/* A file of this path, else one that comes with the program. */
+/* Reads the file, else the included study of this name. */
 static ew_err read_study(struct context *x, const char *what)
 {
     size_t size;
@@ -192,7 +191,7 @@ static ew_err read_study(struct context *x, const char *what)
     return unknown_study(x, what);
 }
 
-/* Commands that make sense as jobs; a build may lack one. */
+/* Commands that jobs may run; a build may lack one. */
 int ew_study_commands(struct ew_study_command *out, int max)
 {
     static const char *const names[] = {"train", "bench", "eval", "monitor", "compile", "quantize"};
@@ -205,7 +204,7 @@ int ew_study_commands(struct ew_study_command *out, int max)
     return n;
 }
 
-/* The board that is simulated, or this one; NULL: its clocks are not known. */
+/* The profile of the simulated board, or of this one; NULL: its clocks are not known. */
 static const struct ew_profile *board_of(struct context *x, const struct ew_profile *list, int n)
 {
     struct ew_board *b = NULL;
@@ -229,7 +228,7 @@ static int most_advised(const char *text)
     return most < ADVISED ? (int)most : ADVISED;
 }
 
-/* Modes to measure, for files that ask for them. */
+/* Chooses the modes to measure if the file uses "advise N". */
 static ew_err advise(struct context *x, const char **out, int *n)
 {
     const struct ew_profile *list;
@@ -257,7 +256,7 @@ static ew_err advise(struct context *x, const char **out, int *n)
     return EW_OK;
 }
 
-/* What the file says of runs on this machine does not hold for a model of another. */
+/* Replaces the file's differences from the publication, which are about this machine. */
 static ew_err tell_simulated(struct context *x)
 {
     const struct ew_profile *list, *p;
@@ -336,7 +335,7 @@ static ew_err dry_run(struct context *x)
     return err;
 }
 
-/* What runs now, where somebody looks on. */
+/* Shows the running job on a terminal. */
 static void show_now(const struct context *x, const struct ew_runner *r)
 {
     char text[EW_JOB_CHARS], left[EW_DURATION_CHARS];
@@ -351,14 +350,14 @@ static void show_now(const struct context *x, const struct ew_runner *r)
     fflush(stderr);
 }
 
-/* Ctrl-C ends the study and its job, as it always has; what that means is said first.  Only write
- * is allowed in a handler, so the text is made before. */
+/* Ctrl-C ends the study and its job, after this message.  The text is formatted beforehand because
+ * a handler may only call async-signal-safe functions. */
 static char stop_text[256];
 
 static void on_stop(int signal)
 {
     (void)!write(STDERR_FILENO, stop_text, strlen(stop_text));
-    raise(signal); /* the handler is gone: the default action ends the program */
+    raise(signal); /* SA_RESETHAND: the default action ends the program */
 }
 
 static void catch_stop(const struct context *x)
@@ -383,7 +382,7 @@ static bool is_advised(const struct context *x, const struct ew_study_job *j)
     return false;
 }
 
-/* Looks whether the modes that were measured of the job's sweep are enough to predict the rest. */
+/* Checks whether the measured modes of the job's sweep predict the others well enough. */
 static ew_err look_at_sweep(struct context *x, struct ew_runner *r,
                             const struct ew_runner_report *report)
 {
@@ -404,7 +403,7 @@ static ew_err look_at_sweep(struct context *x, struct ew_runner *r,
     return EW_OK;
 }
 
-/* Passes over the next jobs where their sweep is known well enough. */
+/* Skips the next jobs if their sweep has reached --until. */
 static void pass_over(const struct context *x, struct ew_runner *r)
 {
     const struct ew_study_job *next = ew_runner_next(r, NULL);
@@ -446,7 +445,7 @@ static ew_err finish(struct context *x, struct ew_runner *r)
     return EW_OK;
 }
 
-/* Data sets and the like that the study makes for itself, once. */
+/* Makes the data sets and files that the study needs and generates itself. */
 static ew_err set_up(struct context *x)
 {
     const struct ew_runner_maker by = {SELF, x->opts->db};
@@ -468,7 +467,8 @@ static ew_err find_self(char program[PROGRAM_CHARS])
     return EW_OK;
 }
 
-/* On the machines of a file: they read the study with the options that change its jobs. */
+/* Runs the study on the machines of --on, which get the file and the options that change its jobs.
+ */
 static ew_err run_fleet(struct context *x)
 {
     const struct opts *o = x->opts;

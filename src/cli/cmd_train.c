@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise train: a network learns a data set. */
+/* edgewise train: trains a network on a data set. */
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ const struct ew_field ew_train_cmd_fields[] = {
     EW_FIELD_END};
 /* clang-format on */
 
-/* Ctrl-C and a request to end are heard between batches; a second one ends at once. */
+/* SIGINT or SIGTERM stops after the current batch; a second one ends the program. */
 static volatile int asked_to_stop;
 
 static void on_signal(int signal)
@@ -110,7 +110,7 @@ static void catch_signals(struct sigaction before[2])
     sigaction(SIGTERM, &a, &before[1]);
 }
 
-/* An epoch's figures as points of curves. */
+/* Adds the epoch's figures to the TensorBoard curves. */
 static ew_err put_curves(struct ew_tensorboard *t, const struct ew_epoch_row *e)
 {
     const struct {
@@ -132,13 +132,13 @@ static ew_err put_curves(struct ew_tensorboard *t, const struct ew_epoch_row *e)
     return EW_OK;
 }
 
-/* Of several ranks the first one talks and writes. */
+/* Only rank 0 prints and writes files. */
 static bool first_rank(const struct ew_train_run *r)
 {
     return ew_ranks_rank(r->job.ranks) == 0;
 }
 
-/* Ranks stop at the same batch: what one was asked for all have heard of then. */
+/* All ranks stop after the same batch, also if only one got the signal. */
 static bool stops(const struct ew_train_run *r, const struct ew_trainer *t)
 {
     return r->job.ranks ? ew_trainer_stops(t) : asked_to_stop;
@@ -173,7 +173,7 @@ static ew_err follow(struct ew_train_run *r, struct ew_trainer *t, struct ew_tra
 
 /* ---- Its end ---- */
 
-/* Figures of the run as a whole; those of its epochs are summed up by the recording. */
+/* Metrics of the whole run; those of its epochs are aggregated by the recording. */
 static ew_err record(struct ew_train_run *r, const struct ew_train_result *x)
 {
     const double absent = NAN;
@@ -198,8 +198,8 @@ static ew_err record(struct ew_train_run *r, const struct ew_train_result *x)
     return EW_OK;
 }
 
-/* The confusion matrix of the last evaluation: metrics "confusion:TRUE:GIVEN".  A
- * matrix that no picture could show is left to `eval`. */
+/* Records the confusion matrix of the last evaluation as metrics "confusion:TRUE:PREDICTED", up to
+ * MOST_CLASSES classes; `eval` shows larger ones. */
 #define MOST_CLASSES 64
 static ew_err record_confusion(struct ew_train_run *r, const struct ew_trainer *t)
 {
@@ -249,7 +249,7 @@ static ew_err write_result(const struct ew_train_run *r, const struct ew_train_r
     return ew_fail_in(e, "%s", path);
 }
 
-/* The best epoch as integers, in the form that `quantize` writes. */
+/* Writes the best epoch as an integer network, as `quantize` does. */
 static ew_err write_int8(const struct ew_train_run *r)
 {
     char path[EW_RUNDIR_PATH];
@@ -281,8 +281,8 @@ static ew_err finish(struct ew_train_run *r, const struct ew_trainer *t)
     return r->o.qat == EW_TRAIN_QAT_OFF ? EW_OK : write_int8(r);
 }
 
-/* The board's readings from here on; where --idle asks for it, at rest first.  Without a store they
- * are for the energy of epochs alone. */
+/* Starts sampling the board's sensors; with --idle, first measures the power at rest.  Without a
+ * store the samples only give the energy of epochs. */
 static ew_err watch_board(struct ew_train_run *r)
 {
     const bool power = r->board && (r->board->total.power >= 0 || r->board->total.energy >= 0);
@@ -308,8 +308,7 @@ static ew_err watch_board(struct ew_train_run *r)
     return EW_OK;
 }
 
-/* A rank is gone, or one of us failed: the checkpoint that was written last is where all go on,
- * with as many ranks as there are then. */
+/* A rank failed: training can resume from the last checkpoint, with any number of ranks. */
 static ew_err lost(struct ew_cmd_call *c, struct ew_train_run *r, struct ew_trainer *t, ew_err e)
 {
     const struct ew_train_status s = ew_trainer_status(t);
@@ -321,7 +320,7 @@ static ew_err lost(struct ew_cmd_call *c, struct ew_train_run *r, struct ew_trai
     return ew_fail(e, "epoch %lld, batch %lld: %s", (long long)s.epoch, (long long)s.batch, why);
 }
 
-/* Where the disk is full too, only what went wrong first is said, and nothing of samples. */
+/* Saves what was trained; if that fails too, only the first error is reported. */
 static void failed(struct ew_cmd_call *c, const struct ew_train_run *r, struct ew_trainer *t,
                    ew_err e)
 {
@@ -364,7 +363,7 @@ static ew_err train(struct ew_cmd_call *c, struct ew_train_run *r)
         return lost(c, r, t, e);
     if (e == EW_OK)
         e = stopped ? stopped_early(c, r, t) : first_rank(r) ? finish(r, t) : EW_OK;
-    else if (e != EW_ERR_ARG) /* not diverged: a bad sample, a disk; what was learnt is good */
+    else if (e != EW_ERR_ARG) /* unless it diverged (EW_ERR_ARG), the weights are worth saving */
         failed(c, r, t, e);
     sigaction(SIGINT, &before[0], NULL);
     sigaction(SIGTERM, &before[1], NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise version: what this program is and how it was built. */
+/* edgewise version: version, build options and libraries. */
 #include <stdio.h>
 
 #include "base/json.h"

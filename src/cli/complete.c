@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What may stand at the end of a command line, for the completions of all shells: they hand the
- * words over and show what comes back.  So each knows what the program knows: verbs, options and
- * their choices, networks, studies, data sets, boards, devices. */
+/* Shell completion: candidates for the last word of a command line.  The scripts of all shells pass
+ * the words on and show the output, so that they know the same verbs, options, choices, networks,
+ * studies, data sets, boards and devices as the program. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "network/trained.h"
 #include "study/study.h"
 
-/* The word that is being written. */
+/* The word to complete. */
 struct ending {
     const char *word;
 };
@@ -30,7 +30,7 @@ static void offer_words(const struct ending *e, const char *const *words)
         offer(e, *words);
 }
 
-/* The shell adds its own. */
+/* Tells the shell to add file names. */
 static void offer_files(void)
 {
     puts(EW_COMPLETE_FILES);
@@ -94,7 +94,7 @@ static void offer_devices(const struct ending *e)
 
 /* ---- Options ---- */
 
-/* The option that the word before the last one is, where it wants a value. */
+/* The option given by the word before the last one, if it takes a value. */
 static const struct ew_field *waiting(const struct ew_cmd *cmd, const char *before)
 {
     for (const struct ew_field *f = cmd->opts; f && f->name; f++) {
@@ -145,8 +145,7 @@ static void offer_verbs(const struct ending *e)
         offer(e, ew_cmd_at(i)->name);
 }
 
-/* Commands whose first argument is a word of their own, as their usage has it: "get SET|list|info
- * SET" offers get, list and info. */
+/* Subcommands, from the usage text: "get SET|list|info SET" offers get, list and info. */
 static void offer_own_words(const struct ending *e, const char *args)
 {
     char word[64];

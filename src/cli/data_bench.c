@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise data bench: epochs through the loader and nothing else, with the time of each part. */
+/* edgewise data bench: epochs of the data loader alone, with the time of each stage. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 struct epoch {
     double seconds;
     struct ew_loader_counts c; /* of this epoch */
-    double resident[2];        /* before and after; negative: not known */
+    double resident[2];        /* share in the page cache before and after; negative: not known */
 };
 
 struct result {

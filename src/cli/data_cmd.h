@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of `edgewise data`, one file for each kind of work. */
+/* Shared by the files of `edgewise data`. */
 #ifndef EW_CLI_DATA_CMD_H
 #define EW_CLI_DATA_CMD_H
 
@@ -18,13 +18,13 @@ struct ew_data_opts {
     struct ew_load_args load;
 };
 
-/* A data set that `get` knows whose name is near this one, or NULL. */
+/* The data set known to `get` with the most similar name, or NULL. */
 const char *ew_data_nearest(const char *what);
 
-/* Says where data sets come from, if `err` is that there is none of the name `what`; returns it. */
+/* Sets a hint where data sets come from if `err` says that `what` was not found; returns `err`. */
 ew_err ew_data_hint(struct ew_cmd_call *c, const char *what, ew_err err);
 
-/* Opens a data set, with a hint where there is none of that name. */
+/* Opens a data set; sets a hint if it is not found. */
 ew_err ew_data_open(struct ew_cmd_call *c, const char *what, struct ew_dataset **out);
 
 ew_err ew_data_list(struct ew_cmd_call *c);

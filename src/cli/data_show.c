@@ -16,7 +16,7 @@
 #include "report/text_table.h"
 
 #define MAX_LISTED    256
-#define STATS_ENCODED 2000 /* samples measured where each must be decoded */
+#define STATS_ENCODED 2000 /* samples that are inspected if they must be decoded */
 #define SHEET_COLUMNS 12
 
 const char *ew_data_nearest(const char *what)
@@ -64,13 +64,13 @@ ew_err ew_data_open(struct ew_cmd_call *c, const char *what, struct ew_dataset *
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
-/* A set that can be fetched, one that is stored, or both. */
+/* A data set that can be downloaded, is stored, or both. */
 struct row {
     char name[256];
     const struct ew_known_set *known;
     char path[EW_DATA_PATH]; /* "": not stored */
     int64_t train, test, classes;
-    const char *format; /* of what is stored */
+    const char *format; /* format of the stored one */
 };
 
 static struct row *find_row(struct row *rows, int n, const char *name)
@@ -194,11 +194,11 @@ struct facts {
     enum ew_split split;
     const struct ew_dataset_info *info;
     struct ew_dataset_stats stats;
-    int64_t bytes;   /* on disk; -1: nothing is */
-    double resident; /* negative: not known */
+    int64_t bytes;   /* on disk; -1: not stored */
+    double resident; /* share in the page cache; negative: not known */
 };
 
-/* Bytes of all files; a packed file holds every split. */
+/* Bytes of all files of the set; a packed file holds every split. */
 static int64_t count_bytes(const struct ew_dataset *d)
 {
     int64_t sum = 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The demo's sweeps, int8 and report, each a command of this very program in a process of its own.
- */
+/* The demo's sweeps, quantisation and report: each a command of this program in a child process. */
 #include "cli/demo_study.h"
 
 #include <stdio.h>

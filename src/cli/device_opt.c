@@ -20,7 +20,7 @@ static const struct ew_field *find(const struct ew_cmd_line *line, const char *n
     return f && f->name ? f : NULL;
 }
 
-/* The device with the precision after it, as backends read it: "cuda:0,fp16". */
+/* Appends the precision to the device, as backends parse it: "cuda:0,fp16". */
 static ew_err join(const char *device, int precision, bool fast, char *out, size_t size)
 {
     const char *name = ew_precision_names[precision];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --device and --precision, of every command that runs a network. */
+/* The options --device, --precision and --fast. */
 #ifndef EW_CLI_DEVICE_OPT_H
 #define EW_CLI_DEVICE_OPT_H
 
@@ -7,17 +7,17 @@
 #include "cli/cmd.h"
 
 /* clang-format off */
-/* A row of a command's option table; the struct has a `const char *device`. */
+/* Option table entry; the struct has a `const char *device`. */
 #define EW_DEVICE_FIELD(owner)                                                                     \
     {.name = "device", .type = EW_FIELD_STR, .offset = offsetof(owner, device),                    \
      .metavar = "DEVICE",                                                                          \
      .help = "device to run on, as listed by `edgewise devices`; default: $EW_DEVICE, or cpu"}
-/* Another; the struct has an `int precision`. */
+/* Option table entry; the struct has an `int precision`. */
 #define EW_PRECISION_FIELD(owner)                                                                  \
     {.name = "precision", .type = EW_FIELD_ENUM, .offset = offsetof(owner, precision),             \
      .def = "default", .choices = ew_precision_names,                                              \
      .help = "arithmetic and storage of activations on a GPU; training keeps float32 weights"}
-/* Another; the struct has a `bool fast`. */
+/* Option table entry; the struct has a `bool fast`. */
 #define EW_FAST_FIELD(owner)                                                                       \
     {.name = "fast", .type = EW_FIELD_BOOL, .offset = offsetof(owner, fast),                       \
      .help = "GPU: allow kernels with a nondeterministic summation order"}
@@ -26,12 +26,11 @@
 /* "default", "fp32", "tf32", "bf16", "fp16", NULL */
 extern const char *const ew_precision_names[];
 
-/* Makes the device and precision of the command line, where it has them, those of all that the
- * command runs, in this process and in those that it starts: they become EW_DEVICE.  Fails where it
- * cannot be opened. */
+/* Applies the device and precision of the command line, if given, to this process and the processes
+ * that it starts, through EW_DEVICE.  Fails if the device cannot be opened. */
 ew_err ew_device_choose(const struct ew_cmd_line *line);
-/* The same of options that do not come from the command line alone; device NULL: what EW_DEVICE
- * names. */
+/* The same for options from another source, as a resumed checkpoint; device NULL: the one in
+ * EW_DEVICE. */
 ew_err ew_device_opt_use(const char *device, int precision, bool fast);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The generated half of the man page, and help as JSON, from the commands' tables; the shells'
- * parts of the completion. */
+/* Generated documentation: man page sections, help as JSON, completion scripts. */
 #include "cli/docs.h"
 
 #include <ctype.h>
@@ -11,7 +10,7 @@
 
 /* ---- Man page -------------------------------------------------------------------------------- */
 
-/* Text as roff has it: no escapes of its own, hyphens that can be copied. */
+/* Escapes text for roff; hyphens are written so that they can be copied. */
 static void put_roff(const char *text)
 {
     for (const char *p = text; *p; p++) {
@@ -112,7 +111,7 @@ void ew_docs_man(void)
 
 /* ---- Completion ------------------------------------------------------------------------------ */
 
-/* Each shell's part only hands the words on: complete.c knows what may follow. */
+/* The scripts only pass the words on: complete.c computes the candidates. */
 
 void ew_docs_bash(void)
 {

@@ -12,9 +12,9 @@
 #include "device/cpu_facts.h"
 #include "device/nvpmodel.h"
 
-#define BUSY_SHARE  0.1  /* of the CPU, from which others disturb */
-#define WARM_C      70.0 /* from here on boards begin to lower clocks under load */
-#define MEMORY_LOW  0.15 /* of all memory */
+#define BUSY_SHARE  0.1  /* share of the CPU used by others that disturbs measurements */
+#define WARM_C      70.0 /* boards begin to throttle at about this temperature */
+#define MEMORY_LOW  0.15 /* share of memory that is available */
 #define SWAP_IN_USE 0.01
 
 __attribute__((format(printf, 4, 5))) static struct ew_finding *
@@ -98,13 +98,13 @@ static void check_heat(const struct ew_guard *g, struct ew_checkup *c)
             g->temp_c);
     else if (!isnan(g->temp_c))
         add(c, "temperature", EW_FINDING_FINE, "%.0f C at the hottest sensor", g->temp_c);
-    if (g->throttle > 0) /* false for nan */
+    if (g->throttle > 0) /* false for NaN */
         add(c, "throttling", EW_FINDING_CHANGE,
             "counters of throttling are not zero: look at the supply and the cooling "
             "(edgewise probe shows which)");
 }
 
-/* "SwapTotal:  123 kB" of /proc/meminfo; -1: it does not say. */
+/* A value of /proc/meminfo ("SwapTotal:  123 kB"); -1: missing. */
 static double meminfo(const char *text, const char *key)
 {
     const char *p = strstr(text, key);

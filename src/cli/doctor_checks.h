@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What should be changed on a board before something is measured there. */
+/* Checks of what disturbs measurements on a board. */
 #ifndef EW_CLI_DOCTOR_CHECKS_H
 #define EW_CLI_DOCTOR_CHECKS_H
 
@@ -8,15 +8,15 @@
 
 enum ew_finding_kind {
     EW_FINDING_FINE,   /* nothing to do */
-    EW_FINDING_CHANGE, /* it makes measurements worse, and can be changed */
-    EW_FINDING_KNOW,   /* it cannot be changed, or need not be, but is worth knowing */
+    EW_FINDING_CHANGE, /* disturbs measurements, and can be changed */
+    EW_FINDING_KNOW,   /* cannot or need not be changed, but is worth knowing */
 };
 
 struct ew_finding {
     const char *what; /* "governor" */
     enum ew_finding_kind kind;
-    char text[256];    /* what is so, and what that does */
-    char command[256]; /* that changes it; "": there is none */
+    char text[256];    /* the state and its effect */
+    char command[256]; /* a command that changes it; "": none */
 };
 
 #define EW_MAX_FINDINGS 24
@@ -26,8 +26,8 @@ struct ew_checkup {
     int n;
 };
 
-/* Looks at the board and at the machine's state `g`; `captured`: a folder stands for the board, and
- * rights of this process say nothing. */
+/* Checks the board and the state of the machine `g`.  `captured`: the board is a folder of captured
+ * files, where permissions of this process mean nothing. */
 ew_err ew_checkup(struct ew_board *b, const struct ew_guard *g, bool captured,
                   struct ew_checkup *out);
 

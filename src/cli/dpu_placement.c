@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of a network by where they run.  The graph is lowered as the device's plans lower it, so
- * that the table is what is computed, not what might be. */
+/* Partition of a network into DPU and host parts.  The graph is lowered as plans for the device
+ * lower it, so that the table shows what is executed. */
 #include "cli/dpu_placement.h"
 
 #include <stdio.h>
@@ -15,18 +15,18 @@
 
 struct placement {
     struct ew_graph *g;     /* lowered */
-    struct ew_dpu_net asks; /* of the graph as it was: what the hardware refuses */
+    struct ew_dpu_net asks; /* of the graph before lowering: the hardware's limits */
 };
 
-/* Nodes next to each other in one place. */
+/* Consecutive nodes on the same side. */
 struct part {
     bool on_dpu;
     int first, last, nodes, layers;
     int64_t macs;
-    const char *why; /* of its first node that has a reason */
+    const char *why; /* reason for the host: of its first node with arithmetic */
 };
 
-/* Weights on their way, shapes: nothing that flows. */
+/* Depends on constants only: packed weights, shapes. */
 static bool is_constant(const struct ew_graph *g, const struct ew_node *n)
 {
     for (int i = 0; i < n->n_in; i++)
@@ -54,7 +54,7 @@ static bool on_dpu(const struct ew_graph *g, const struct ew_node *n)
     return ew_quantize_moves(n);
 }
 
-/* Why it is the host's: what the hardware lacks, or how the network is quantised. */
+/* Why a node runs on the host: a limit of the hardware, or how the network is quantised. */
 static const char *reason(const struct placement *p, const struct ew_node *n)
 {
     for (int k = 0; k < p->asks.n_layers; k++) {
@@ -82,7 +82,7 @@ static void extend(const struct placement *p, struct part *to, int node)
         to->why = reason(p, n);
 }
 
-/* The next part from node *at on; false: there is none. */
+/* The next part, from node *at; false: none. */
 static bool next_part(const struct placement *p, int *at, struct part *out)
 {
     *out = (struct part){.first = -1};

@@ -6,8 +6,8 @@
 #include "base/json.h"
 #include "graph/graph.h"
 
-/* Prints the parts in the order in which they run, with why a part is the host's; `j`: as a list
- * "parts" of that object instead of a table. */
+/* Prints the parts in execution order, and why a part runs on the host; `j`: as a list "parts" of
+ * that object instead of a table. */
 ew_err ew_dpu_placement(const struct ew_graph *g, struct ew_json *j);
 
 #endif

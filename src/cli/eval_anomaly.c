@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors of reconstruction, and the curve by which they tell anomalies. */
+/* Reconstruction errors, and the ROC curve of anomaly detection by them. */
 #include "cli/eval_anomaly.h"
 
 #include <math.h>
@@ -69,7 +69,7 @@ static double mean_of(const struct class_errors *c)
     return c->n ? c->sum / (double)c->n : 0;
 }
 
-/* By class, all of them after the last; release with free(). */
+/* Sums by class; the last element is for all classes.  Release with free(). */
 static ew_err sum_up(const struct ew_eval_report *r, struct class_errors **out)
 {
     const int64_t classes = ew_dataset_info(r->data)->classes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The confusion matrix as a picture: truth downwards, prediction to the right, each row's shares
- * from white to blue, with the numbers of the classes along both edges.  And the images that were
- * predicted wrongly, side by side. */
+/* The confusion matrix as a picture: true classes downwards, predicted ones to the right, each
+ * row's shares from white to blue, class numbers along both edges.  Also a sheet of misclassified
+ * images. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 #include "cli/eval_show.h"
 #include "data/image_file.h"
 
-#define SIDE_PIXELS 640 /* of the matrix, about */
-#define DOT         2   /* pixels of a glyph's dot */
-#define GAP         1   /* pixel between cells, where they are large */
+#define SIDE_PIXELS 640 /* approximate side of the matrix */
+#define DOT         2   /* pixels per dot of a glyph */
+#define GAP         1   /* pixel between large cells */
 
 static void fill(struct ew_canvas *c, int64_t x, int64_t y, int64_t side, const uint8_t colour[3])
 {
@@ -31,7 +31,7 @@ static void draw_digits(struct ew_canvas *c, int64_t x, int64_t y, const char *d
     ew_canvas_text(c, (const int64_t[]){x, y}, DOT, digits, colour);
 }
 
-/* From white over light blue to dark blue; the root lets small shares be seen. */
+/* From white to dark blue; the square root makes small shares visible. */
 static void shade(double share, uint8_t out[3])
 {
     static const double low[3] = {255, 255, 255}, high[3] = {8, 48, 107};
@@ -60,7 +60,7 @@ static void draw_cell(struct ew_canvas *c, const struct ew_confusion *m, const i
                 box[1] + (side - ew_canvas_text_height(DOT)) / 2, text, share > 0.3 ? light : dark);
 }
 
-/* Numbers of classes along both edges, every one or every tenth. */
+/* Class numbers along both edges, each or every tenth. */
 static void draw_edges(struct ew_canvas *c, int64_t classes, int64_t margin, int64_t side)
 {
     static const uint8_t grey[3] = {90, 90, 90};
@@ -99,9 +99,9 @@ ew_err ew_eval_write_png(const struct ew_eval_report *r, const char *path)
 
 #define GALLERY_COLUMNS 8
 #define GALLERY_MAX     48
-#define TILE            96 /* pixels of an image and its frame */
+#define TILE            96 /* pixels of an image with its frame */
 
-/* The sample in a square, as large as fits, pixels repeated or left out. */
+/* Draws the sample in a square, as large as fits, by nearest-neighbour scaling. */
 static void draw_sample(struct ew_canvas *c, const struct ew_sample *s, int64_t x, int64_t y)
 {
     const int64_t side = TILE - 4, longer = s->h > s->w ? s->h : s->w;

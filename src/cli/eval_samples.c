@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `edgewise eval` tells of single images: all predictions as CSV, the worst mistakes as a
- * table. */
+/* Output of `edgewise eval` for samples: predictions as CSV, the worst mistakes as a table. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,9 +8,9 @@
 #include "record/record.h"
 #include "report/text_table.h"
 
-#define LISTED 10 /* mistakes in the table */
+#define LISTED 10 /* mistakes listed in the table */
 
-/* The file of a sample below its data set's folder, or NULL.  `s` keeps it. */
+/* The sample's file, relative to the data set's folder; NULL: none.  `s` owns it. */
 static const char *file_of(const struct ew_eval_report *r, int64_t index, struct ew_sample *s)
 {
     return ew_dataset_fetch(r->data, r->split, index, s) == EW_OK ? s->file : NULL;

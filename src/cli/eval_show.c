@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `edgewise eval` shows.  The picture is eval_picture.c's. */
+/* Output of `edgewise eval`.  The picture is in eval_picture.c. */
 #include "cli/eval_show.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "record/record.h"
 #include "report/text_table.h"
 
-#define MATRIX_CLASSES 25 /* more do not fit a terminal */
+#define MATRIX_CLASSES 25 /* larger ones do not fit a terminal */
 
 const char *ew_eval_class(const struct ew_eval_report *r, int64_t k)
 {
@@ -26,7 +26,7 @@ double ew_eval_top(const struct ew_eval_report *r)
 
 /* ---- Text ---- */
 
-/* Classes that occur, worst F1 first. */
+/* Classes with samples, lowest F1 first. */
 struct ranked {
     int64_t k;
     struct ew_scores s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Help for the terminal, from the commands' tables. */
+/* Help on the terminal, generated from the commands' tables. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static void flag_text(const struct ew_field *f, char *buf, size_t size)
              value ? " " : "", value ? value : "");
 }
 
-/* The columns of what stays on one line: a word, or an option with its value. */
+/* Width of a piece that is not broken: a word, or an option with its value. */
 static int piece(const char *p)
 {
     const int n = (int)strcspn(p, " ");
@@ -58,8 +58,8 @@ static int piece(const char *p)
     return with_value ? n + 1 + (int)strcspn(p + n + 1, " ") : n;
 }
 
-/* Prints `text` from column `at` on, broken at spaces: `end` closes a line that goes on, further
- * ones are indented by `indent`. */
+/* Prints `text` from column `at`, wrapped at spaces: `end` is appended to each broken line, further
+ * lines are indented by `indent`. */
 static void print_wrapped(const char *text, int at, int indent, const char *end)
 {
     const int columns = line_columns() - (int)strlen(end);
@@ -110,7 +110,7 @@ static void print_option(const struct ew_field *f)
     const int width = FLAG_WIDTH + 3;
     if (strlen(flag) <= FLAG_WIDTH)
         printf("  %-*s ", FLAG_WIDTH, flag);
-    else /* it has a line of its own */
+    else /* the help text starts on the next line */
         printf("  %s\n%*s", flag, width, "");
     print_wrapped(text, width, width, "");
 }
@@ -121,7 +121,7 @@ static void print_options(const struct ew_field *table)
         print_option(f);
 }
 
-/* Each line of `text` by itself, with something before it; see print_wrapped. */
+/* Prints each line of `text` after `before`; see print_wrapped. */
 static void print_lines(const char *before, const char *text, int indent, const char *end)
 {
     for (const char *p = text; *p;) {
@@ -133,7 +133,7 @@ static void print_lines(const char *before, const char *text, int indent, const 
     }
 }
 
-/* A line that ends in the middle of a sentence goes on with the next one. */
+/* Joins lines that do not end a sentence with the next one. */
 static void print_about(const char *about)
 {
     char text[2048];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `edgewise info` says of an engine: what it was made of, for what, and how large it is. */
+/* Output of `edgewise info` for an engine: source, target, sizes. */
 #include "cli/info_engine.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an ONNX file says of itself, as text and as JSON. */
+/* The summary of an ONNX file as text and as JSON. */
 #include "cli/info_onnx.h"
 
 #include <stdio.h>

@@ -43,7 +43,7 @@ static int failed(ew_err err, const char *hint)
     return status_of(err);
 }
 
-/* Output that did not reach the disk or the pipe is a failure too. */
+/* Failing to write standard output is an error. */
 static ew_err flush_output(void)
 {
     const bool ok = fflush(stdout) == 0 && !ferror(stdout);
@@ -51,11 +51,11 @@ static ew_err flush_output(void)
     return EW_OK;
 }
 
-/* Drivers of other devices than the CPU start programs of their own; streams that are named by an
- * address (rtsp://...) come by sockets. */
+/* Forbids starting programs and opening sockets, unless a device other than the CPU (drivers start
+ * programs) or an address (rtsp://...) is used. */
 static void confine(const struct ew_cmd_call *call)
 {
-    const char *const device = getenv("EW_DEVICE"); /* --device has been put there */
+    const char *const device = getenv("EW_DEVICE"); /* set by --device */
     bool address = false;
     for (int i = 0; i < call->n_args; i++)
         address = address || strstr(call->args[i], "://");
@@ -63,8 +63,8 @@ static void confine(const struct ew_cmd_call *call)
         ew_sandbox_no_programs();
 }
 
-/* The first argument is meant as a network of the zoo, and there is none of that name.  Leaves the
- * error's message as it is. */
+/* Whether the error is about a network name that the zoo does not have.  Does not change the error
+ * message. */
 static bool names_no_network(const struct ew_cmd_call *c)
 {
     if (c->n_args == 0 || !c->cmd->args || !strstr(c->cmd->args, "NAME|FILE.onnx") ||
@@ -133,7 +133,7 @@ static int unknown_command(const char *name)
     return failed(EW_ERR_USAGE, "edgewise help");
 }
 
-/* The library's talk.  EW_LOG=debug shows all of it, EW_LOG=warn only warnings. */
+/* Messages of the library.  EW_LOG=debug shows all, EW_LOG=warn only warnings. */
 static void write_log(void *ctx, enum ew_log_level level, const char *text)
 {
     (void)ctx;
@@ -148,8 +148,8 @@ static enum ew_log_level wanted_level(void)
     return word && strcmp(word, "warn") == 0 ? EW_LOG_WARN : EW_LOG_INFO;
 }
 
-/* The number of a closed stream would go to the next file that is opened, and what is printed into
- * that file.  Reading and writing it fail as before. */
+/* Opens /dev/null for closed standard streams: the next opened file would get the number, and the
+ * output.  Reading and writing such a stream still fails. */
 static void hold_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -159,14 +159,14 @@ static void hold_streams(void)
 
 int main(int argc, char **argv)
 {
-    prctl(PR_SET_NAME, "edgewise"); /* also where it was started as /proc/self/exe */
+    prctl(PR_SET_NAME, "edgewise"); /* also if started as /proc/self/exe */
     hold_streams();
     const struct ew_log_sink sink = {.write = write_log, .level = wanted_level()};
     ew_log_set(&sink);
     ew_printable_begin();
-    /* A file over the shell's limit is an error of write that names it, not a sudden end. */
+    /* Exceeding ulimit -f becomes a write error that names the file, instead of a signal. */
     signal(SIGXFSZ, SIG_IGN);
-    /* Where whoever starts us ignores the ends of processes, the system forgets how ours ended. */
+    /* An inherited SIG_IGN would discard the exit statuses of child processes. */
     signal(SIGCHLD, SIG_DFL);
     const char *verb = argc > 1 ? argv[1] : "";
     if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0)

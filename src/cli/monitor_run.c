@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `edgewise monitor -- COMMAND` says of a command: text, JSON, metrics of the recording. */
+/* Report of `edgewise monitor -- COMMAND`: text, JSON, metrics of the recording. */
 #include <string.h>
 #include <sys/wait.h>
 
@@ -26,7 +26,8 @@ static void print_bytes(FILE *f, const char *what, double bytes, const char *not
     fprintf(f, "  %-18s %14s%s%s\n", what, text, after[0] ? "   " : "", after);
 }
 
-/* A command smaller than ourselves cannot be told from what it was forked from. */
+/* Whether the peak memory is only an upper bound: ru_maxrss includes the copy of this process from
+ * which the command was forked. */
 static bool memory_is_bound(const struct ew_command_cost *o)
 {
     return o->use.ru_maxrss <= o->own_kb;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The live view of edgewise monitor: one frame as lines of text.  Taking over the terminal and
- * waiting are left to cmd_monitor.c. */
+/* The live view of edgewise monitor: formats one frame as lines of text.  The terminal and waiting
+ * are handled in cmd_monitor.c. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include "device/nvpmodel.h"
 
 #define LINE_BYTES 2048
-#define NARROW     70 /* below so many columns bars and labels are short */
-#define PROCESSES  8  /* lines of them where the screen does not say how many fit */
+#define NARROW     70 /* narrower terminals get short bars and labels */
+#define PROCESSES  8  /* listed if the number of rows is unlimited */
 
 #define RED    "\033[31m"
 #define GREEN  "\033[32m"
@@ -23,14 +23,14 @@
 #define BOLD   "\033[1m"
 #define PLAIN  "\033[0m"
 
-/* The line being put together. */
+/* The line being formatted. */
 struct pen {
     const struct ew_view *view;
     const struct ew_sample_value *values;
     FILE *out;
     const char *end_of_line;
     int row;
-    int name, bar; /* columns of a label, of a bar's inside */
+    int name, bar; /* columns of a label, and inside of a bar */
     char line[LINE_BYTES];
     size_t used;
 };
@@ -55,7 +55,8 @@ static void colour(struct pen *p, const char *escape)
         put(p, "%s", escape);
 }
 
-/* Bytes of the line that fill so many columns; escapes and the tails of UTF-8 take none. */
+/* The number of bytes that fill so many columns; escape sequences and UTF-8 continuation bytes take
+ * none. */
 static size_t fitting(const char *line, int columns)
 {
     size_t i = 0;
@@ -106,7 +107,7 @@ static void bar(struct pen *p, struct ew_sample_value share, int width)
     put(p, "]");
 }
 
-/* A value with its unit in a field, or its reason. */
+/* A value with its unit, or the reason for its absence, right-aligned. */
 static void figure(struct pen *p, enum ew_quantity q, struct ew_sample_value v, int width)
 {
     char text[EW_VALUE_CHARS];
@@ -118,7 +119,7 @@ static void figure(struct pen *p, enum ew_quantity q, struct ew_sample_value v, 
         colour(p, PLAIN);
 }
 
-/* Columns that are taken. */
+/* Columns used so far. */
 static int taken(const struct pen *p)
 {
     int columns = 0;
@@ -127,7 +128,7 @@ static int taken(const struct pen *p)
     return columns;
 }
 
-/* The last readings of a channel: of `top`, or where that is 0 of the highest of them. */
+/* Sparkline of a channel's last readings, scaled to `top`; 0: to their maximum. */
 static void history(struct pen *p, int channel, int width, float top)
 {
     static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -153,7 +154,7 @@ static void history(struct pen *p, int channel, int width, float top)
     colour(p, PLAIN);
 }
 
-/* The rest of a line shows the past, where there is one and room for it. */
+/* Fills the rest of the line with the channel's history if there is any and it fits. */
 static void past_of(struct pen *p, int channel, float top)
 {
     const int room = p->view->columns - taken(p) - 3;
@@ -191,7 +192,7 @@ static void head(struct pen *p, const struct ew_sampler_stats *stats)
     }
 }
 
-/* Cores side by side, as many as fit. */
+/* The load of the cores side by side, as many as fit. */
 static void cores(struct pen *p)
 {
     enum { WIDTH = 44, INSIDE = 12 };
@@ -308,8 +309,7 @@ static void rails(struct pen *p)
     }
 }
 
-/* Channels of one kind, one after the other, in as many lines as it takes.  False: there are none.
- */
+/* Lists the channels of one quantity, in as many lines as needed.  False: there are none. */
 static bool listing(struct pen *p, const char *name, enum ew_quantity q, const char *prefix)
 {
     const struct ew_board *b = p->view->board;
@@ -373,7 +373,7 @@ static void held_back(struct pen *p)
     end_line(p);
 }
 
-/* What uses the board most, in the lines that are left; the keys stand below. */
+/* The top processes in the remaining lines; the keys are listed below. */
 static void processes(struct pen *p)
 {
     const struct ew_processes *all = p->view->processes;

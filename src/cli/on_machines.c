@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command on many machines at once. */
+/* Runs a command on many machines at once. */
 #include "cli/on_machines.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "study/link.h"
 
 #define WORDS_MAX   200
-#define OUTPUT_MOST ((size_t)64 << 20) /* of one machine */
+#define OUTPUT_MOST ((size_t)64 << 20) /* bytes of output of one machine */
 #define POLL_MS     500
 
 /* One machine and its output so far; when streaming, only the incomplete last line. */
@@ -31,7 +31,7 @@ struct fan_out {
     bool stream;
 };
 
-/* The command line again, without --on. */
+/* Copies the command line without --on. */
 static ew_err take_words(struct fan_out *x)
 {
     const struct ew_cmd_call *c = x->call;
@@ -64,7 +64,7 @@ static ew_err take_words(struct fan_out *x)
 
 /* ---- What machines write --------------------------------------------------------------------- */
 
-/* Whole lines go out with the name before them. */
+/* Prints complete lines, each after the machine's name. */
 static void print_lines(const struct fan_out *x, struct machine_output *v)
 {
     const char *name = v->link.machine->name;
@@ -144,7 +144,7 @@ static ew_err listen_to_all(struct fan_out *x)
 
 /* ---- At the end ------------------------------------------------------------------------------ */
 
-/* What others wrote is JSON already, or nothing. */
+/* With --json, a machine's output is either JSON or empty. */
 static void print_whole(const struct fan_out *x)
 {
     const bool json = x->call->json;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board's power modes, clocks, graphics cards and what is set, as text and as JSON. */
+/* Power modes, clocks and graphics cards with their settings, as text and as JSON. */
 #include "cli/power_show.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ ew_err ew_power_view_read(struct ew_power_view *x)
 
 /* ---- Modes and allowed clocks ---------------------------------------------------------------- */
 
-/* The largest of a mode's settings of one kind, in MHz; 0: none, -1: no limit. */
+/* The largest MAX_FREQ setting of a mode for a kind of clock, in MHz; 0: none, -1: no limit. */
 static int64_t mode_mhz(const struct ew_nvpmodel *m, const struct ew_nvpm_mode *mode,
                         const char *param)
 {
@@ -98,10 +98,10 @@ static void print_allowed(const struct ew_power_view *x)
 
 /* ---- Graphics cards -------------------------------------------------------------------------- */
 
-/* No question of NVML's tells a lock, so it is absent for every card. */
+/* NVML has no query for locked clocks: absent for every card. */
 #define LOCK_ABSENT "not reported by NVML"
 
-/* A card's settings that can be read. */
+/* Readable settings of a card. */
 static const struct {
     enum ew_nvml_what what;
     const char *key;
@@ -181,7 +181,7 @@ ew_err ew_power_print_list(const struct ew_power_view *x)
 
 /* ---- What is set ----------------------------------------------------------------------------- */
 
-/* Why some of a clock's figures are not there; NULL: all are. */
+/* Why some values of a clock are absent; NULL: none is. */
 static const char *clock_absent(const struct ew_clock_info *c)
 {
     if (c->cap)
@@ -246,7 +246,7 @@ static void json_known(struct ew_json *j, const char *key, bool known, int64_t v
         ew_json_null(j, key);
 }
 
-/* `id` -1: not one of nvpmodel's.  A clock without a limit is null, as one that is not known. */
+/* `id` -1: not a mode of nvpmodel.  A clock without limit is null, like an unknown one. */
 static void json_mode(struct ew_json *j, int64_t id, const char *name, int64_t cores,
                       const int64_t mhz[3])
 {
@@ -285,7 +285,7 @@ static void json_clock(struct ew_json *j, const struct ew_clock_info *c)
     ew_json_str(j, "name", c->name);
     json_known(j, "min_hz", c->min >= 0, c->min);
     json_known(j, "now_hz", c->cur >= 0, c->cur);
-    json_known(j, "max_hz", c->max > 0, c->max); /* a cap of 0 is none */
+    json_known(j, "max_hz", c->max > 0, c->max); /* 0: not capped */
     json_known(j, "lowest_hz", c->lowest > 0, c->lowest);
     json_known(j, "highest_hz", c->highest > 0, c->highest);
     ew_json_str(j, "governor", c->governor[0] ? c->governor : NULL);

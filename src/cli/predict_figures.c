@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures of predictions. */
+/* Charts of predictions. */
 #include "cli/predict_figures.h"
 
 #include <math.h>
@@ -128,7 +128,7 @@ static ew_err errors(struct ew_figures *f, const struct ew_predict_picture *p)
     return EW_OK;
 }
 
-/* In how many tenths of the interval's half width, as a share of a normal's, `v` lies. */
+/* The confidence level whose interval just contains `v`: P(|Z| <= |log(v / mid)| / sigma). */
 static double level(const struct ew_guess *g, double v)
 {
     return erf(fabs(log(v / g->mid)) / (log(g->high90 / g->mid) / 1.645) / sqrt(2));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures of predictions, as a page of the report's kind. */
+/* Charts of predictions on a page like those of the reports. */
 #ifndef EW_CLI_PREDICT_FIGURES_H
 #define EW_CLI_PREDICT_FIGURES_H
 
@@ -8,18 +8,18 @@
 #include "cli/predict_show.h"
 #include "report/figure.h"
 
-/* What is drawn of one workload. */
+/* Data for the charts of one workload. */
 struct ew_predict_picture {
     const struct ew_series_of_modes *measured;
-    const struct ew_trial *left_out;      /* predicted without having been seen */
-    const struct ew_predicted *predicted; /* all modes; NULL: no picture of the front */
+    const struct ew_trial *left_out;      /* held-out predictions */
+    const struct ew_predicted *predicted; /* all modes; NULL: no chart of the front */
 };
 
-/* Adds predicted against measured, error by mode, calibration, and the Pareto front with its band.
- * What it is given must outlive the figures. */
+/* Adds the charts predicted against measured, error by mode, calibration, and the Pareto front with
+ * its interval.  The arguments must outlive the figures. */
 ew_err ew_predict_figures_add(struct ew_figures *f, const struct ew_predict_picture *p);
 
-/* Writes the page. */
+/* Writes the HTML page. */
 ew_err ew_predict_figures_write(const struct ew_figures *f, const char *path);
 
 #endif

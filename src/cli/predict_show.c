@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Predictions, plans and checks as text, CSV and JSON. */
+/* Predictions, measurement plans and validations as text, CSV and JSON. */
 #include "cli/predict_show.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "report/figure.h"
 #include "report/text_table.h"
 
-#define MOST_ROWS  40 /* on a terminal; beyond, the front alone */
+#define MOST_ROWS  40 /* on a terminal; for more modes only the front is listed */
 #define MOST_FRONT 20
 
 /* ---- Predictions ----------------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ static double setting(const struct ew_mode *m, int k)
     return v[k];
 }
 
-/* "rr" and `rest`: alignment of a table whose first columns are settings. */
+/* Column alignments: one "r" for each setting that the modes have, then `rest`. */
 static const char *with_settings(unsigned lacks, const char *rest, char out[32])
 {
     *out = '\0';
@@ -114,7 +114,7 @@ static int by_time(const void *a, const void *b)
     return (p->time > q->time) - (p->time < q->time);
 }
 
-/* The modes of the front by their time, at most MOST_FRONT spread over it. */
+/* The front sorted by time, thinned evenly to MOST_FRONT modes. */
 static int pick_front(const struct ew_predicted *p, struct place *out)
 {
     int n = 0;
@@ -304,7 +304,7 @@ static void score_cells(struct ew_table *t, const struct ew_score *s)
     percent(t, s->energy_in90, 100);
 }
 
-/* Medians of the rows with this method and split. */
+/* Median scores of the rows with this method and split. */
 static struct ew_score median_score(const struct ew_check_row *rows, int n,
                                     const struct ew_check_row *like, int *count)
 {

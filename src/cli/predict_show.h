@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Predictions, plans and checks as text, CSV and JSON. */
+/* Predictions, measurement plans and validations as text, CSV and JSON. */
 #ifndef EW_CLI_PREDICT_SHOW_H
 #define EW_CLI_PREDICT_SHOW_H
 
@@ -7,17 +7,16 @@
 #include "advise/store/mode_check.h"
 #include "base/json.h"
 
-/* One workload's predictions. */
+/* Predictions of one workload. */
 struct ew_predicted {
     const char *workload;
     const char *board; /* "": not known */
-    unsigned lacks;    /* settings that its modes do not have, EW_NO_... */
+    unsigned lacks;    /* absent settings of its modes, EW_NO_... */
     int measured;
-    bool simulated; /* what it was predicted from is a simulation */
+    bool simulated; /* predicted from simulated measurements */
     const struct ew_mode *modes;
     const struct ew_prediction *v;
-    const bool
-        *front; /* not beaten in time and energy (in time and power's absence: the fastest) */
+    const bool *front; /* Pareto-optimal in time and energy (without power: the fastest) */
     int n;
 };
 
@@ -26,9 +25,9 @@ void ew_predicted_json(struct ew_json *j, const struct ew_predicted *p);
 void ew_predicted_csv_head(FILE *out, unsigned lacks);
 void ew_predicted_csv(FILE *out, const struct ew_predicted *p);
 
-/* Modes to measure, the most telling first. */
+/* Modes to measure, the most informative first. */
 struct ew_planned {
-    unsigned lacks; /* settings that they do not have, EW_NO_... */
+    unsigned lacks; /* absent settings of the modes, EW_NO_... */
     const struct ew_mode *modes;
     const struct ew_design_step *steps;
     int n;
@@ -38,13 +37,13 @@ ew_err ew_plan_text(const struct ew_planned *p);
 void ew_plan_json(struct ew_json *j, const struct ew_planned *p);
 void ew_plan_csv(FILE *out, const struct ew_planned *p);
 
-/* A mode's settings as members; null where it does not have one. */
+/* Writes a mode's settings as members; null for absent ones. */
 void ew_json_mode(struct ew_json *j, const struct ew_mode *m, unsigned lacks);
-/* A mode's cells of a CSV file, and their titles. */
+/* Write the column titles and the cells of a mode as CSV. */
 void ew_mode_csv_head(FILE *out, unsigned lacks);
 void ew_mode_csv(FILE *out, const struct ew_mode *m, unsigned lacks);
 
-/* Of a check. */
+/* Results of a validation. */
 ew_err ew_check_text(const struct ew_check_row *rows, int n);
 void ew_check_json(struct ew_json *j, const struct ew_check_row *rows, int n);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks, batches, widths, threads, workers, precisions and machines that were never tried:
- * what is printed of measure/work_source.h's answers. */
+/* Prints predictions for untried networks, batches, widths, threads, workers, precisions and
+ * machines, computed by measure/work_source.h. */
 #include "cli/predict_work.h"
 
 #include <math.h>
@@ -15,8 +15,8 @@
 #include "cli/simulated.h"
 #include "model/objective.h"
 
-#define QUIET 0.15 /* repeats of a bench on a quiet machine are nearer to each other */
-#define CHECK 12   /* measurements that a check from a third needs */
+#define QUIET 0.15 /* repeats of a bench on a quiet machine differ by less */
+#define CHECK 12   /* fewest measurements for fitting to a third of them */
 
 /* ---- A prediction ---------------------------------------------------------------------------- */
 
@@ -70,7 +70,7 @@ static ew_err show(const struct ew_work_asked *o, const char *machine, const str
     return ew_json_finish(&j);
 }
 
-/* Without a measurement: the board's model alone. */
+/* Without measurements: a prediction by the board's model alone. */
 static ew_err first_guess(const struct ew_work_opts *o, bool json)
 {
     const struct ew_work_asked *asked = &o->asked;
@@ -119,7 +119,7 @@ ew_err ew_predict_work(const struct ew_work_opts *o, bool json)
 
 /* ---- A check --------------------------------------------------------------------------------- */
 
-/* Warns where repeats of a configuration lie far apart at the median. */
+/* Warns if the median spread of repeated measurements is large. */
 static ew_err say_spread(struct ew_work_source *s)
 {
     double *v = ew_arena_array(&s->arena, (size_t)s->rows.n, sizeof(*v));
@@ -161,7 +161,7 @@ static ew_err put_scores(const struct ew_work_score *thirds, const struct ew_wor
     return ew_json_finish(&j);
 }
 
-/* Predicted against measured, errors and calibration, of the thirds. */
+/* Charts of the held-out runs: predicted against measured, errors, calibration. */
 static ew_err draw(struct ew_work_source *s, const struct ew_work_score *c, const char *path)
 {
     struct ew_figures figures = {.n = 0};

@@ -7,15 +7,15 @@
 #include "measure/work_source.h"
 
 struct ew_work_opts {
-    const char *stores; /* comma-separated; NULL: a first guess by the board's model */
-    const char *board;  /* to guess for; NULL: none */
+    const char *stores; /* comma-separated; NULL: predict by the board's model */
+    const char *board;  /* board to predict for; NULL: none */
     struct ew_work_asked asked;
 };
 
 ew_err ew_predict_work(const struct ew_work_opts *o, bool json);
 
-/* Fits to a third of the stores' runs and predicts the others; leaves out each network in turn.
- * `html`: a page of pictures; NULL: none. */
+/* Validates: fits to a third of the stores' runs and predicts the others, and leaves out each
+ * network in turn.  `html`: a page of charts; NULL: none. */
 ew_err ew_predict_work_check(const char *stores, const char *html, bool json);
 
 #endif
