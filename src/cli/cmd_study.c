@@ -467,8 +467,7 @@ static ew_err find_self(char program[PROGRAM_CHARS])
     return EW_OK;
 }
 
-/* Runs the study on the machines of --on, which get the file and the options that change its jobs.
- */
+/* Runs the study on the machines of --on; they get the file and options that change its jobs. */
 static ew_err run_fleet(struct context *x)
 {
     const struct opts *o = x->opts;

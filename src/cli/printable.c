@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams that make text harmless: glibc's custom streams in the place of stdout and stderr. */
+/* Replaces stdout and stderr by glibc custom streams that escape control characters. */
 #include "cli/printable.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define BLOCK 1024
 
-/* A sequence that the next bytes may complete waits in `rest`. */
+/* An incomplete UTF-8 sequence is kept in `rest` for the next write. */
 struct stream {
     int fd;
     bool raw;
@@ -46,7 +46,7 @@ static size_t put_escaped(const unsigned char *s, size_t n, unsigned char *to)
     return 4 * n;
 }
 
-/* Up to BLOCK + 4 bytes; what may be the beginning of a sequence is left in s->rest. */
+/* Writes up to BLOCK + 4 bytes; an incomplete sequence at the end is kept in s->rest. */
 static bool write_block(struct stream *s, const unsigned char *in, size_t n)
 {
     unsigned char out[4 * (BLOCK + 4)];
@@ -90,7 +90,7 @@ static ssize_t filter(void *cookie, const char *data, size_t n)
 
 static struct stream streams[2] = {{.fd = STDOUT_FILENO}, {.fd = STDERR_FILENO}};
 
-/* NULL: no memory, and the plain stream stays. */
+/* NULL: no memory; the unfiltered stream stays in use. */
 static FILE *open_filtered(struct stream *s, int mode)
 {
     FILE *f = fopencookie(s, "w", (cookie_io_functions_t){.write = filter});

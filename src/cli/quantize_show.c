@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What quantising found: the layers, the remedies, accuracy and time before and after. */
+/* Output of `edgewise quantize`: layers, corrections, accuracy and time before and after. */
 #include "cli/quantize_show.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ static const char *remedy_name(const struct ew_quant_remedy *w)
     return names[w->equalized][w->corrected];
 }
 
-/* "0.123" or nothing. */
+/* Milliseconds, or "-". */
 static void time_cell(struct ew_table *t, double s)
 {
     if (s < 0)
@@ -24,7 +24,7 @@ static void time_cell(struct ew_table *t, double s)
         ew_table_cell(t, "%.3f", 1e3 * s);
 }
 
-/* What a layer gives may go on as it is, and have no range of its own. */
+/* The output of a layer may stay float32, without a range. */
 static void range_cell(struct ew_table *t, const struct ew_quant_layer *l, float v)
 {
     if (l->lo <= l->hi)
@@ -86,7 +86,7 @@ ew_err ew_quant_print(const struct ew_quant_result *r, const char *file, int64_t
     return EW_OK;
 }
 
-/* Null where it was not measured. */
+/* Writes a number; null if not known. */
 static void json_known(struct ew_json *j, const char *key, bool known, double value)
 {
     if (known)

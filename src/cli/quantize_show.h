@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What quantising found, as a table and as JSON. */
+/* Output of `edgewise quantize` as a table and as JSON. */
 #ifndef EW_CLI_QUANTIZE_SHOW_H
 #define EW_CLI_QUANTIZE_SHOW_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Joining and leaving ranks. */
+/* Joining and leaving a group of MPI ranks. */
 #include "cli/rank_cmd.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command line as the job of a run. */
+/* Records a command line as the job of a run. */
 #include "cli/recorded.h"
 
 #include <math.h>

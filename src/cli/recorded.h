@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recording what a command measures, where --db asks for it. */
+/* Recording the measurements of a command if --db asks for it. */
 #ifndef EW_CLI_RECORDED_H
 #define EW_CLI_RECORDED_H
 
@@ -7,12 +7,11 @@
 #include "graph/graph.h"
 #include "study/recording.h"
 
-/* Begins the recording of this command line; its first argument is the network.  db NULL: nothing
- * is recorded. */
+/* Begins recording this command line; its first argument is the network.  db NULL: nothing is
+ * recorded. */
 ew_err ew_cmd_record(const struct ew_cmd_call *c, const char *db, struct ew_recording *out);
 
-/* What follows from the network alone: parameters, FLOPs, multiply-adds, and the bytes that it
- * takes in memory by parameter. */
+/* Records properties of the network: parameters, FLOPs, MACs, planned bytes per parameter. */
 ew_err ew_facts_record(struct ew_recording *rec, const struct ew_graph *g, double planned_bytes);
 
 #endif

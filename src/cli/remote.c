@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands and files over ssh: each is one call of the program, with pipes to it. */
+/* Commands and files over ssh: each is one ssh process, with pipes. */
 #include "cli/remote.h"
 
 #include <errno.h>
@@ -18,10 +18,10 @@
 #include "base/spawn.h"
 
 #define COMMAND      2048
-#define END_WAIT_MS  2000 /* for a connection that was told to end */
-#define NOT_THE_FILE 9    /* exit status of our shell commands if the checksum differs, */
+#define END_WAIT_MS  2000 /* grace period of an ssh process before it is killed */
+#define NOT_THE_FILE 9    /* exit status of the remote shell commands if the checksum */
 #define NOT_ALL      10   /* if the connection ended early */
-#define FETCH_BYTES  ((int64_t)4 << 30) /* of a file that a board sends */
+#define FETCH_BYTES  ((int64_t)4 << 30) /* largest file fetched from a board */
 
 ew_err ew_remote_quote(const char *text, char *out, size_t size)
 {
@@ -30,7 +30,7 @@ ew_err ew_remote_quote(const char *text, char *out, size_t size)
     out[n++] = '\'';
     for (const char *p = text; *p; p++) {
         EW_CHECK(n + 6 < size, EW_ERR_LIMIT, "%.40s...: too long", text);
-        if (*p == '\'') { /* end the quote, a quoted quote, begin again */
+        if (*p == '\'') { /* close the quote, an escaped quote, reopen */
             memcpy(out + n, "'\\''", 4);
             n += 4;
         } else {
@@ -50,11 +50,11 @@ static const char *program(const struct ew_remote *r)
     return r->ssh ? r->ssh : own && *own ? own : "ssh";
 }
 
-/* Input and output are pipes where they are wanted, else nothing and our own messages. */
+/* Starts ssh; stdin and stdout are pipes if wanted, else /dev/null and our stderr. */
 static ew_err start(const struct ew_remote *r, const char *command, bool in, bool out,
                     struct ew_spawned *c)
 {
-    /* A board that loses power answers nothing more: without the second ssh would wait for ever. */
+    /* ServerAliveInterval: without it ssh would wait forever for a board that lost power. */
     const char *argv[] = {program(r), "-o",    "BatchMode=yes", "-o", "ServerAliveInterval=20",
                           "--",       r->host, command,         NULL};
     const struct ew_spawn_opts o = {
@@ -127,7 +127,7 @@ static ew_err pour(int from, int to, const char *path, int64_t total, int64_t at
     return e;
 }
 
-/* A broken connection is an error of write, not the end of the program. */
+/* A broken connection is reported as a write error, not by SIGPIPE. */
 static ew_err send_rest(const struct ew_remote *r, const char *path, const char *command,
                         int64_t at)
 {
@@ -150,9 +150,9 @@ static ew_err send_rest(const struct ew_remote *r, const char *path, const char 
     return e;
 }
 
-/* Everything from byte `at` of `size` on.  What is as long then and not the file is removed there,
- * or each later call would go on from it; what is shorter stays: a lost connection looks like an
- * end to `cat`.  `file` is quoted. */
+/* Sends the bytes from `at` to `size`.  A complete remote file with a wrong checksum is removed, or
+ * every later call would append to it; an incomplete one stays for the next call: to `cat` a lost
+ * connection is end of file.  `file` is quoted. */
 static ew_err send_part(const struct ew_remote *r, const char *path, const char *file,
                         const char *sum, bool is_program, int64_t at, int64_t size)
 {
@@ -176,7 +176,7 @@ ew_err ew_remote_send(const struct ew_remote *r, const char *path, const char *n
     EW_TRY(ew_sha256_file(path, sum));
     snprintf(said, sizeof(said), "%s/%s", r->folder, name);
     EW_TRY(ew_remote_quote(said, file, sizeof(file)));
-    /* What is there: the same file, or so many bytes of it. */
+    /* The remote state: "same", or the number of bytes of a partial copy. */
     snprintf(command, sizeof(command),
              "f=%s; mkdir -p \"${f%%/*}\"; s=$(sha256sum \"$f\" 2>/dev/null | cut -d ' ' -f 1); "
              "if [ \"$s\" = %s ]; then echo same; else { wc -c <\"$f.%.8s\"; } 2>/dev/null || echo "
@@ -191,7 +191,7 @@ ew_err ew_remote_send(const struct ew_remote *r, const char *path, const char *n
     int64_t at = atoll(said);
     at = at < 0 || at > size ? 0 : at;
     ew_err e = send_part(r, path, file, sum, is_program, at, size);
-    if (e == EW_ERR_FORMAT && at > 0) { /* the part that was there was another's */
+    if (e == EW_ERR_FORMAT && at > 0) { /* the partial copy is of another file */
         at = 0;
         e = send_part(r, path, file, sum, is_program, at, size);
     }
@@ -200,7 +200,7 @@ ew_err ew_remote_send(const struct ew_remote *r, const char *path, const char *n
     return e;
 }
 
-/* All that comes, into `to`. */
+/* Copies everything until end of file to `to`. */
 static ew_err take(int from, const char *path, FILE *to)
 {
     char block[65536];
@@ -229,7 +229,7 @@ ew_err ew_remote_fetch(const struct ew_remote *r, const char *name, const char *
     ew_err e = start(r, command, false, true, &c);
     if (e == EW_OK) {
         e = take(c.fd[1], path, out.f);
-        if (e != EW_OK) /* ends it, if its end of the pipe does not */
+        if (e != EW_OK) /* ends ssh if the closed pipe does not */
             ew_spawn_end(&c, END_WAIT_MS);
         else
             e = finish(r, &c, "reading the file");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `edgewise reproduce` shows. */
+/* Output of `edgewise reproduce`. */
 #include "cli/reproduce_view.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@
 
 /* ---- Here ------------------------------------------------------------------------------------ */
 
-/* A clock whose limit may be written. */
+/* Whether this process may set the limit of some clock. */
 static bool clocks_can_be_set(struct ew_board *b)
 {
     struct ew_clock_info *clocks = calloc(EW_MAX_CLOCKS, sizeof(*clocks));
@@ -93,7 +93,7 @@ static ew_err heads(struct ew_reproduce_tables *t)
     return EW_OK;
 }
 
-/* Seconds and joules of a reduced size are no multiple of those of the full one. */
+/* Seconds and joules of a reduced study are not comparable with the full size. */
 static bool has_ratio(const struct ew_study *s, const struct ew_published_row *p)
 {
     const bool amount = p->unit && (strcmp(p->unit, "s") == 0 || strcmp(p->unit, "J") == 0);
@@ -166,7 +166,8 @@ static ew_err compare_study(struct ew_store *s, const struct ew_reproduce_whose 
     return err;
 }
 
-/* The shipped study of that name, in the size in which the store has it; *there: it has. */
+/* Opens the included study of this name, at the size (quick or full) recorded in the store; *there:
+ * whether it is recorded. */
 static ew_err open_study(struct ew_store *s, const struct ew_reproduce_whose *w, const char *name,
                          struct ew_arena *a, struct ew_study *out, bool *there)
 {
@@ -208,7 +209,7 @@ static ew_err compare_name(struct ew_store *s, const struct ew_reproduce_whose *
 
 /* ---- Between two studies --------------------------------------------------------------------- */
 
-/* A study with its figures. */
+/* A study with its published and measured values. */
 struct side {
     struct ew_study study;
     struct ew_comparison *list;
@@ -222,7 +223,7 @@ static ew_err open_side(struct ew_store *s, const struct ew_reproduce_whose *w, 
     return out->there ? ew_summary_compare(s, &out->study, w->unit, a, &out->list) : EW_OK;
 }
 
-/* The figure of the other side for the same jobs; NULL: one of the two was not run. */
+/* The other study's value for the same jobs; NULL: one of the two was not run. */
 static const struct ew_comparison *partner(const struct side *other, const struct ew_comparison *c)
 {
     for (int i = 0; c->runs && i < other->study.n_published; i++) {
@@ -234,9 +235,9 @@ static const struct ew_comparison *partner(const struct side *other, const struc
     return NULL;
 }
 
-#define TIE 0.03 /* published values nearer than that have no order */
+#define TIE 0.03 /* closer published values count as equal */
 
-/* Counts the jobs in which one study's value is above the other's, in the publication and here. */
+/* Counts the jobs in which one study's value is above the other's, published and here. */
 static ew_err pair_row(struct ew_grid *g, const struct side x[2], const char *metric)
 {
     const char *board = "";
@@ -269,7 +270,7 @@ static ew_err pair_row(struct ew_grid *g, const struct side x[2], const char *me
                         above, noisy ? "; ours are noisy" : "");
 }
 
-/* What NX is about: does transfer gain in F1, and in time? */
+/* The question of the NX study: does transfer learning improve F1 and time? */
 static ew_err compare_transfer(struct ew_store *s, const struct ew_reproduce_whose *w,
                                struct ew_reproduce_tables *t)
 {
@@ -310,7 +311,7 @@ ew_err ew_reproduce_compare(struct ew_store *s, const struct ew_reproduce_whose 
 static const struct {
     const char *network;
     int64_t side, classes, batch;
-    const char *of, *on; /* boards that it was trained on there */
+    const char *of, *on; /* publication, and the boards that trained it there */
 } trained[] = {
     {"lenet5", 28, 10, 16, "TRAIN", "agx-xavier xavier-nx jetson-nano"},
     {"mobilenet_v3_large", 224, 203, 16, "TRAIN", "agx-xavier xavier-nx"},
@@ -322,7 +323,7 @@ static const struct {
 
 #define MOST_DOUBLED 10 /* batches 1, 2, ... 1024 */
 
-/* What a training step of the row takes: at its own batch, and at batches that double. */
+/* Bytes of a training step at the published batch size, and at powers of two. */
 struct needed {
     int64_t own, doubled[MOST_DOUBLED + 1];
 };
@@ -353,8 +354,8 @@ static ew_err fit_cell(struct ew_grid *g, const struct ew_profile *p, const stru
                         1 << (n - 1), there);
 }
 
-/* The papers' statements: TRAIN names the boards on which it trained, not why others are missing;
- * NX ran out of memory. */
+/* What the publications say: TRAIN names the boards that trained each network, not why others are
+ * missing; in NX the Xavier NX ran out of memory. */
 static const char *said_of(size_t row, const char *board)
 {
     if (strcmp(trained[row].of, "NX") == 0)

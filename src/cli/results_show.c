@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs as text. */
+/* Recorded runs as text. */
 #include "cli/results_show.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "report/text_table.h"
 
 #define CELL_CHARS  64
-#define MAX_FIGURES 6 /* columns of figures that are shown unasked */
+#define MAX_FIGURES 6 /* metric columns shown by default */
 
 /* All cells as text, row by row; NULL: absent. */
 struct sheet {
@@ -30,7 +30,7 @@ static void free_sheet(struct sheet *t)
     ew_arena_fini(&t->arena);
 }
 
-/* Four digits, but whole numbers whole. */
+/* Four significant digits; integers in full. */
 static void number_text(double v, char out[EW_NUM_CHARS])
 {
     const bool whole = fabs(v) >= 1000 ? fabs(v) < 1e15 : fabs(v - nearbyint(v)) < 1e-9;
@@ -105,7 +105,8 @@ static int find_column(const struct sheet *t, const char *name)
     return -1;
 }
 
-/* The same for all runs of each command: another command's options are no difference. */
+/* Whether the value is the same for all runs of each command; options that only other commands have
+ * do not count as different. */
 static bool same_by_command(const struct sheet *t, int column)
 {
     const int command = find_column(t, "command");
@@ -139,7 +140,7 @@ static ew_err pick_named(const struct sheet *t, const char *columns, bool lenien
     return EW_OK;
 }
 
-/* Metrics that are shown by default; others by --columns. */
+/* Metrics shown by default; others by --columns. */
 static bool is_figure(const char *name)
 {
     static const char *const names[] = {"median_ms",     "images_per_s", "epoch_s",    "stall_s",
@@ -230,7 +231,7 @@ ew_err ew_results_table(struct ew_rows *rows, const char *columns, bool lenient)
 
 /* ---- CSV and JSON ---------------------------------------------------------------------------- */
 
-/* The numbers of the named columns in their order; `columns` NULL: of all.  Release *out. */
+/* The indices of the named columns in their order; `columns` NULL: all.  Release *out. */
 static ew_err pick_columns(struct ew_rows *rows, const char *columns, int **out, int *n)
 {
     const int all = ew_rows_columns(rows);
@@ -332,7 +333,7 @@ ew_err ew_results_json(struct ew_rows *rows, const char *columns)
 
 /* ---- Two runs -------------------------------------------------------------------------------- */
 
-/* Columns that are never the same, or that say nothing of the difference. */
+/* Columns left out of a comparison of runs: they always differ. */
 static bool passes_over(const char *name)
 {
     static const char *const names[] = {"id",      "uid", "job",   "machine",

@@ -5,15 +5,15 @@
 
 #include "store/store.h"
 
-/* One line per run: the columns named by `columns`, or all that have a value somewhere. */
+/* One line per run: the columns in `columns`, or all that have a value. */
 ew_err ew_results_csv(struct ew_rows *rows, const char *columns);
 ew_err ew_results_json(struct ew_rows *rows, const char *columns);
 
-/* The columns named by `columns` ("id,network,median_ms"), or those that tell these runs apart.
- * `lenient`: names that are not there, and columns that are empty, are passed over. */
+/* The columns in `columns` ("id,network,median_ms"), or those that differ between the runs.
+ * `lenient`: ignores unknown and empty columns. */
 ew_err ew_results_table(struct ew_rows *rows, const char *columns, bool lenient);
 
-/* What differs between two runs: settings, machine, figures. */
+/* The differences between two runs: settings, machine, metrics. */
 ew_err ew_results_diff(struct ew_store *s, int64_t a, int64_t b, bool json);
 
 #endif

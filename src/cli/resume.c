@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders of runs. */
+/* Resuming a run from its folder. */
 #include "cli/resume.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void forget_outputs(const struct ew_cmd_call *c, const char *from, void *
     }
 }
 
-/* Options as they were saved, then those of the command line. */
+/* The saved options, overridden by those of the command line. */
 static ew_err merge_options(const struct ew_cmd_call *c, const struct ew_cmd_resume *r,
                             const char *saved, void *opts)
 {

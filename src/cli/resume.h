@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders of runs: going on with one that was stopped, and not writing over one. */
+/* Folders of runs: resuming a stopped run, and not overwriting one. */
 #ifndef EW_CLI_RESUME_H
 #define EW_CLI_RESUME_H
 
 #include "cli/cmd.h"
 #include "format/checkpoint.h"
 
-/* A run that goes on. */
+/* A resumed run. */
 struct ew_cmd_resume {
     const char *from;              /* its folder, or one of its checkpoints */
-    const char *const *may_change; /* options that no number to come depends on, ended by NULL */
-    struct ew_arena *arena;        /* texts live there */
-    const char *folder;            /* set: the run's */
+    const char *const *may_change; /* options that no later result depends on, terminated by NULL */
+    struct ew_arena *arena;        /* owns the texts */
+    const char *folder;            /* output: the run's folder */
 };
 
-/* Reads the checkpoint, and the options that it was saved with into `opts`, of the command's size;
- * those of the command line come over them.  Fails on one that may not change. */
+/* Reads the checkpoint and its saved options into `opts` (of the command's size), overridden by
+ * those of the command line.  Fails for an option that may not change. */
 ew_err ew_cmd_resume(const struct ew_cmd_call *c, struct ew_cmd_resume *r,
                      struct ew_checkpoint *checkpoint, void *opts);
 
-/* Fails where the folder holds a run, with a hint how to go on with that. */
+/* Fails if the folder holds a run, with a hint how to resume it. */
 ew_err ew_cmd_folder_is_new(struct ew_cmd_call *c, const char *folder);
 
 #endif

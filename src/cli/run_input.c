@@ -18,7 +18,7 @@ static ew_err looks_like_image(const char *path, bool *out)
 {
     unsigned char head[8] = {0};
     int fd;
-    EW_TRY(ew_file_open(path, &fd)); /* says why where it cannot be read */
+    EW_TRY(ew_file_open(path, &fd)); /* reports why it cannot be read */
     close(fd);
     *out = ew_image_is(head, ew_file_head(path, head, sizeof(head))) || ew_clip_is(path);
     return EW_OK;
@@ -33,7 +33,7 @@ ew_err ew_run_check_order(const char *network)
     return EW_OK;
 }
 
-/* "NAME=FILE" or "FILE", which may have a '=' after its first '/'. */
+/* Parses "NAME=FILE" or "FILE"; a '=' after a '/' belongs to the file name. */
 static ew_err add_input(struct ew_run_inputs *in, char *word)
 {
     EW_CHECK(in->n < EW_RUN_INPUTS, EW_ERR_LIMIT, "more than %d inputs", EW_RUN_INPUTS);
@@ -111,7 +111,8 @@ static struct ew_run_input *find(const struct ew_graph *g, int i, struct ew_run_
     return i < in->n && !*in->list[i].name ? &in->list[i] : NULL;
 }
 
-/* Our own networks take [N, H, W, C]; what was made for their ONNX files is turned. */
+/* Copies a tensor; NCHW tensors, made for the network's ONNX file, are transposed for our
+ * channels-last networks. */
 static ew_err copy_tensor(const struct ew_value *v, const struct ew_run_input *it,
                           struct ew_tensor *to)
 {
@@ -163,7 +164,7 @@ ew_err ew_run_fill(const struct ew_network *net, struct ew_plan *p, struct ew_ru
     return EW_OK;
 }
 
-/* Standard normal numbers; 0 or 1 for whole numbers, which are mostly indices. */
+/* Standard normal numbers for floats; 0 or 1 for integers, which are mostly indices. */
 ew_err ew_run_fill_random(const struct ew_graph *g, struct ew_plan *p, uint64_t seed)
 {
     for (int i = 0; i < g->n_inputs; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Outputs of `edgewise run`: classes where there is one row of scores, else their statistics. */
+/* Outputs of `edgewise run`: top classes for a row of scores, else statistics. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many images of `edgewise run`: which are meant, and what is printed of them.  Running them is
- * measure/image_stream.h's. */
+/* `edgewise run` with many images: finds the files and prints the results.  They run in
+ * measure/image_stream.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static ew_err add_folder(struct finding *f, const char *folder)
     const char *const *names = NULL;
     int n = 0;
     const int before = f->n;
-    const size_t length = strlen(folder); /* one that is there: not empty */
+    const size_t length = strlen(folder); /* not empty: the folder exists */
     EW_TRY(ew_root_open(folder, &root));
     EW_TRY(ew_root_list(&root, "/", f->a, &names, &n));
     for (int i = 0; i < n; i++) {
@@ -116,7 +116,7 @@ ew_err ew_run_frames_of(const struct ew_run_inputs *in, struct ew_arena *a,
 struct shown {
     const struct ew_run_stream *s;
     struct ew_json json;
-    bool begun; /* nothing is printed of a network that takes no images */
+    bool begun; /* the JSON object is open; not before the network is known to take images */
 };
 
 static void begin_json(struct shown *t)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `edgewise run` shows of video: answers as they come, as lines or JSON, in a clip, a picture
- * and on the live page, and the sum of it.  Running is measure/video_stream.h's. */
+/* `edgewise run` with video: shows predictions as lines or JSON, in an annotated clip, a contact
+ * sheet and on the live page, and a summary.  It runs in measure/video_stream.h. */
 #include "cli/run_video.h"
 
 #include <math.h>
@@ -18,8 +18,8 @@ struct shown {
     const struct ew_run_video *v;
     bool reconstructs;
     struct ew_json json;
-    bool begun; /* with the JSON: a source that cannot be opened is a message alone */
-    struct ew_video_step last; /* answer, its frame left out; `answered`: there is one */
+    bool begun;                /* the JSON object is open; not before the source is */
+    struct ew_video_step last; /* last prediction, without its frame; `answered`: there is one */
     struct ew_video_counts counts;
     struct ew_clip_writer *writer;
     struct ew_answer_sheet sheet;
@@ -37,7 +37,7 @@ static void on_signal(int signal)
 
 /* ---- Answers ---- */
 
-/* Of the best class; empty where there is none. */
+/* Label of the top class; "" without one. */
 static const char *label_of(const struct shown *t, const struct ew_video_step *s)
 {
     const bool named = s->n_top && s->top[0].index < t->v->show.n_labels;
@@ -100,7 +100,8 @@ static ew_err add_to_sheet(struct shown *t, const struct ew_video_step *s)
     return ew_answer_sheet_add(&t->sheet, &c, (const char *const[]){what, when});
 }
 
-/* The last answer at the frame's lower edge: its name, its share, and that as a bar. */
+/* Draws the last prediction along the lower edge of the frame: label, score, and a bar of the
+ * score. */
 static void draw_answer(const struct shown *t, struct ew_canvas *c)
 {
     static const uint8_t dark[3] = {20, 20, 20}, light[3] = {240, 240, 240}, bar[3] = {40, 140, 60};
@@ -142,7 +143,7 @@ static ew_err show_on_page(struct shown *t, const struct ew_video_step *s)
     return ew_video_page_frame(&t->page, &c, s->number, &s->so_far);
 }
 
-/* A file that cannot be written is said at the end; the answers go on. */
+/* Keeps the first write error for the end; classification continues. */
 static void keep_failure(struct shown *t, ew_err e)
 {
     if (e == EW_OK || t->write_err != EW_OK)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the files of `edgewise scale`. */
+/* Shared by the files of `edgewise scale`. */
 #ifndef EW_CLI_SCALE_CMD_H
 #define EW_CLI_SCALE_CMD_H
 
@@ -21,7 +21,7 @@ struct ew_scale_opts {
 
 ew_err ew_scale_select(struct ew_cmd_call *c, const struct ew_scaling *s);
 
-/* One line of the picture. */
+/* One line of the plot. */
 struct ew_width_line {
     const char *name, *colour;
     const int32_t *widths;

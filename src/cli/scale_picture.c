@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Widths against depth as a picture: a line for the network's own widths, the uniform ones of the
- * same size and those that were found. */
+/* Plot of widths over depth: the network's own widths, uniform ones of the same size, and those
+ * found. */
 #include <stdio.h>
 
 #include "base/file.h"
@@ -8,7 +8,7 @@
 
 enum { WIDTH = 640, HEIGHT = 360, LEFT = 56, RIGHT = 16, TOP = 40, BOTTOM = 44 };
 
-/* Where gate l of n, with so many filters of at most `most`, lies. */
+/* Coordinates of gate l of n, and of a number of filters of at most `most`. */
 static double x_of(int l, int n)
 {
     return LEFT + (n > 1 ? (double)(WIDTH - LEFT - RIGHT) * l / (n - 1) : 0);
@@ -19,7 +19,7 @@ static double y_of(double filters, double most)
     return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * filters / most;
 }
 
-/* A round number of filters, four or five of which fit below `most`. */
+/* The distance of ticks: a round number of filters, at most five below `most`. */
 static double step_of(double most)
 {
     double step = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise scale search: records of pruning by NeuralScale's architecture descent. */
+/* edgewise scale search: architecture descent by NeuralScale, which records pruned widths. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -54,7 +54,7 @@ static ew_err print(const struct ew_cmd_call *c, const struct ew_scaling *s,
     return EW_OK;
 }
 
-/* Runs it and keeps its time, of this process: what was done before a kill is not in it. */
+/* Runs the search and records its time in this process, without the part before a resume. */
 static ew_err run_recorded(const struct ew_cmd_call *c, const struct ew_search_job *job,
                            struct ew_search_result *r)
 {
@@ -73,7 +73,7 @@ static ew_err run_recorded(const struct ew_cmd_call *c, const struct ew_search_j
     return ew_recording_end(&rec, e);
 }
 
-/* What the records depend on: not where they go, how many there are, or how many threads. */
+/* The options that the records depend on: not paths, the number of iterations or threads. */
 static ew_err options_text(const struct ew_cmd_call *c, const struct ew_scaling *s, char **out)
 {
     const struct ew_scale_opts *o = c->opts;
@@ -116,7 +116,7 @@ ew_err ew_scale_search(struct ew_cmd_call *c, const struct ew_scaling *s)
     struct ew_dataset *data;
     EW_CHECK(o->data, EW_ERR_USAGE, "scale search: no training data: --data DIR or NAME");
     EW_CHECK(o->output, EW_ERR_USAGE, "scale search: no folder for the records: --output DIR");
-    EW_TRY(ew_gates_check(s)); /* before any work */
+    EW_TRY(ew_gates_check(s)); /* fail early */
     EW_TRY(ew_data_open(c, o->data, &data));
     const ew_err e = search(c, s, data);
     ew_dataset_close(data);

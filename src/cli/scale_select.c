@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise scale select: the ratio that meets a limit, by a line through measurements. */
+/* edgewise scale select: the scaling ratio that meets a limit, by linear regression on
+ * measurements. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 
 #define FILE_LIMIT ((size_t)64 << 20)
 
-/* What is asked for. */
+/* The limit of the command line. */
 struct limit {
     const char *metric, *unit;
     double value;
@@ -92,7 +93,8 @@ static ew_err read_csv(const char *path, const char *metric, struct points *p)
     return csv.err;
 }
 
-/* Of measured runs, unless --where says which: a model's times and this machine's are no line. */
+/* Uses measured runs unless --where selects others: modelled times are not on the line of measured
+ * ones. */
 static ew_err take_rows(struct ew_rows *rows, const struct ew_scale_opts *o, const char *metric,
                         struct points *p)
 {
@@ -179,7 +181,7 @@ static ew_err print_fit_json(const struct ew_scaling *s, const struct limit *l,
 static void print_fit(const struct limit *l, const struct ew_line *f)
 {
     printf("%s = %.4g * parameters + %.4g: %d points", l->metric, f->slope, f->intercept, f->n);
-    if (f->n > 2) /* a line through two says nothing of how well it fits */
+    if (f->n > 2) /* two points always fit exactly */
         printf(", Pearson %.3f, p %.2g, R2 %.3f, slope +- %.2g", f->r, f->p, f->r * f->r,
                f->slope_error);
     putchar('\n');

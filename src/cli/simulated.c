@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Predictions for another board. */
+/* Prints predictions for another board. */
 #include "cli/simulated.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "cli/predict_show.h"
 #include "report/text_table.h"
 
-/* The ends of a 90 % interval of a first guess. */
+/* The ends of the 90 % interval of a log-normal prediction. */
 static double low90(double v, double sd)
 {
     return v * exp(-1.645 * sd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The line that says what a command is busy with. */
+/* A line with the current activity of a command. */
 #include "cli/status_line.h"
 
 #include <stdarg.h>

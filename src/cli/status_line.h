@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One line that shows what a command is doing before it can show progress.  On a terminal only;
- * progress (base/progress.h) and what is printed take its place. */
+/* A line with the current activity before progress can be shown.  Only on a terminal; progress
+ * (base/progress.h) and output overwrite it. */
 #ifndef EW_CLI_STATUS_LINE_H
 #define EW_CLI_STATUS_LINE_H
 
-/* "compiling resnet50 ..." */
+/* Shows the line, as "compiling resnet50 ...". */
 __attribute__((format(printf, 1, 2))) void ew_status_line(const char *format, ...);
 
-/* Wipes it. */
+/* Erases it. */
 void ew_status_clear(void);
 
 #endif

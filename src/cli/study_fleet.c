@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A study on many machines, on the terminal. */
+/* Terminal output of a study on many machines. */
 #include "cli/study_fleet.h"
 
 #include <math.h>
@@ -60,7 +60,8 @@ static ew_err follow(const struct ew_study *study, struct ew_fleet_run *f)
 
 /* ---- After it -------------------------------------------------------------------------------- */
 
-/* Runs of these jobs on these machines; only names of ours and hashes go into the condition. */
+/* The SQL condition of these jobs' runs on these machines.  Only checked names and hashes go into
+ * it. */
 static ew_err condition(const struct ew_study *study, const struct ew_machines *m,
                         struct ew_arena *a, const char **out)
 {
@@ -79,7 +80,7 @@ static ew_err condition(const struct ew_study *study, const struct ew_machines *
     return EW_OK;
 }
 
-/* The study's columns with the machine before them, jobs together. */
+/* Prints the study's columns after the machine, grouped by job. */
 static ew_err show_results(const struct ew_study *study, const struct ew_machines *m,
                            struct ew_store *s, struct ew_arena *a)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The jobs of a study before it runs, with what they should take. */
+/* The jobs of a study before it runs, with their estimated cost. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "cli/study_show.h"
 #include "report/text_table.h"
 
-#define MAX_COMMANDS 40 /* that a table shows */
+#define MAX_COMMANDS 40 /* listed in the table */
 
-/* What is known of a job before it runs. */
+/* Estimate of a job, and whether it is done. */
 struct outlook {
     struct ew_estimate e;
     bool done;
@@ -88,8 +88,7 @@ static void print_totals(const struct ew_study *study, const struct outlook *lis
     printf("\n* estimated from the arithmetic; others are from earlier runs\n");
 }
 
-/* The command lines that the study starts: a file from somebody else is read here before it runs.
- */
+/* Lists the commands that the study starts, so that an untrusted file can be reviewed. */
 static void print_commands(const struct ew_study *study)
 {
     int shown = 0, n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A study on the terminal. */
+/* Terminal output of a study. */
 #include "cli/study_show.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ const char *ew_duration_text(double seconds, char out[EW_DURATION_CHARS])
 
 /* ---- Jobs ------------------------------------------------------------------------------------ */
 
-/* Some job of the same section has another value of this setting. */
+/* Whether jobs of the same section differ in this setting. */
 static bool varies(const struct ew_study *study, const struct ew_study_job *j,
                    const struct ew_setting *g)
 {
@@ -93,8 +93,8 @@ void ew_study_show_report(const struct ew_study *study, const struct ew_runner_r
 
 /* ---- After it -------------------------------------------------------------------------------- */
 
-/* "study = ... and job in (...)": an older form of the file may have left other runs.  Only names
- * of ours and hashes go into the condition. */
+/* The SQL condition of the study's current jobs: other runs of the study may come from an older
+ * version of the file.  Only checked names and hashes go into it. */
 static ew_err condition(const struct ew_study *study, const struct ew_machine_row *m,
                         struct ew_arena *a, const char **out)
 {
@@ -118,7 +118,7 @@ static ew_err open_results(const struct ew_study *study, struct ew_store *s,
     const char *where;
     ew_arena_init(&a);
     ew_err err = condition(study, m, &a, &where);
-    /* A column that no run has is none of the table: then in the order of running. */
+    /* `sort` may name a column that no run has: then sort by id. */
     if (err == EW_OK &&
         ew_store_results(s, where, study->sort ? study->sort : "label, id", out) != EW_OK)
         err = ew_store_results(s, where, NULL, out);
@@ -126,14 +126,14 @@ static ew_err open_results(const struct ew_study *study, struct ew_store *s,
     return err;
 }
 
-/* Short; whole numbers whole. */
+/* Four significant digits; large integers in full. */
 static void number_cell(struct ew_table *t, double v)
 {
     const bool whole = fabs(v) >= 1000 && fabs(v) < 1e15;
     ew_table_cell(t, whole ? "%.0f" : "%.4g", v);
 }
 
-/* Times of a reduced size are shown beside those of the full size, but without a ratio. */
+/* Times of a reduced study have no ratio to published ones of the full size. */
 static bool has_ratio(const struct ew_study *study, const struct ew_comparison *c)
 {
     const char *unit = c->published->unit;
@@ -174,7 +174,7 @@ static ew_err print_comparison(const struct ew_study *study, const struct ew_com
     int others = 0;
     for (int i = 0; i < study->n_published; i++) {
         if (strstr(study->published[i].metric,
-                   "_fit_")) /* a line through many runs, no run's own */
+                   "_fit_")) /* a regression over many runs, not of a single run */
             continue;
         others += list[i].jobs == 0;
         if (list[i].jobs)

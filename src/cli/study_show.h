@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A study on the terminal: its jobs before it runs, its lines while it runs, its figures after. */
+/* Terminal output of a study: its jobs before it runs, progress while it runs, results after. */
 #ifndef EW_CLI_STUDY_SHOW_H
 #define EW_CLI_STUDY_SHOW_H
 
 #include "study/runner.h"
 
-/* Commands that studies may use, of those that this build has; returns their number. */
+/* The commands of this build that studies may use; returns their number. */
 int ew_study_commands(struct ew_study_command *out, int max);
 
-/* The jobs and what they should take; `s` may be NULL. */
+/* Lists the jobs with estimates; `s` may be NULL. */
 ew_err ew_study_show_jobs(const struct ew_study *study, struct ew_store *s, bool json);
 
-/* What tells the job apart from others of its section: " workers=2 batch=16". */
+/* The settings in which the job differs from others of its section: " workers=2 batch=16". */
 #define EW_JOB_CHARS 200
 void ew_study_job_text(const struct ew_study *study, const struct ew_study_job *j,
                        char out[EW_JOB_CHARS]);
@@ -20,7 +20,7 @@ void ew_study_job_text(const struct ew_study *study, const struct ew_study_job *
 void ew_study_show_report(const struct ew_study *study, const struct ew_runner_report *r,
                           const struct ew_runner_counts *c);
 
-/* The runs, the published figures beside ours, and what differs. */
+/* Prints the runs, published values beside ours, and differences from the publication. */
 ew_err ew_study_show_results(const struct ew_study *study, struct ew_store *s,
                              const struct ew_machine_row *m);
 ew_err ew_study_json_results(const struct ew_study *study, struct ew_store *s,

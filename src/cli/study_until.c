@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measuring power modes until the others can be predicted well enough. */
+/* Stops measuring power modes when the others can be predicted well enough. */
 #include "cli/study_until.h"
 
 #include <math.h>
@@ -9,8 +9,8 @@
 #include "advise/store/advice_source.h"
 #include "base/num.h"
 
-#define LEAST  5    /* measured modes: the leave-one-out errors of fewer say nothing */
-#define LOOKED 2000 /* untried modes, spread over all */
+#define LEAST  5    /* measured modes: fewer give no reliable leave-one-out error */
+#define LOOKED 2000 /* untried modes that are checked, spread over all */
 
 ew_err ew_until_parse(const char *text, struct ew_until *out)
 {
@@ -51,7 +51,7 @@ bool ew_until_same_sweep(const struct ew_study_job *a, const struct ew_study_job
     return true;
 }
 
-/* The workload that a run belongs to; NULL: it has no mode. */
+/* The workload of a run; NULL: the run has no mode. */
 static const char *workload_of(const struct ew_measured *m, int64_t run)
 {
     for (int i = 0; i < m->n; i++)

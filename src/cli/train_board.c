@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine that a training runs on. */
+/* The machine of a training run. */
 #include "cli/train_board.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ ew_err ew_train_board_open(struct ew_arena *a, const char *power_from, struct ew
     *json = NULL;
     const ew_err err = ew_board_open(&(struct ew_board_opts){.power_from = power_from}, board);
     if (err != EW_OK && power_from)
-        return err; /* it was asked for */
+        return err; /* requested by --power-from: not optional */
     if (err != EW_OK) {
         EW_WARN("%s; power is not measured", ew_error_message());
         *board = NULL;

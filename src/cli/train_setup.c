@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `edgewise train` from its command line to a job: network, data, weights, normalisation. */
+/* Setup of `edgewise train`: from the command line to network, data, weights and normalisation. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -31,7 +31,7 @@ static ew_err resume(const struct ew_cmd_call *c, struct ew_train_run *r)
     r->net = r->from.graph;
     r->job.resume = &r->from;
     r->o.output = saved.folder;
-    /* It goes on where it was, unless another device is asked for. */
+    /* Continues on the same device unless the options name one. */
     const bool elsewhere = r->o.device || r->o.precision || r->o.fast;
     return elsewhere ? ew_device_opt_use(r->o.device, r->o.precision, r->o.fast) : EW_OK;
 }
@@ -69,7 +69,7 @@ static ew_err open_network(struct ew_cmd_call *c, struct ew_train_run *r)
     return EW_OK;
 }
 
-/* The largest batch that fits the limit or, less a tenth for all else, the machine. */
+/* The largest batch that fits --memory-limit, or 90 % of the machine's memory. */
 static ew_err find_batch(struct ew_train_run *r)
 {
     struct ew_train_opts *o = &r->o.train;
@@ -92,9 +92,9 @@ static ew_err find_batch(struct ew_train_run *r)
     return EW_OK;
 }
 
-#define STEPS_AT_LEAST 4 /* of an epoch, where the batch is ours to choose */
+#define STEPS_AT_LEAST 4 /* fewest steps per epoch with the default batch */
 
-/* Sets of few samples: the default batch may be more than there are. */
+/* Reduces the default batch for small data sets. */
 static void shrink_batch(const struct ew_cmd_call *c, struct ew_train_run *r)
 {
     struct ew_train_opts *o = &r->o.train;
@@ -114,14 +114,15 @@ static void shrink_batch(const struct ew_cmd_call *c, struct ew_train_run *r)
 static ew_err open_data(struct ew_cmd_call *c, struct ew_train_run *r)
 {
     EW_CHECK(r->o.train.data, EW_ERR_USAGE, "no training data: --data DIR or NAME");
-    /* A model of a board reads no sample: what is known of a set that is not here is enough. */
+    /* Simulation reads no sample: the known properties of a data set are enough if it is not
+     * stored. */
     if (r->o.simulate && ew_dataset_open(r->o.train.data, &r->data) == EW_ERR_NOT_FOUND &&
         ew_dataset_outline(r->o.train.data, &r->data) == EW_OK)
         return EW_OK;
     return r->data ? EW_OK : ew_data_open(c, r->o.train.data, &r->data);
 }
 
-/* As the options say; else as the weights expect it; else by what the data has. */
+/* Normalisation by the options; else that of the weights; else statistics of the data set. */
 static ew_err normalise(struct ew_train_run *r)
 {
     struct ew_preprocess *p = &r->job.prep;
@@ -145,7 +146,7 @@ static ew_err open_teacher(struct ew_train_run *r)
 
 /* ---- Learning for integers ---- */
 
-/* The network with fake quantisers. */
+/* Inserts fake quantisers. */
 static ew_err make_qat(struct ew_train_run *r)
 {
     const struct ew_quant_learn_how how = {.net = r->net,
@@ -162,7 +163,7 @@ static ew_err make_qat(struct ew_train_run *r)
     return EW_OK;
 }
 
-/* An option that is only for another one, which is not given, would do nothing. */
+/* Refuses options that have no effect without another one. */
 static ew_err check_alone(const struct ew_cmd_call *c, const struct ew_train_run *r)
 {
     const struct {
@@ -205,13 +206,12 @@ static ew_err check_folder(struct ew_cmd_call *c, struct ew_train_run *r)
 {
     if (!r->o.output)
         return name_folder(r);
-    if (r->job.resume ||
-        ew_ranks_rank(r->job.ranks) != 0) /* the first one may have made it by now */
+    if (r->job.resume || ew_ranks_rank(r->job.ranks) != 0) /* rank 0 may have created it already */
         return EW_OK;
     return ew_cmd_folder_is_new(c, r->o.output);
 }
 
-/* Every option as it was resolved, and what it was resolved for. */
+/* Records all options with their final values. */
 static ew_err describe(struct ew_train_run *r)
 {
     EW_CLEANUP(ew_free_ptr) char *text = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `edgewise train` shows while it runs and when it is over. */
+/* Output of `edgewise train`: progress and results. */
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ static const char *duration(double s, char buf[EW_TEXT_CHARS])
     return buf;
 }
 
-/* Seconds with three digits that matter: "0.082", "1.24", "12.3", "451". */
+/* Seconds with three significant digits: "0.082", "1.24", "12.3", "451". */
 static const char *seconds(double s, char buf[EW_TEXT_CHARS])
 {
     snprintf(buf, EW_TEXT_CHARS, "%.*f", s < 1 ? 3 : s < 10 ? 2 : s < 100 ? 1 : 0, s);
@@ -54,7 +54,7 @@ void ew_train_show_begin(struct ew_train_view *v, const struct ew_train_run *r,
         .terminal = isatty(STDERR_FILENO) != 0, .kind = kind_of(r), .loss_every = r->o.loss_every};
     ew_trainer_plan_stats(t, &s);
     if (ew_graph_cost(g, &cost, NULL) != EW_OK)
-        cost.params = 0; /* a line of talk is not worth failing for */
+        cost.params = 0; /* not worth failing for */
     fprintf(stderr, "%s, ", g->name);
     for (int i = 1; i < in->rank; i++)
         fprintf(stderr, "%s%lld", i > 1 ? "x" : "", (long long)in->dim[i]);
@@ -80,7 +80,7 @@ void ew_train_show_wipe(const struct ew_train_view *v)
         ew_term_clear_line(stderr);
 }
 
-/* "  accuracy 91.20%"; nothing where no classes are told apart. */
+/* "  accuracy 91.20%"; "" without classes. */
 static const char *accuracy_of(double share, const char *before, char buf[EW_TEXT_CHARS])
 {
     *buf = 0;
@@ -144,7 +144,7 @@ void ew_train_show_epoch(struct ew_train_view *v, const struct ew_trainer *t)
 
 /* ---- The result ---- */
 
-/* What is in the folder: on a full disk not all of it. */
+/* Lists the files of the folder, some of which are missing on a full disk. */
 static void print_written(const char *folder)
 {
     static const char *const names[] = {"best.ckpt", "last.ckpt", "epochs.csv", "batches.csv"};
@@ -161,7 +161,7 @@ static void print_written(const char *folder)
     printf("\n");
 }
 
-/* How well it does on the test data, and what the epoch was chosen by. */
+/* Prints the scores on the test data, and what the epoch was selected by. */
 static void print_scores(const struct ew_train_result *x, const char *kind)
 {
     char a[EW_TEXT_CHARS];

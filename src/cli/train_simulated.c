@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `edgewise train --simulate` shows and records. */
+/* Output and metrics of `edgewise train --simulate`. */
 #include "cli/train_simulated.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file that the live page shows of video. */
+/* The JSON file for video on the live page. */
 #include "cli/video_page.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "report/serve/serve.h"
 
 #define EVERY_NS (EW_NS_PER_S / 4)
-#define WIDEST   480 /* pixels of the picture */
+#define WIDEST   480 /* largest width of the picture in pixels */
 
 ew_err ew_video_page_open(struct ew_video_page *p, const char *db)
 {
@@ -29,7 +29,7 @@ void ew_video_page_answer(struct ew_video_page *p, const struct ew_video_answer 
 
 /* ---- The picture ---- */
 
-/* Nearest pixels, at most WIDEST wide; `out` is released with free(). */
+/* Nearest-neighbour scaling to at most WIDEST pixels; `out` is released with free(). */
 static ew_err shrink(const struct ew_canvas *from, struct ew_canvas *out)
 {
     const int64_t w = ew_min_i64(from->w, WIDEST);
