@@ -42,48 +42,59 @@
   const has = (m) => m === 'kind' || boxes.some((b) => measures[m].get(b) !== undefined);
   const known = Object.keys(measures).filter(has);
 
-  // ---- Colours: from pale to strong, dark text legible on all.
-  const ramp = [[255, 251, 235], [253, 230, 138], [253, 186, 116], [248, 113, 113]];
-  function shade(x) {
+  // ---- Colours of the light and of the dark scheme, of which the style sheet takes one; text is legible on all.
+  const tint = (e, [light, dark]) => {
+    e.classList.add('tinted');
+    e.style.setProperty('--light', light);
+    e.style.setProperty('--dark', dark);
+  };
+  const ramps = [[[255, 251, 235], [253, 230, 138], [253, 186, 116], [248, 113, 113]],
+    [[35, 43, 52], [106, 78, 24], [142, 76, 20], [180, 38, 38]]];
+  const shade = (x) => ramps.map((ramp) => {
     const at = Math.min(Math.max(x, 0), 1) * (ramp.length - 1);
     const i = Math.min(Math.floor(at), ramp.length - 2);
     const mix = ramp[i].map((v, k) => Math.round(v + (ramp[i + 1][k] - v) * (at - i)));
     return `rgb(${mix.join(',')})`;
-  }
-  const named = ['#bfdbfe', '#bbf7d0', '#fde68a', '#fbcfe8', '#ddd6fe', '#fed7aa'];
-  const own = drawn.map((gs) => gs.map((g) => g.querySelector('rect').getAttribute('fill')));
-  const paint = (i, colour) => drawn[i].forEach((g, k) => {
-    g.querySelector('rect').setAttribute('fill', colour === undefined ? own[i][k] : colour);
   });
+  const named = [['#bfdbfe', '#1e40af'], ['#bbf7d0', '#166534'], ['#fde68a', '#854d0e'], ['#fbcfe8', '#9d174d'],
+    ['#ddd6fe', '#5b21b6'], ['#fed7aa', '#9a3412']];
+  const plain = ['#f3f4f6', '#232b34'];
+  const kinds = [[['#dbeafe', '#1e3a5f'], 'convolution'], [['#ede9fe', '#3f3169'], 'dense'], [['#dcfce7', '#17472d'], 'pooling'],
+    [['#ffedd5', '#5c3616'], 'joins'], [['#fef9c3', '#4f4512'], 'other']];
+  const own = drawn.map(([g]) => {
+    const fill = g && g.querySelector('rect').getAttribute('fill');
+    const kind = kinds.find(([pair]) => pair[0] === fill);
+    return kind ? kind[0] : plain;
+  });
+  const paint = (i, pair) => drawn[i].forEach((g) => tint(g.querySelector('rect'), pair));
 
   const scale = document.getElementById('scale');
   const list = document.getElementById('list');
   let chosen = -1;
 
   function legend(items) {
-    for (const [colour, text] of items) {
+    for (const [pair, text] of items) {
       const e = make('span', undefined, scale);
-      make('i', undefined, e).style.background = colour;
+      tint(make('i', undefined, e), pair);
       e.append(text);
     }
   }
 
   function colourNamed(m) {
     const names = [...new Set(boxes.map(m.get).filter((v) => v !== undefined))];
-    boxes.forEach((b, i) => paint(i, m.get(b) === undefined ? '#f3f4f6' : named[names.indexOf(m.get(b)) % named.length]));
+    boxes.forEach((b, i) => paint(i, m.get(b) === undefined ? plain : named[names.indexOf(m.get(b)) % named.length]));
     legend(names.map((n, i) => [named[i % named.length], n]));
   }
 
   function colourNumber(m) {
     const most = Math.max(...boxes.map((b) => m.get(b) || 0)) || 1;
-    boxes.forEach((b, i) => paint(i, m.get(b) === undefined ? '#f3f4f6' : shade(m.get(b) / most)));
+    boxes.forEach((b, i) => paint(i, m.get(b) === undefined ? plain : shade(m.get(b) / most)));
     make('span', m.text(0), scale);
     make('span', undefined, scale).className = 'ramp';
-    scale.lastChild.style.background = `linear-gradient(90deg,${[0, 1 / 3, 2 / 3, 1].map(shade).join(',')})`;
+    const stops = [0, 1 / 3, 2 / 3, 1].map(shade);
+    tint(scale.lastChild, [0, 1].map((scheme) => `linear-gradient(90deg,${stops.map((pair) => pair[scheme]).join(',')})`));
     make('span', m.text(most), scale);
   }
-
-  const kinds = [['#dbeafe', 'convolution'], ['#ede9fe', 'dense'], ['#dcfce7', 'pooling'], ['#ffedd5', 'joins'], ['#fef9c3', 'other']];
 
   function rows(m) {
     const order = boxes.map((b, i) => i).filter((i) => boxes[i].macs !== undefined);
@@ -121,7 +132,7 @@
     const m = measures[name];
     scale.replaceChildren();
     if (!m.get) {
-      boxes.forEach((b, i) => paint(i));
+      boxes.forEach((b, i) => paint(i, own[i]));
       legend(kinds);
     } else if (m.named) {
       colourNamed(m);

@@ -172,7 +172,7 @@ await check('video on the live page', async () => {
 await check('page of a network', async () => {
   const page = await browser.open(`file://${graph}`, {width: 1280});
   await page.until(`document.querySelectorAll('#list li').length > 20`, 'the list of layers');
-  const colour = `[...document.querySelectorAll('g[data-i] rect')].map((e) => e.getAttribute('fill')).join()`;
+  const colour = `[...document.querySelectorAll('g[data-i] rect')].map((e) => getComputedStyle(e).fill).join()`;
   const box = `document.querySelector('#view svg').getAttribute('viewBox')`;
   const pick = (m) => page.run(`(() => { const s = document.getElementById('measure'); s.value = '${m}';
     s.dispatchEvent(new Event('change')); })()`);
@@ -190,6 +190,28 @@ await check('page of a network', async () => {
     await page.run(`document.querySelector('#detail').innerText.includes('GFLOP/s')`) ? '' : 'no speed of a layer',
     expect(await page.run(`document.querySelectorAll('g.chosen').length >= 1`), true, 'a chosen box'),
     ...page.errors, ...page.requests.filter((url) => !/^(file|data|blob):/.test(url)).map((url) => `asked for ${url}`)];
+});
+
+// Relative luminance of what is behind the picture and of its box without a time, the heading and a layer's name.
+await check('page of a network in the dark', async () => {
+  const page = await browser.open(`file://${graph}`, {width: 1280});
+  await page.until(`document.querySelectorAll('#list li').length > 20`, 'the list of layers');
+  const light = (selector, what) => page.run(`(() => {
+    const s = getComputedStyle(document.querySelector('${selector}')).${what};
+    return s === 'none' ? 0 : s.match(/[\\d.]+/g).slice(0, 3).map((v) => (v / 255) ** 2.2).reduce((sum, v, k) => sum + v * [0.21, 0.72, 0.07][k], 0);
+  })()`);
+  const wrong = [];
+  for (const dark of [true, false]) {
+    await page.look({width: 1280, dark});
+    const ground = await light('#view', 'backgroundColor');
+    if (dark) await page.picture(`${pictures}/graph-dark.png`);
+    wrong.push(expect(ground < 0.1, dark, `dark: ${dark}, behind the picture`),
+      expect(await light('#view svg > rect', 'fill') < 0.1, dark, `dark: ${dark}, the sheet`),
+      expect(await light('#view svg > text', 'fill') > 0.3, dark, `dark: ${dark}, light text`),
+      expect(await light('g[data-i] .t', 'fill') > 0.3, dark, `dark: ${dark}, light titles`),
+      expect(await light('g[data-i] rect', 'fill') < 0.1, dark, `dark: ${dark}, the box of the input`));
+  }
+  return [...wrong, ...page.errors];
 });
 
 await browser.close();
