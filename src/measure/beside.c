@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The networks beside the one that is timed. */
+/* Networks that run concurrently with the timed one. */
 #include "measure/beside.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Simulated boards as configurations. */
+/* Simulated boards as configurations to choose from. */
 #include "measure/board_options.h"
 
 #include <math.h>
@@ -21,11 +21,11 @@ static struct ew_guess known(double v)
     return (struct ew_guess){v, v, v, v, v, 0};
 }
 
-/* What a process takes beside its plan: the program, 11 and 16 MB with mobilenet_v2 and resnet18
- * on x86; an accelerator's context and libraries, which is assumed. */
+/* Memory of a process beside its plan: the program (11 and 16 MB with mobilenet_v2 and resnet18 on
+ * x86), and an accelerator's context and libraries (assumed). */
 #define PROCESS_BYTES 14e6
 #define CONTEXT_BYTES 300e6
-#define SYSTEM_BYTES  500e6 /* of the board's memory for the system: assumed, no desktop */
+#define SYSTEM_BYTES  500e6 /* memory of the operating system: assumed, no desktop */
 #define BESIDE_SD     0.4
 
 static double beside_bytes(const struct ew_profile *b)
@@ -33,7 +33,7 @@ static double beside_bytes(const struct ew_profile *b)
     return PROCESS_BYTES + (b->gpu_mhz ? CONTEXT_BYTES : 0);
 }
 
-/* In MiB. */
+/* Memory in MiB. */
 static struct ew_guess memory_guess(const struct ew_profile *b, const struct ew_sim_load *l)
 {
     const double plan = (double)l->memory_bytes, mid = plan + beside_bytes(b);
@@ -87,7 +87,7 @@ static ew_err check_names(const char *names, const struct ew_profile *list, int 
     return EW_OK;
 }
 
-/* One board in one mode. */
+/* Adds one board in one mode. */
 static ew_err add(const struct ew_profile *b, const struct ew_sim_load *l, const struct ew_mode *m,
                   const char *name, struct ew_option *x)
 {
@@ -143,7 +143,7 @@ static ew_err add_board(struct ew_arena *a, const struct ew_profile *b, const st
     for (int i = 0; i < take; i++) {
         m = grid[(int64_t)i * n_grid / take];
         m.gpu = b->gpu_mhz ? m.gpu : m.cpu;
-        if (same_mode(&m, &top)) /* it is there already */
+        if (same_mode(&m, &top)) /* added already */
             continue;
         EW_TRY(add(b, l, &m, b->name, &out[(*n)++]));
     }

@@ -14,8 +14,8 @@ struct ew_among_boards {
     bool train;
 };
 
-/* Every board in its named modes and in up to EW_BOARD_MODES of its others, as options: times and
- * power with the intervals of a first guess, memory and price as they are known. */
+/* Every board in its named modes and in up to EW_BOARD_MODES others, as options: predicted time and
+ * power with intervals, memory, and price if known. */
 #define EW_BOARD_MODES 2000
 ew_err ew_options_of_boards(struct ew_arena *a, const struct ew_among_boards *o,
                             struct ew_option **out, int *n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A trained classifier, and a data set as it expects its images. */
+/* A trained classifier, and data sets preprocessed for it. */
 #include "measure/classifier.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "train/adapt.h"
 
-#define EVAL_BATCH 32 /* images at a time: enough for speed, small for a board */
+#define EVAL_BATCH 32 /* batch: large enough for speed, small enough for a board */
 
 void ew_classifier_fini(struct ew_classifier *k)
 {
@@ -51,7 +51,7 @@ ew_err ew_classifier_open(const char *what, const struct ew_image_opts *o, int t
 
 /* ---- Images ---- */
 
-/* Splits "DATA:N"; a name may have colons of its own ("synthetic:count=10"), and be a path. */
+/* Splits "DATA:N"; the name may contain colons ("synthetic:count=10") and may be a path. */
 static ew_err split_count(const char *what, char **name, int64_t *count)
 {
     struct stat st;

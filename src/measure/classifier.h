@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A trained classifier and the images it expects: what eval, quantize and bench --eval share. */
+/* A trained classifier and data sets preprocessed for it; shared by eval, quantize and bench
+ * --eval. */
 #ifndef EW_MEASURE_CLASSIFIER_H
 #define EW_MEASURE_CLASSIFIER_H
 
@@ -9,35 +10,35 @@
 
 struct ew_classifier {
     struct ew_network network;
-    struct ew_graph *net; /* its graph: images [N, H, W, C] to scores [N, classes], batch 1 */
+    struct ew_graph *net; /* images [N, H, W, C] to scores [N, classes], batch 1 */
     struct ew_preprocess prep;
 };
 
-/* Opens FILE.onnx, a checkpoint, or a network of the zoo with random weights, which it says.  The
- * graph is noted with what the options say of images.  Release with fini, also after a failure. */
+/* Opens FILE.onnx, a checkpoint, or a network of the zoo with random weights (with a message).  The
+ * image options are stored in the graph.  Release with fini, also after a failure. */
 ew_err ew_classifier_load(const char *what, const struct ew_image_opts *o,
                           struct ew_classifier *out);
-/* The same for engines too: `net` is then the graph of network.context, which has these threads. */
+/* Also opens engines: `net` is then the graph of network.context, which has these threads. */
 ew_err ew_classifier_open(const char *what, const struct ew_image_opts *o, int threads,
                           struct ew_classifier *out);
 void ew_classifier_fini(struct ew_classifier *k);
 
-/* A split of a data set as the classifier expects its images: "DATA", "DATA:N" for N samples of it,
- * spread evenly.  The test split, or the training split where `train` or there is no other. */
+/* A split of a data set, preprocessed for the classifier: "DATA", or "DATA:N" for N samples spread
+ * evenly.  The test split, or the training split if `train` or if there is no other. */
 struct ew_image_set {
     const struct ew_dataset *data;
-    struct ew_dataset *own; /* the same where it was opened here, else NULL */
+    struct ew_dataset *own; /* data, if it is closed with the set; else NULL */
     struct ew_loader_opts loader;
     int64_t *subset; /* NULL: all */
-    int64_t asked;   /* N of "DATA:N", which may be more than there are; 0: all */
+    int64_t asked;   /* N of "DATA:N", which may exceed the split; 0: all */
 };
 
 ew_err ew_image_set_open(const char *what, const struct ew_classifier *k, bool train,
                          struct ew_image_set *out);
-/* The same of a data set that is open, and stays the caller's; `count` 0: all. */
+/* The same for an open data set, which the caller keeps; `count` 0: all. */
 ew_err ew_image_set_of(const struct ew_dataset *data, const struct ew_classifier *k, bool train,
                        int64_t count, struct ew_image_set *out);
-/* Images to measure ranges on, of the training split: "DATA" means 1000 of them. */
+/* Calibration images of the training split: "DATA" means 1000 of them. */
 ew_err ew_image_set_open_calib(const char *what, const struct ew_classifier *k,
                                struct ew_image_set *out);
 void ew_image_set_close(struct ew_image_set *s);

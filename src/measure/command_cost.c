@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running a command while the board's sensors are read. */
+/* Runs a command while sampling the board's sensors. */
 #include "measure/command_cost.h"
 
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/spawn.h"
 
-/* The run while it goes on. */
+/* State of the measurement. */
 struct watch {
     const struct ew_command_run *run;
     struct ew_sampler *sampler;
@@ -20,7 +20,7 @@ struct watch {
     int64_t before_ns;
     struct ew_energy_sum energy;
     struct ew_command_cost *out;
-    ew_err err; /* of the log */
+    ew_err err; /* first failure of writing the log */
 };
 
 /* ---- Frames ---------------------------------------------------------------------------------- */
@@ -69,8 +69,8 @@ static void drain(struct watch *w)
     }
 }
 
-/* The frame before counts too: the interval's beginning is then interpolated, and a counter has a
- * reading on either side of it. */
+/* Starts an interval.  The previous frame is added so that power at the start is interpolated and
+ * counters have a reading before it. */
 static void begin_energy(struct watch *w, int64_t now)
 {
     const struct ew_board *b = w->run->board;
@@ -91,7 +91,7 @@ static void wait_for_frame(struct watch *w)
     w->out->frames = w->out->throttled = 0;
 }
 
-/* Idle power, before the command. */
+/* Measures idle power before the command. */
 static void measure_baseline(struct watch *w)
 {
     w->out->baseline_w = -1;
@@ -112,8 +112,8 @@ static void measure_baseline(struct watch *w)
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
-/* Bytes that reached the disks, its finished children included.  Read while it is still there as a
- * zombie; the kernel adds up what was waited for. */
+/* Bytes read from and written to storage, with those of children it has waited for.  Read while the
+ * process is a zombie. */
 static void read_io(pid_t pid, struct ew_command_cost *out)
 {
     char path[64], *text = NULL;
@@ -147,8 +147,8 @@ static ew_err run_command(struct watch *w)
 {
     sigset_t before;
     wait_for_frame(w);
-    measure_baseline(w); /* Ctrl-C ends us as long as there is no command that it could be for */
-    ew_signals_hold(&before); /* they are for the command: we go on and report */
+    measure_baseline(w);      /* before signals are blocked: Ctrl-C ends this process */
+    ew_signals_hold(&before); /* signals go to the command; this process continues and reports */
     const int64_t begin = ew_clock_ns();
     begin_energy(w, begin);
     struct ew_spawned command;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two networks on the same inputs, or one beside saved values.  Plans of all values run the graphs
- * as they are, without passes, so that every value is there; plans of outputs alone run as they
- * would. */
+/* Runs two networks on the same inputs, or one beside saved tensors.  To compare all values, graphs
+ * run without passes, so that every value exists; to compare outputs only, they run optimised. */
 #include "measure/compare_sides.h"
 
 #include <math.h>
@@ -21,7 +20,7 @@ double ew_agreement_db(const struct ew_agreement *a)
 {
     if (!(a->noise > 0))
         return isnan(a->noise) ? -NOTHING_DB : NOTHING_DB;
-    if (isinf(a->noise)) /* so may be the signal */
+    if (isinf(a->noise)) /* the signal may be infinite, too */
         return -NOTHING_DB;
     return a->signal > 0 ? fmin(10 * log10(a->signal / a->noise), NOTHING_DB) : -NOTHING_DB;
 }
@@ -36,7 +35,7 @@ static bool is_output(const struct ew_graph *g, int value)
     return false;
 }
 
-/* A copy in which every float value that a node makes is an output, after those that are. */
+/* A copy of the graph with every float value of a node as an additional output. */
 static ew_err with_all_values(const struct ew_graph *g, struct ew_graph **out)
 {
     EW_TRY(ew_graph_clone(g, out));
@@ -63,7 +62,7 @@ static const char *op_of(const struct ew_graph *g, int value)
     return k >= 0 ? g->nodes[k].op->name : "";
 }
 
-/* The output of g that is called `name`, or -1. */
+/* The index of the output of g with this name, or -1. */
 static int find_output(const struct ew_graph *g, const char *name)
 {
     for (int i = 0; i < g->n_outputs; i++)
@@ -72,7 +71,7 @@ static int find_output(const struct ew_graph *g, const char *name)
     return -1;
 }
 
-/* True where a batch norm reads the value. */
+/* Whether a batch norm reads the value. */
 static bool normalised(const struct ew_graph *g, int value)
 {
     for (int k = 0; k < g->n_nodes; k++) {
@@ -89,9 +88,9 @@ static int by_producer(const void *x, const void *y)
     return p->a - q->a;
 }
 
-/* Values of the same name and shape; outputs also by their place.  A layer into which one of the
- * two has folded its batch norm gives other numbers: the values behind are compared.  `a` holds the
- * node's number until they are sorted by it. */
+/* Matches values by name and shape, outputs also by position.  If only one graph has a batch norm
+ * folded into a layer, the layer's output differs and is skipped; the next values are compared.
+ * Until the list is sorted `a` is the producer. */
 static ew_err match(struct ew_compared *c)
 {
     const struct ew_graph *g = c->graph[0], *h = c->graph[1];
@@ -159,15 +158,15 @@ static void add_value(struct ew_agreement *v, const float *a, const float *b, in
     for (int64_t i = 0; i < n; i++) {
         const double x = (double)a[i], d = x - (double)b[i];
         if (isinf(a[i]) && isinf(b[i]) && (a[i] > 0) == (b[i] > 0))
-            continue; /* the same infinity, as masks have it */
+            continue; /* equal infinities, as in masks */
         v->signal += x * x;
         v->noise += d * d;
-        v->worst = isnan(d) ? d : fabs(d) > v->worst ? fabs(d) : v->worst; /* a NaN stays */
+        v->worst = isnan(d) ? d : fabs(d) > v->worst ? fabs(d) : v->worst; /* NaN is kept */
         v->largest = fmax(v->largest, fabs(x));
     }
 }
 
-/* -1: one of the values is NaN. */
+/* The index of the largest element; -1: an element is NaN. */
 static int64_t largest_at(const struct ew_tensor *t)
 {
     int64_t best = 0;
@@ -223,7 +222,7 @@ ew_err ew_compare_images(struct ew_compared *c, const struct ew_loader_opts *set
 
 /* ---- Saved values ---- */
 
-/* [N, C, ...] as files have it to [N, ..., C]. */
+/* Transposes [N, C, ...] of files to [N, ..., C]. */
 static void channels_last(const struct ew_shape *s, const float *from, float *to)
 {
     const int64_t n = s->dim[0], c = s->dim[s->rank - 1];
@@ -236,8 +235,7 @@ static void channels_last(const struct ew_shape *s, const float *from, float *to
                 to[(i * places + p) * c + k] = from[(i * c + k) * places + p];
 }
 
-/* Whether the file's shape is [N, C, ...] of this [N, ..., C]; two dimensions and fewer are alike.
- */
+/* Whether the file's shape is [N, C, ...] of this [N, ..., C]; equal for rank 2 and below. */
 static bool fits(const struct ew_shape *file, const struct ew_shape *own)
 {
     if (own->rank < 4)
@@ -268,9 +266,8 @@ static ew_err read_saved(const char *path, const struct ew_shape *own, struct ew
     return EW_OK;
 }
 
-/* The file of a value: `saved` itself is the first output's; in a folder it is NAME.npy with '_'
- * for
- * '/'.  False: it has none. */
+/* The file of a value: for the first output `saved` itself; in a folder NAME.npy with '_' for '/'.
+ * False: none. */
 static bool saved_path(const char *saved, bool folder, const char *name, int output, char *path,
                        size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measuring several networks and engines against each other. */
+/* Measures several networks and engines in interleaved trials. */
 #include "measure/comparison.h"
 
 #include <math.h>
@@ -70,7 +70,7 @@ ew_err ew_comparison_run(const char *const *what, int n, const struct ew_compare
     out->sides = calloc((size_t)n, sizeof(*out->sides));
     EW_CHECK(out->sides, EW_ERR_MEMORY, "no memory");
     out->n = n;
-    for (int i = 0; i < n; i++) /* while there are no threads yet */
+    for (int i = 0; i < n; i++) /* before any thread exists: it forks */
         out->sides[i].resident = ew_side_resident(what[i], &o->side);
     for (int i = 0; i < n; i++)
         EW_TRY(ew_side_load(what[i], &o->side, &out->sides[i].side));

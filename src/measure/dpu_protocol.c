@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The scaling study's protocol on an FPGA.
  *
- * NeuralScale's widths are those of its authors' published descents.  The study searched anew, and
- * ResNet-50 too, without publishing what it found: that network has uniform widths only. */
+ * NeuralScale's widths are those published by its authors.  The study ran its own searches, also
+ * for ResNet-50, without publishing the widths: that network has uniform widths only. */
 #include "measure/dpu_protocol.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "quant/quant_run.h"
 #include "scale/power_law.h"
 
-#define CALIBRATION 500 /* images, the study's */
+#define CALIBRATION 500 /* images, as in the study */
 
 static const double ratios[EW_DPU_STUDY_RATIOS] = {0.25, 0.5, 0.75, 1};
 const struct ew_dpu_study_network ew_dpu_study_networks[EW_DPU_STUDY_NETWORKS] = {
@@ -93,7 +93,7 @@ static ew_err fit(struct ew_dpu_study *r)
     return ew_line_fit(x, y, n, &r->line);
 }
 
-/* NeuralScale against uniform widths of the same ratio, which have as many parameters. */
+/* Compares NeuralScale with uniform widths of the same ratio, which have as many parameters. */
 static void compare(struct ew_dpu_study *r)
 {
     int pairs = 0;
@@ -124,7 +124,7 @@ ew_err ew_dpu_study_run(const struct ew_dpu_config *c, struct ew_dpu_study *out)
 
 /* ---- Trained networks ---- */
 
-/* The data set of --eval without its number of images, with the calibration's instead. */
+/* The calibration set: the data set of --eval with the calibration's number of images. */
 static ew_err calibration_of(const char *eval, char *buf, size_t size)
 {
     const char *colon = strrchr(eval, ':');

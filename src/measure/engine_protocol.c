@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine study's comparison, before and after compiling. */
+/* The engine study's comparison of networks before and after compilation. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 /* ---- What the study says ---- */
 
 static const struct {
-    const char *name, *called, *task; /* as the published values have them */
+    const char *name, *called, *task; /* as in the published values */
 } networks[EW_ENGINE_STUDY_NETWORKS] = {
     {"alexnet", "AlexNet", "image"},           {"vgg19", "VGG", "image"},
     {"resnet50", "ResNet", "image"},           {"squeezenet1_1", "SqueezeNet", "image"},
@@ -25,7 +25,7 @@ static const struct {
     {"video_densenet", "DenseNet", "video"},
 };
 
-/* The value of a network under this metric; 0: the texts have none. */
+/* A published value of a network; 0: none. */
 static double published(const struct ew_fact_list *l, int network, const char *metric)
 {
     for (int i = 0; i < l->n; i++) {
@@ -70,7 +70,7 @@ static ew_err network(const char *name, int64_t classes, struct ew_graph **out)
     return e;
 }
 
-/* A file that nobody else sees; `path` is written over. */
+/* Compiles into a private temporary file; the template `path` is overwritten. */
 static ew_err compile(struct ew_graph *g, const struct ew_compare_opts *o, char *path)
 {
     char cache[EW_TUNE_PATH];
@@ -79,14 +79,14 @@ static ew_err compile(struct ew_graph *g, const struct ew_compare_opts *o, char 
     close(fd);
     const struct ew_compile_opts co = {.size = sizeof(co),
                                        .threads = o->side.threads,
-                                       .compact = 1, /* it is for here and now */
+                                       .compact = 1, /* only for this machine */
                                        .tune = !o->quick,
                                        .tune_cache =
                                            o->quick ? NULL : ew_tuner_default_path(cache)};
     return ew_engine_compile(g, &co, path);
 }
 
-/* Seconds a run: few are enough. */
+/* Times a few runs of the reference. */
 static ew_err time_reference(const struct ew_compare_opts *o, struct ew_engine_result *r)
 {
     const struct ew_bench_opts b = {
@@ -126,7 +126,7 @@ ew_err ew_engine_protocol_measure(const struct ew_compare_opts *o, struct ew_eng
     struct ew_graph *g;
     const char *tmp = getenv("TMPDIR");
     char file[512];
-    so.net.classes = 0; /* the graph has them */
+    so.net.classes = 0; /* the graph has its classes */
     snprintf(file, sizeof(file), "%s/edgewise-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     ew_err e = time_reference(o, r);
     if (e == EW_OK)
@@ -135,7 +135,7 @@ ew_err ew_engine_protocol_measure(const struct ew_compare_opts *o, struct ew_eng
         e = compile(g, o, file);
         if (e == EW_OK)
             e = ew_side_load(file, &so, &engine);
-        unlink(file); /* it stays mapped */
+        unlink(file); /* the mapping stays valid */
         so.plain = true;
         if (e == EW_OK)
             e = ew_side_take(g, r->study->name, &so, &plain);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan over a split of a data set. */
+/* Evaluates a plan on a split of a data set. */
 #include "measure/eval_run.h"
 
 #include <math.h>
@@ -11,10 +11,10 @@
 #include "graph/layout.h"
 #include "model/loss_table.h"
 
-/* How the plan takes images. */
+/* Layout of the plan's input. */
 struct layout {
-    struct ew_shape image; /* [1, H, W, C], of clips [1, T, H, W, C] */
-    bool last;             /* the network takes it so; else channels first */
+    struct ew_shape image; /* [1, H, W, C]; clips: [1, T, H, W, C] */
+    bool last;             /* channels last, else first */
 };
 
 static ew_err image_layout(const struct ew_eval_target *t, struct layout *out)
@@ -34,13 +34,13 @@ static ew_err image_layout(const struct ew_eval_target *t, struct layout *out)
     return EW_OK;
 }
 
-/* A batch of images in the plan's input, turned where it wants channels first; the rest is 0. */
+/* Copies a batch into the plan's input, transposed if it is channels-first; unused images are 0. */
 static void fill(const struct ew_batch *b, const struct layout *l, struct ew_tensor *to)
 {
     const int to_first[] = {0, l->image.rank - 1, 1, 2, 3};
     struct ew_tensor from = {.dtype = EW_F32, .shape = l->image};
     from.shape.dim[0] = b->n;
-    memcpy(&from.data, &b->images, sizeof(from.data)); /* only read */
+    memcpy(&from.data, &b->images, sizeof(from.data)); /* not modified */
     const size_t have = ew_tensor_bytes(&from);
     struct ew_tensor part = *to;
     part.shape.dim[0] = b->n;
@@ -53,7 +53,7 @@ static void fill(const struct ew_batch *b, const struct layout *l, struct ew_ten
 
 /* ---- Scores ---- */
 
-/* A network that ends in a softmax gives probabilities: their logarithms are scores again. */
+/* For networks that end in a softmax: log-probabilities are valid scores. */
 static void to_scores(float *row, int64_t classes)
 {
     double sum = 0;
@@ -78,7 +78,7 @@ static double softmax_share(const float *row, int64_t classes, int64_t k)
     return exp((double)row[k] - most) / sum;
 }
 
-/* The highest scores in order, the first of equal ones first; none where there is no answer. */
+/* The top scores in order, ties by index; none without a valid row. */
 static void find_top(const float *row, int64_t classes, struct ew_eval_sample *s)
 {
     const bool answered = ew_best_class(row, classes) >= 0;
@@ -112,7 +112,7 @@ static void take_sample(struct ew_eval_run *r, const float *row, int64_t label, 
 
 /* ---- Running ---- */
 
-/* Both are as the plan has them, so the layout does not matter. */
+/* Input and output have the same layout, so elements correspond. */
 static void take_errors(const struct ew_eval_target *t, const struct ew_batch *b,
                         struct ew_eval_run *r)
 {
@@ -135,7 +135,7 @@ static ew_err run_batch(const struct ew_eval_target *t, const struct ew_batch *b
         return EW_OK;
     }
     float *scores = ew_plan_output(t->plan, 0)->data;
-    if (!r->loss->of_labels) /* of what the network says itself */
+    if (!r->loss->of_labels) /* elementwise losses need the raw outputs, before to_scores */
         ew_confusion_add(&r->confusion, scores, b->labels, b->n);
     for (int64_t i = 0; i < b->n; i++) {
         float *row = scores + i * r->confusion.classes;
@@ -166,7 +166,7 @@ static ew_err run_all(const struct ew_eval_target *t, struct ew_loader *loader,
     }
 }
 
-/* Room for what is kept of n samples. */
+/* Allocates results for n samples. */
 static ew_err make_room(const struct ew_eval_target *t, int64_t n, bool keep,
                         struct ew_eval_run *out)
 {

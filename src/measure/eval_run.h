@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan over a split of a data set, sample by sample: what eval and bench --eval share. */
+/* Evaluates a plan on a split of a data set, sample by sample; shared by eval and bench --eval. */
 #ifndef EW_MEASURE_EVAL_RUN_H
 #define EW_MEASURE_EVAL_RUN_H
 
@@ -11,44 +11,42 @@
 
 #define EW_EVAL_TOP 5
 
-/* What a network said of one sample. */
+/* The prediction for one sample. */
 struct ew_eval_sample {
-    int64_t index; /* in its split */
+    int64_t index; /* index in the split */
     int64_t label;
-    int32_t top[EW_EVAL_TOP]; /* classes, the likeliest first; -1: no more, or no answer */
-    float share[EW_EVAL_TOP]; /* of the softmax */
-    float truth_share;        /* NaN: no answer */
+    int32_t top[EW_EVAL_TOP]; /* top classes; -1: no more, or no valid output */
+    float share[EW_EVAL_TOP]; /* probabilities */
+    float truth_share;        /* probability of the true class; NaN: no valid output */
 };
 
-/* How far from one sample a network that gives back its input came, by the loss. */
+/* The reconstruction error of one sample, by the loss. */
 struct ew_eval_error {
     int64_t index, label;
     double error;
 };
 
 struct ew_eval_run {
-    const struct ew_loss *loss;     /* by which it is evaluated */
-    struct ew_confusion confusion;  /* of a classifier */
-    struct ew_eval_error *errors;   /* of a network that gives back its input; n of them */
-    struct ew_eval_sample *samples; /* where they were asked for */
-    int64_t n;                      /* of either */
-    int64_t in_top;                 /* samples whose class is among the first EW_EVAL_TOP */
-    int64_t bad;                    /* that could not be read */
+    const struct ew_loss *loss;     /* the loss used for evaluation */
+    struct ew_confusion confusion;  /* classifiers */
+    struct ew_eval_error *errors;   /* autoencoders: n errors */
+    struct ew_eval_sample *samples; /* if requested */
+    int64_t n;                      /* number of errors or samples */
+    int64_t in_top;                 /* samples whose class is in the top EW_EVAL_TOP */
+    int64_t bad;                    /* unreadable samples */
 };
 
-/* What is evaluated: a plan and the graph that it runs. */
+/* A plan to evaluate, and its graph. */
 struct ew_eval_target {
     const char *name;
     struct ew_plan *plan;
     const struct ew_graph *graph;
     int64_t batch;
-    const struct ew_loss *loss; /* that it was trained for; NULL: not known, then the loss that
-                                 * "auto" means */
+    const struct ew_loss *loss; /* training loss; NULL: not known, as "auto" */
 };
 
-/* Runs the split that `set` names; its batch, order, augmentation and size are set here.  `keep`:
- * samples are kept.  `talk`: where progress is shown, NULL: nowhere.  Release with fini, also after
- * a failure. */
+/* Evaluates the split in `set`; batch, order, augmentation and size are set here.  `keep`: keeps
+ * all samples.  `talk`: for progress, or NULL.  Release with fini, also after a failure. */
 ew_err ew_eval_run(const struct ew_eval_target *t, const struct ew_loader_opts *set, bool keep,
                    FILE *talk, struct ew_eval_run *out);
 void ew_eval_run_fini(struct ew_eval_run *r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images through a network, one at a time. */
+/* Runs images through a network one at a time. */
 #include "measure/image_stream.h"
 
 #include <math.h>
@@ -11,13 +11,13 @@
 #include "data/image_file.h"
 #include "format/image_input.h"
 
-#define CAMERA_IMAGES 64 /* as many different frames as a camera shows */
+#define CAMERA_IMAGES 64 /* distinct frames that the emulated camera shows */
 
 struct stream {
     const struct ew_image_stream *s;
     struct ew_tensor *to; /* the network's input */
     struct ew_image_input *images;
-    int64_t *ns; /* from frame to outputs */
+    int64_t *ns; /* latency of each frame */
     int cap;
     struct ew_image_stream_result *out;
 };
@@ -30,7 +30,7 @@ static ew_err note(struct stream *t, int64_t ns)
     return EW_OK;
 }
 
-/* One after the other; reading the file counts. */
+/* Back to back; the time includes reading the file. */
 static ew_err run_files(struct stream *t)
 {
     for (int i = 0; i < t->s->n; i++) {
@@ -57,7 +57,7 @@ static ew_err run_frames(struct stream *t, const struct ew_sample *images, int n
     const struct ew_image_stream *s = t->s;
     const double period = 1e9 / s->fps;
     const int64_t frames = s->seconds > 0 ? (int64_t)ceil(s->seconds * s->fps) : (int64_t)s->n;
-    EW_TRY(run_frame(t, &images[0])); /* the first run is slow everywhere */
+    EW_TRY(run_frame(t, &images[0])); /* warm-up */
     struct ew_progress bar;
     ew_progress_begin(&bar, s->talk, "frames", frames);
     const int64_t start = ew_clock_ns();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Edgewise and ONNX Runtime on one file, in turns. */
+/* Runs Edgewise and ONNX Runtime alternately on one file. */
 #include "measure/peer_bench.h"
 
 #include <math.h>
@@ -18,12 +18,12 @@
 #include "bench/quiet.h"
 #include "engine/engine.h"
 
-#define PAUSE_NS 30000000L /* between turns: the other side's threads spin on for a while */
+#define PAUSE_NS 30000000L /* between turns: threads of the other library spin for a while */
 
 struct duel {
     struct ew_plan *plan;
     struct ew_ort *ort;
-    int64_t *ns[EW_PEER_SIDES]; /* of every run */
+    int64_t *ns[EW_PEER_SIDES]; /* times of all runs */
     int64_t n;                  /* runs of each side so far */
     double ratio[EW_PEER_TURNS];
     struct ew_peer_result *out;
@@ -40,7 +40,7 @@ static ew_err turn(struct duel *d, int side, int64_t runs)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     nanosleep(&pause, NULL);
-    EW_TRY(run_side(d, side)); /* what the other one left in the caches */
+    EW_TRY(run_side(d, side)); /* warm up the caches */
     for (int64_t i = 0; i < runs; i++) {
         const int64_t t = ew_clock_ns();
         EW_TRY(run_side(d, side));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Power while a network runs continuously, and the idle power before it. */
+/* Power while a network runs continuously, and idle power before it. */
 #include "measure/power_meter.h"
 
 #include <stdlib.h>

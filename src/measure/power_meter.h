@@ -6,22 +6,22 @@
 #include "base/err.h"
 
 struct ew_bench_power {
-    const char *absent;    /* why there is none; NULL: the rest holds */
-    const char *rails;     /* what the total is of; lives as long as the meter */
-    double idle_w;         /* the machine at rest, before */
+    const char *absent;    /* reason without a value; NULL: the other members are valid */
+    const char *rails;     /* what the total covers; owned by the meter */
+    double idle_w;         /* idle power before the load */
     double mean_w, peak_w; /* between begin and end */
-    double images_per_s;   /* meanwhile; the caller's to set */
+    double images_per_s;   /* set by the caller */
 };
 
 struct ew_power_meter;
 
-/* Opens the board and measures the machine at rest.  Where there is no sensor *out is NULL and
- * *absent says why.  Release with close. */
+/* Opens the board and measures idle power.  Without a sensor *out is NULL and *absent the reason.
+ * Release with close. */
 ew_err ew_power_meter_open(const char *power_from, double idle_s, struct ew_power_meter **out,
                            const char **absent);
-void ew_power_meter_close(struct ew_power_meter *m); /* NULL is fine */
+void ew_power_meter_close(struct ew_power_meter *m); /* NULL: no effect */
 
-/* An interval; poll at least every second meanwhile. */
+/* Begins an interval; call poll at least once a second until its end. */
 void ew_power_meter_begin(struct ew_power_meter *m);
 void ew_power_meter_poll(struct ew_power_meter *m);
 ew_err ew_power_meter_end(struct ew_power_meter *m, struct ew_bench_power *out);

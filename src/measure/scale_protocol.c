@@ -7,7 +7,7 @@ static const double widths[] = {0.25, 0.5, 0.75, 1};
 
 static const struct study_network {
     const char *name, *called;
-    bool imagenet; /* built for larger images: made for 32x32 and ten classes */
+    bool imagenet; /* an ImageNet network, built for 32x32 images and ten classes */
 } networks[] = {{"vgg11_cifar", "VGG-11", false},
                 {"mobilenet_v2_cifar", "MobileNetV2", false},
                 {"resnet50", "ResNet-50", true}};
@@ -45,7 +45,7 @@ ew_err ew_scale_protocol_run(const struct ew_compare_opts *o, struct ew_scale_re
     const char *absent = "not asked for";
     *out = (struct ew_scale_result){0};
     EW_TRY(load(o, out));
-    b.rounds = 1; /* 20 + 80 in one piece, as the study did */
+    b.rounds = 1; /* 20 + 80 runs without interruption, as in the study */
     ew_progress_begin(&bar, o->talk, "trials", b.trials);
     const ew_err e = ew_bench_interleave(out->times, EW_SCALE_SIDES, &b, show_tick, &bar);
     ew_progress_end(&bar);

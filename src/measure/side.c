@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading what is compared. */
+/* Loads the networks of a comparison. */
 #include "measure/side.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ void ew_side_fini(struct ew_side *s)
     *s = (struct ew_side){0};
 }
 
-/* What the plan says of itself. */
+/* Fills in the properties of the plan. */
 static void describe(struct ew_side *s)
 {
     struct ew_plan_stats stats;
@@ -45,7 +45,7 @@ static ew_err take_engine(const struct ew_side_opts *o, struct ew_side *s)
     s->precision = c->precision;
     s->batch = ew_max_i64(c->batch_min, o->net.batch);
     describe(s);
-    /* Plain weights stay on disk; what was packed is in memory. */
+    /* Unpacked weights stay mapped from the file; only packed ones are in memory. */
     s->weight_bytes = 0;
     for (int i = 0; i < n->engine->n_packed; i++)
         s->weight_bytes += (int64_t)n->engine->packed[i].bytes;
@@ -54,7 +54,7 @@ static ew_err take_engine(const struct ew_side_opts *o, struct ew_side *s)
 
 /* ---- Networks ---- */
 
-/* Whether weights of 8 bits take part, as they do in quantised files. */
+/* "int8" if the graph has 8-bit weights, as quantised files do. */
 static const char *precision_of(const struct ew_graph *g)
 {
     for (int v = 0; v < g->n_values; v++)

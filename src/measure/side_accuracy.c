@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accuracy of exactly what is timed: the side's own plan over a data set. */
+/* Accuracy of the timed plan on a data set. */
 #include "measure/eval_run.h"
 #include "measure/side.h"
 

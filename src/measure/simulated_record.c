@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Simulated figures in the store. */
+/* Records simulated metrics. */
 #include "measure/simulated_record.h"
 
 ew_err ew_simulated_metric(struct ew_recording *rec, const char *name, double value,

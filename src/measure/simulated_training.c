@@ -7,14 +7,14 @@
 #include "model/objective.h"
 #include "train/trainer.h"
 
-/* Seconds of one worker for a sample, from the page cache, on an AGX Xavier: TRAIN's stalls without
- * workers are 9 s for 60,000 of MNIST, 12 s for 50,000 of CIFAR-10, 272 s for 23,080 photographs
- * that are decoded and brought to 224 x 224. */
+/* Seconds of one worker per sample, from the page cache, on an AGX Xavier.  From TRAIN's stalls
+ * without workers: 9 s for 60,000 images of MNIST, 12 s for 50,000 of CIFAR-10, 272 s for 23,080
+ * photographs, decoded and resized to 224 x 224. */
 #define READ_S       2e-4
 #define DECODE_S     1.18e-2
 #define DECODE_BYTES (224.0 * 224 * 3)
 
-/* What the medium adds for a sample that is not cached: one request after the other. */
+/* Additional time for a sample that is not cached: one request at a time. */
 static double medium_s(const struct ew_storage *m, double input_bytes)
 {
     return m->mb_per_s > 0 ? m->latency_us * 1e-6 + input_bytes / (m->mb_per_s * 1e6) : 0;
@@ -26,7 +26,7 @@ static double fetch_s(const struct ew_dataset_info *d, double input_bytes)
                                             : READ_S;
 }
 
-/* One batch as a plan of the board's. */
+/* Simulates the training step of one batch. */
 static ew_err plan_step(struct ew_simulated *board, const struct ew_graph *net,
                         struct ew_simulated_training *t)
 {
@@ -56,7 +56,8 @@ ew_err ew_simulated_training_begin(struct ew_simulated *board, const struct ew_g
     out->images = batches * o->batch;
     ew_sim_work_of(&out->step.load, EW_SIM_TRAIN, &out->work);
     ew_sim_work_times(&out->work, (double)batches);
-    const double input = out->step.load.input_bytes / (4.0 * (double)o->batch); /* as bytes */
+    const double input =
+        out->step.load.input_bytes / (4.0 * (double)o->batch); /* the input as bytes, not float32 */
     out->work.fetch_s = (double)out->images * fetch_s(d, input);
     struct ew_storage medium;
     EW_TRY(ew_storage_parse(o->load.storage, &medium));

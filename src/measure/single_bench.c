@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bench of one network. */
+/* Benchmark of one network. */
 #include "measure/single_bench.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 /* ---- Opening ---- */
 
-/* Threads of a stream: as asked for, or the machine's divided among all. */
+/* Threads per stream: as requested, or the machine's divided among all. */
 static int stream_threads(const struct ew_single_opts *o)
 {
     const int all = (o->streams ? o->streams : 1) + ew_beside_count(o->beside);
@@ -50,7 +50,7 @@ static ew_err open_network(const char *what, const struct ew_single_opts *o, int
     return compile(o, streams, b);
 }
 
-/* The first stream is the side's, the others are contexts more. */
+/* The first stream is the side's context; the others are additional contexts. */
 static ew_err open_engine(const char *what, const struct ew_single_opts *o, int streams,
                           struct ew_single_bench *b)
 {
@@ -109,7 +109,7 @@ void ew_single_bench_close(struct ew_single_bench *b)
 
 /* ---- Running ---- */
 
-/* On a device with memory of its own: how long the steps take without copies. */
+/* On a device with separate memory: the time of the steps without copies. */
 static ew_err time_steps(struct ew_single_bench *b, int64_t iters, struct ew_single_result *r)
 {
     const struct ew_bench_opts again = {.iters = iters, .trials = 1, .steps_only = true};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scores by their size. */
+/* The top classes of a row of scores. */
 #include "measure/top_classes.h"
 
 #include <math.h>
 #include <string.h>
 
-/* One row of at least two scores: [K], [1, K], [1, K, 1, 1]. */
+/* Whether the tensor is one row of at least two scores: [K], [1, K], [1, K, 1, 1]. */
 static bool is_scores(const struct ew_tensor *t)
 {
     const int64_t n = ew_tensor_count(t);
@@ -16,7 +16,7 @@ static bool is_scores(const struct ew_tensor *t)
            ew_dtype_is_float(t->dtype);
 }
 
-/* Scores that add up to one are probabilities already. */
+/* Whether the scores are probabilities: they add up to one. */
 static bool is_probabilities(const struct ew_tensor *t)
 {
     double sum = 0;

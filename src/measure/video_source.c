@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames of a video stream. */
+/* Reads the frames of a video stream. */
 #include "measure/video_source.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/log.h"
 
 #define REOPEN_TRIES 10
-#define RAW_FPS      25 /* raw frames have no times; FFmpeg takes theirs for 25 a second, too */
+#define RAW_FPS      25 /* raw frames have no timestamps; FFmpeg's default rate, too */
 
 ew_err ew_video_source_open(const char *name, const struct ew_video_opts *o,
                             struct ew_video_source *out)
@@ -29,7 +29,7 @@ void ew_video_source_close(struct ew_video_source *s)
     s->frames = NULL;
 }
 
-/* A whole frame of raw bytes, or the end. */
+/* Reads one raw frame, or end of file. */
 static ew_err read_raw(struct ew_video_source *s, struct ew_video_frame *out, bool *end)
 {
     const size_t size = (size_t)(3 * s->o.h * s->o.w);
@@ -59,7 +59,7 @@ static ew_err read_raw(struct ew_video_source *s, struct ew_video_frame *out, bo
     return EW_OK;
 }
 
-/* Once more after a pause; *end: it has been gone for too long, or is not wanted any more. */
+/* Reopens the source after a pause; *end: it was gone for too long, or *stop is set. */
 static void reopen(struct ew_video_source *s, const volatile int *stop, bool *end)
 {
     const struct timespec pause = {.tv_sec = 1};

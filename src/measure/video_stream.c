@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames go round through three queues: free, decoded, done. */
+/* Frames circulate through three queues: free, decoded, done. */
 #include "measure/video_stream.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "format/image_input.h"
 #include "model/loss_table.h"
 
-#define SLOTS 12 /* frames on their way */
+#define SLOTS 12 /* frames in circulation */
 
 struct video {
     const struct ew_video_stream *v;
@@ -23,22 +23,22 @@ struct video {
     struct ew_queue free, decoded, done;
     bool drops, reconstructs;
     int64_t start_ns;
-    /* The decoding thread's until it is joined. */
+    /* Owned by the decoding thread until it is joined: */
     ew_err source_err;
     char source_why[512];
     int64_t dropped;
-    /* The calling thread's. */
+    /* Owned by the calling thread: */
     struct ew_image_input *images;
-    int64_t frames, side[2], window, hop; /* the network's frames and their size */
-    uint8_t *history;                     /* [window, h, w, 3], a ring */
+    int64_t frames, side[2], window, hop; /* frames per clip, and their size */
+    uint8_t *history;                     /* [window, h, w, 3], ring buffer */
     uint8_t *clip;                        /* [frames, h, w, 3] */
     int64_t seen, n_answers, cap, late, run_ns;
-    int64_t *ns; /* from frame to answer */
+    int64_t *ns; /* latencies from frame to prediction */
 };
 
 /* ---- Decoding ---- */
 
-/* A slot for the next frame: a free one, or the oldest that waits for the network. */
+/* A slot for the next frame: a free one, or with dropping the oldest one waiting for inference. */
 static struct ew_video_step *take_slot(struct video *t)
 {
     void *slot = NULL;
@@ -95,8 +95,8 @@ static void *decode_all(void *opaque)
 
 /* ---- The network ---- */
 
-/* The network's frames out of the last `have` of the window, evenly spread; where there are too few
- * the last one is repeated. */
+/* Samples the clip evenly from the last `have` frames of the window; if there are too few, the last
+ * one is repeated. */
 static void gather(struct video *t)
 {
     const int64_t size = 3 * t->side[0] * t->side[1];
@@ -169,10 +169,10 @@ static ew_err infer_all(struct video *t)
     const int64_t size = 3 * t->side[0] * t->side[1];
     void *item;
     ew_err e = EW_OK;
-    struct ew_video_step *waiting = NULL; /* of a clip that may be too short for a whole window */
+    struct ew_video_step *waiting = NULL; /* of a clip that may be too short */
     while (e == EW_OK && ew_queue_pop(&t->decoded, &item)) {
         struct ew_video_step *s = item;
-        if (!t->drops) /* it has waited for nobody */
+        if (!t->drops) /* not live: latency counts from here */
             s->there_ns = ew_clock_ns();
         memcpy(t->history + t->seen++ % t->window * size, s->frame.pixels.at, (size_t)size);
         if (t->seen >= t->window && (t->seen - t->window) % t->hop == 0)
@@ -190,13 +190,13 @@ static ew_err infer_all(struct video *t)
         count(t, waiting);
     if (waiting)
         ew_queue_push(&t->done, waiting);
-    ew_queue_close(&t->free); /* where the network failed, the source stops */
+    ew_queue_close(&t->free); /* stops the source if inference failed */
     return e;
 }
 
 /* ---- All of it ---- */
 
-#define WORTH 0.9 /* of the arithmetic of whole windows: copies take some time too */
+#define WORTH 0.9 /* share of the arithmetic: more is not worth the copies */
 
 ew_err ew_video_stream_slide(const struct ew_graph *g, int64_t window, int64_t hop,
                              const struct ew_plan_opts *o, struct ew_slide **out)
@@ -206,7 +206,7 @@ ew_err ew_video_stream_slide(const struct ew_graph *g, int64_t window, int64_t h
     if (g->n_inputs != 1 || x->t.shape.rank != 5 || x->t.shape.dim[0] != 1)
         return EW_OK;
     const int64_t frames = x->t.shape.dim[x->channels_last ? 1 : 2];
-    const int64_t apart = window ? window / frames : 1; /* frames that gather() takes */
+    const int64_t apart = window ? window / frames : 1; /* stride of gather() */
     if (hop == 0 || hop >= (window ? window : frames) || (window && window != apart * frames) ||
         hop % apart != 0)
         return EW_OK;
@@ -242,7 +242,7 @@ static ew_err check(const struct ew_video_stream *v, struct video *t)
     return EW_OK;
 }
 
-/* What becomes of frames, and of which size raw ones must be. */
+/* Reports how frames are resized, and the size of raw frames. */
 static void say_frames(const struct video *t)
 {
     char text[EW_IMAGE_INPUT_CHARS];
@@ -315,7 +315,7 @@ static ew_err run(struct video *t)
     t->drops = t->source.live || v->fps > 0;
     memset(t->clip, 0, (size_t)(3 * t->frames * t->side[0] * t->side[1]));
     if (!v->slide)
-        EW_TRY(ew_plan_run(v->p)); /* the first run is slow everywhere */
+        EW_TRY(ew_plan_run(v->p)); /* warm-up */
     EW_TRY(open_queues(t));
     return run_threads(t);
 }

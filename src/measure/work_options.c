@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings of a network, tried or not, as configurations. */
+/* Configurations of a network, measured or not, as options. */
 #include "measure/work_options.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define VALUES 16 /* of a factor, at most */
+#define VALUES 16 /* most values of a factor */
 
 static const char *const factors[] = {"batch", "threads", "width", "workers", "precision"};
 enum { BATCH, THREADS, WIDTH, WORKERS, PRECISION, FACTORS };

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings of a network (batch, threads, width, workers, precision), tried or not, as
- * configurations to choose from, by what stores of runs say. */
+/* Configurations of a network (batch, threads, width, workers, precision), measured or not, as
+ * options predicted from stores of runs. */
 #ifndef EW_MEASURE_WORK_OPTIONS_H
 #define EW_MEASURE_WORK_OPTIONS_H
 
 #include "advise/choose.h"
 #include "measure/work_source.h"
 
-/* Whether the words are such factors; EW_ERR_USAGE where some are and others are not. */
+/* Whether all words are such factors; EW_ERR_USAGE if only some are. */
 ew_err ew_among_factors(const char *words, bool *are);
 
-/* A setting of the factors. */
+/* Values of the factors. */
 struct ew_work_setting {
     int64_t batch, threads, workers;
     double width;
-    const char *precision; /* NULL: the usual one */
+    const char *precision; /* NULL: the default */
 };
 
 struct ew_among_work {
     const char *factors;        /* comma-separated */
-    struct ew_work_asked asked; /* what is not a factor stays as it is here */
+    struct ew_work_asked asked; /* values of what is not a factor */
 };
 
-/* Every setting as an option: time is that of an image, latency that of a run, memory the
- * process's. `settings` has one for each option.  All lives in the source's arena. */
+/* Every combination as an option: time is per image, latency per run, memory of the process.
+ * `settings` has one element per option.  Everything is allocated in the source's arena. */
 ew_err ew_options_of_work(struct ew_work_source *s, const struct ew_among_work *o,
                           struct ew_option **out, struct ew_work_setting **settings, int *n);
 

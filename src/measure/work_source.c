@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Predictions of untried runs. */
+/* Predictions of runs that were not measured. */
 #include "measure/work_source.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "base/order_stats.h"
 #include "model/objective.h"
 
-#define PROGRAM_BYTES (9.0 * (1 << 20)) /* of a process without a plan, where no run tells */
+#define PROGRAM_BYTES (9.0 * (1 << 20)) /* of a process without a plan, if no run gives it */
 
 /* ---- What a plan asks for -------------------------------------------------------------------- */
 
@@ -24,7 +24,7 @@ static ew_err parse_input(const char *text, struct ew_ints *out)
 static ew_err load_of(struct ew_arena *a, const char *network, const struct ew_network_opts *net,
                       bool train, struct ew_work_load *out)
 {
-    const struct ew_network_how how = {.opts = *net}; /* with weights: they are folded */
+    const struct ew_network_how how = {.opts = *net}; /* with weights: folding needs them */
     struct ew_network n;
     ew_err e = ew_network_open(network, &how, &n);
     if (e == EW_OK && train)
@@ -35,7 +35,7 @@ static ew_err load_of(struct ew_arena *a, const char *network, const struct ew_n
     return e;
 }
 
-/* The same network at the same size was asked for before. */
+/* Whether both rows have the same network at the same size. */
 static bool same_plan(const struct ew_work_row *a, const struct ew_work_row *b)
 {
     return strcmp(a->network, b->network) == 0 && strcmp(a->input, b->input) == 0 &&
@@ -63,7 +63,7 @@ static ew_err run_of(struct ew_arena *a, const struct ew_work_row *r, const stru
 
 /* ---- The stores ------------------------------------------------------------------------------ */
 
-/* The plan of a row, or of one before it; NULL: the network cannot be opened here. */
+/* The plan of row i, or of an equal earlier one; NULL: the network cannot be opened here. */
 static ew_err find_load(struct ew_work_source *s, int i, const struct ew_work_load **out)
 {
     const struct ew_work_row *r = &s->rows.list[i];
@@ -126,14 +126,14 @@ void ew_work_source_close(struct ew_work_source *s)
 
 /* ---- The loader ------------------------------------------------------------------------------ */
 
-/* What a data set costs a worker, and how far steps with it are from what that says. */
+/* Time of a data set per worker, and the error of steps predicted from it. */
 struct loader {
-    double image_s;    /* of one worker */
-    double off, apart; /* in ln: the median, and the standard deviation around it */
+    double image_s;    /* seconds of one worker per image */
+    double off, apart; /* ln of measured / predicted: median, and standard deviation around it */
     int n;
 };
 
-/* Time of one worker for an image: the median over all runs on the data set on this machine. */
+/* Time of one worker per image: the median over all runs on the data set on this machine. */
 static ew_err find_loader(struct ew_work_source *s, const struct ew_work_asked *o,
                           const char *machine, struct loader *out)
 {
@@ -164,7 +164,7 @@ static ew_err find_loader(struct ew_work_source *s, const struct ew_work_asked *
                                          .cores = (double)r->cores};
         v[n++] = log(r->step_s / ew_loader_step(&c));
     }
-    double sum = 0.15 * 0.15 * 3; /* as if three others had been 15 % off */
+    double sum = 0.15 * 0.15 * 3; /* prior: three runs that are 15 % off */
     out->off = ew_median(v, n);
     for (int i = 0; i < n; i++)
         sum += (v[i] - out->off) * (v[i] - out->off);
@@ -180,7 +180,7 @@ static int64_t cores_of(const struct ew_work_source *s, const char *machine)
     return 1;
 }
 
-/* A step with its loader, from one without. */
+/* Predicts a step with its loader from one without. */
 static struct ew_guess with_loader(const struct loader *l, const struct ew_work_asked *o,
                                    double cores, const struct ew_guess *g)
 {
@@ -190,7 +190,7 @@ static struct ew_guess with_loader(const struct loader *l, const struct ew_work_
                                .threads = (double)o->threads,
                                .cores = cores};
     const double mid = ew_loader_step(&c);
-    c.compute_s = g->high90; /* as much of the step's doubt as it has a part in the whole */
+    c.compute_s = g->high90; /* widens the interval by the compute part's share */
     const double doubt = log(ew_loader_step(&c) / mid) / 1.645;
     const double sd = hypot(doubt, l->apart);
     return ew_guess_of(log(mid) + l->off, sd, sd);
@@ -209,7 +209,7 @@ static ew_err check_precision(const struct ew_work_source *s, const struct ew_wo
                    o->precision);
 }
 
-/* Its own measurement; nan: none. */
+/* The measurement of exactly this run; nan: none. */
 static double find_measured(const struct ew_work_source *s, const struct ew_work_row *asked,
                             bool with_loader)
 {
@@ -225,7 +225,7 @@ static double find_measured(const struct ew_work_source *s, const struct ew_work
     return NAN;
 }
 
-/* A plan that was asked for before. */
+/* A plan of an earlier request. */
 struct ew_work_plan {
     struct ew_work_row row;
     struct ew_work_load load;
@@ -250,8 +250,8 @@ static ew_err plan_of(struct ew_work_source *s, const struct ew_work_asked *o,
     return EW_OK;
 }
 
-/* What a process takes beside the plan (the program, its libraries, a loader), at the median of
- * this kind of run on this machine. */
+/* Memory of a process beside the plan (program, libraries, loader): the median of runs of this kind
+ * on this machine. */
 static double beside_plan(const struct ew_work_source *s, const struct ew_work_row *of)
 {
     double v[EW_WORK_STORE_ROWS];

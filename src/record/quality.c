@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of qualities. */
+/* Names of the qualities of values. */
 #include "record/quality.h"
 
 #include <stddef.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a number came from.  Values of different quality never share a series. */
+/* The origin of a value.  Values of different quality never share a series. */
 #ifndef EW_RECORD_QUALITY_H
 #define EW_RECORD_QUALITY_H
 
 /* clang-format off */
 /* The names are stored: they never change. */
 #define EW_QUALITY_MAP(X)                                                                          \
-    X(MEASURED,  "measured")  /* a sensor's or a counter's own figure */                           \
-    X(DERIVED,   "derived")   /* worked out from measured ones */                                  \
+    X(MEASURED,  "measured")  /* read from a sensor or counter */                           \
+    X(DERIVED,   "derived")   /* computed from measured ones */                                  \
     X(MODELLED,  "modelled")  /* predicted */                                                      \
     X(SIMULATED, "simulated") /* by a simulated board */                                           \
-    X(EMULATED,  "emulated")  /* real, under an artificial limit */
+    X(EMULATED,  "emulated")  /* measured under an emulated limit */
 /* clang-format on */
 
 enum ew_quality {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The field tables of all records.  Names of rows are columns of files that exist: they never
- * change, and new ones go anywhere. */
+/* The field tables of all records.  The names are columns of existing files: they never change; new
+ * ones may be added anywhere. */
 #include "record/record.h"
 
 #include "base/mem.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is kept of a measurement: plain rows and their field tables.
+/* Records of measurements: plain structs and their field tables.
  *
- * The table is the one description: the store makes its columns from it, CSV and JSON their names,
- * reports their axes.  A new member is a new line in record.c and nothing else.  Start every row
- * with ew_record_clear, which makes all of it absent: what nobody measured stays empty in CSV, null
- * in JSON and NULL in SQL, and is never 0.  Text is borrowed.
+ * The table is the single description: the store derives its columns from it, CSV and JSON their
+ * names, reports their axes.  A new member is a new line in record.c and nothing else.  Begin every
+ * row with ew_record_clear, which makes all members absent: what was not measured is empty in CSV,
+ * null in JSON and NULL in SQL, never 0.  Text is borrowed.
  *
  *   struct ew_epoch_row row;
  *   ew_record_clear(EW_RECORD_EPOCH, &row);
@@ -12,9 +12,8 @@
  *   row.wall_s = 12.5;
  *   ew_record_csv_row(stdout, EW_RECORD_EPOCH, &row);
  *
- * Seconds and joules are of the interval that the row stands for; wall = compute + stall +
- * overhead, and comm where several ranks train together.
- */
+ * Seconds and joules are of the interval of the row; wall = compute + stall + overhead, + comm with
+ * several ranks. */
 #ifndef EW_RECORD_RECORD_H
 #define EW_RECORD_RECORD_H
 
@@ -25,12 +24,12 @@
 #include "base/json.h"
 #include "record/quality.h"
 
-/* The state of one machine that figures depend on; its id is the hash of all the rest. */
+/* The state of a machine that results depend on; its id is the hash of all other members. */
 struct ew_machine_row {
     const char *id;
-    const char *unit;  /* this very device: a name given to it, or a hash that says nothing else */
-    const char *board; /* "Jetson AGX Xavier", or what the system calls itself */
-    const char *profile; /* board profile that fits */
+    const char *unit;    /* this device: its given name, or an anonymous hash */
+    const char *board;   /* "Jetson AGX Xavier", or the system's own name */
+    const char *profile; /* matching board profile */
     const char *cpu, *kernel, *system;
     int64_t cores, cores_online, memory_bytes;
     bool virtual_machine;
@@ -38,16 +37,16 @@ struct ew_machine_row {
     double cpu_mhz_min, cpu_mhz_max, gpu_mhz_max, mem_mhz_max;
     const char *power_mode;
     const char *sensors;      /* channels, space-separated */
-    const char *power_covers; /* what the board's power total holds */
+    const char *power_covers; /* what the board's power total covers */
     const char *isa, *version, *compiler;
 };
 
-/* What was asked for: every option with its value, and the hash of that. */
+/* A requested measurement: all options with their values, and their hash. */
 struct ew_job_row {
     const char *id;      /* 16 hexadecimal digits */
     const char *command; /* "train", "bench" */
     const char *network, *dataset;
-    const char *options; /* JSON object of all options, sorted by name: what is hashed */
+    const char *options; /* JSON object of all options, sorted by name; the id is its hash */
 };
 
 /* clang-format off */
@@ -56,8 +55,8 @@ struct ew_job_row {
     X(DONE,        "done")                                                                         \
     X(FAILED,      "failed")      /* `reason` says why */                                          \
     X(SKIPPED,     "skipped")     /* cannot be done on this machine */                             \
-    X(INTERRUPTED, "interrupted") /* its process is gone */                                        \
-    X(NOISY,       "noisy")       /* done, but run again since it was not quiet */
+    X(INTERRUPTED, "interrupted") /* its process has ended */                                        \
+    X(NOISY,       "noisy")       /* done, but repeated because the machine was busy */
 /* clang-format on */
 
 enum ew_run_status {
@@ -67,42 +66,42 @@ enum ew_run_status {
         EW_RUN_STATUS_N
 };
 
-/* A job carried out once on one machine, with what the guard saw before it. */
+/* One execution of a job on one machine, with the state of the machine before it. */
 struct ew_run_row {
-    const char *uid; /* the same in every file that the run is copied to */
+    const char *uid; /* unique; kept when the run is copied to another file */
     const char *job, *machine;
-    const char *study, *label; /* section of the study's file; NULL: run by hand */
-    int64_t repeat;            /* 0, 1, ... of a job that is run several times */
+    const char *study, *label; /* label: section of the study's file; NULL: not from a study */
+    int64_t repeat;            /* index of the repetition */
     int status;                /* enum ew_run_status */
     const char *reason;
     const char *started; /* "2026-11-15T07:30:00Z" */
     double wall_s;
     int64_t pid;
-    const char *stamp;            /* boot and beginning of that process, see base/process.h */
+    const char *stamp;            /* boot id and start time of the process, see base/process.h */
     int quality;                  /* enum ew_quality: of the run as a whole */
-    const char *noise;            /* why it is not to be trusted: "load 1.9"; NULL: quiet */
+    const char *noise;            /* why it is unreliable: "load 1.9"; NULL: quiet */
     double load, temp_c, cpu_mhz; /* load: share of the CPU that others used, 0 to 1 */
     int64_t free_memory_bytes, free_disk_bytes;
 };
 
 struct ew_epoch_row {
     int64_t epoch;
-    double start_s; /* since the run began; filled in when it is recorded */
+    double start_s; /* since the start of the run; set when recorded */
     double wall_s, compute_s, stall_s, overhead_s;
-    double comm_s;                       /* waiting for other ranks; absent where there are none */
+    double comm_s;                       /* waiting for other ranks; absent with one rank */
     double fetch_s, decode_s, augment_s; /* the loader's work, summed over its threads */
     double eval_s;                       /* validation after the epoch; not in wall_s */
     int64_t images, batches;
     double images_per_s;
     double learning_rate;
-    double train_loss, train_accuracy;            /* accuracies and F1 are shares, 0 to 1 */
+    double train_loss, train_accuracy;            /* accuracies and F1 are from 0 to 1 */
     double loss, accuracy, precision, recall, f1; /* of validation; macro averages */
     int64_t read_bytes, read_ops;                 /* from storage */
     double cache_before, cache_after; /* share of the data set in the page cache, 0 to 1 */
     double energy_j, energy_error_j, power_w, base_power_w;
     double cpu_load, gpu_load, temp_c; /* means; loads in % of all cores */
     int64_t rss_bytes, rss_peak_bytes;
-    int quality; /* of what is timed; enum ew_quality */
+    int quality; /* enum ew_quality, of the times */
 };
 
 struct ew_batch_row {
@@ -115,7 +114,7 @@ struct ew_batch_row {
 };
 
 struct ew_sample_row {
-    double t_s; /* since the run began */
+    double t_s; /* since the start of the run */
     const char *channel;
     double value; /* in the channel's unit */
     const char *unit;
@@ -127,16 +126,16 @@ struct ew_metric_row {
     double value;
     const char *unit, *source; /* "monotonic clock", "VDD_IN by INA3221" */
     int quality;
-    int64_t n;              /* measurements behind it */
-    double spread;          /* sample standard deviation of them */
-    double lowest, highest; /* of them */
+    int64_t n;              /* number of measurements */
+    double spread;          /* their sample standard deviation */
+    double lowest, highest; /* their range */
     int better;             /* enum ew_better */
 };
 
 /* A study as a whole, for progress. */
 struct ew_study_row {
     const char *name, *title, *about;
-    const char *differs; /* from what was published, a line each */
+    const char *differs; /* differences from the publication, one per line */
     bool quick;
     int64_t jobs, done, failed, skipped; /* runs asked for, and how far it is */
     double left_s;                       /* guess */
