@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changing cores, clocks and caps, and putting everything back.
+/* Changes cores, clocks and power caps, and restores them.
  *
- * A journal with the old values (run/edgewise/power.journal under the root, so on a tmpfs that a
- * reboot clears as it clears the settings) is written before the first change and extended before
- * later ones.  ew_power_restore puts back what it holds; ew_power_recover does so where the process
- * that made the changes is gone without having done it.
+ * A journal with the old values (run/edgewise/power.journal under the root: on a tmpfs, which a
+ * reboot clears together with the settings) is written before the first change and extended before
+ * later ones.  ew_power_restore restores the values in it; ew_power_recover does so only if the
+ * process that made the changes ended without restoring them.
  *
  * Order of writes: cores on, maxima up, minima, maxima down, the rest (between switches to and from
- * manual control), cores off.  No frequency range is ever empty on the way. */
+ * manual control), cores off.  So no frequency range is empty at any time. */
 #ifndef EW_DEVICE_POWER_H
 #define EW_DEVICE_POWER_H
 
@@ -19,7 +19,7 @@
 #define EW_POWER_JOURNAL "run/edgewise/power.journal"
 
 struct ew_power_change {
-    char path[EW_POWER_PATH]; /* from the root, without a leading '/' */
+    char path[EW_POWER_PATH]; /* relative to the root, without leading '/' */
     char value[EW_POWER_TEXT];
 };
 
@@ -30,31 +30,30 @@ struct ew_power_list {
 
 void ew_power_list_free(struct ew_power_list *l);
 
-/* Adds a change; a later one of the same path replaces the earlier. */
+/* Adds a change; it replaces an earlier one of the same path. */
 ew_err ew_power_list_set(struct ew_power_list *l, const char *path, const char *value);
 ew_err ew_power_list_set_int(struct ew_power_list *l, const char *path, int64_t value);
 
 struct ew_power_opts {
-    bool keep; /* the settings outlive this process; only ew_power_restore ends them */
-    /* For tests: called before each write to the board and to the journal, with a running number.
-     */
+    bool keep; /* the settings stay after this process, until ew_power_restore */
+    /* For tests: called before each write to the board and to the journal, with its number. */
     void (*before_write)(void *ctx, int n);
     void *ctx;
 };
 
-/* Makes the changes, each read back.  On failure everything is put back and the message names the
- * file, what was asked and what is there.  Files of cores that are off are passed over; *skipped
- * counts them. */
+/* Makes the changes and verifies each by reading it back.  On failure everything is restored, and
+ * the message names the file, the requested and the actual value.  Files of offline cores are
+ * skipped; *skipped counts them. */
 ew_err ew_power_apply(const struct ew_root *root, const struct ew_power_list *changes,
                       const struct ew_power_opts *opts, int *skipped);
 
-/* Puts back what the journal holds and removes it; *n is the number of files, 0: no journal. */
+/* Restores the values of the journal and removes it; *n is the number of files, 0: no journal. */
 ew_err ew_power_restore(const struct ew_root *root, const struct ew_power_opts *opts, int *n);
 
-/* As restore, but only where the owner is gone and did not ask to keep the settings. */
+/* Like restore, but only if the owner has ended and did not ask to keep the settings. */
 ew_err ew_power_recover(const struct ew_root *root, int *n);
 
-/* What the journal says: whether there is one, whose, and of how many files. */
+/* State of the journal: whether it exists, its owner, and its number of files. */
 struct ew_power_state {
     bool active, keep, owner_alive;
     int owner, files;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a power mode means on this board. */
+/* Translates power modes into changes of this board's files. */
 #include "device/powermode.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ static int64_t read_hz(const struct ew_root *root, const char *path, int64_t uni
     return v * unit;
 }
 
-/* Numbers separated by white space, in rising order; others are passed over. */
+/* Parses ascending numbers separated by white space; others are ignored. */
 static void parse_table(struct ew_board *b, const char *text, int64_t unit, struct ew_clock_info *c)
 {
     int64_t *table = ew_arena_array(&b->arena, MAX_TABLE, sizeof(*table));
@@ -125,7 +125,7 @@ static void read_gpu(struct ew_board *b, struct ew_clock_info *out, int *n)
     }
 }
 
-/* Jetsons cap the memory clock; the table is the profile's, since no file lists it. */
+/* Jetsons cap the memory clock; its table is in the profile, since no file lists it. */
 static void read_memory(struct ew_board *b, struct ew_clock_info *out, int *n)
 {
     static const char *const caps[] = {"sys/kernel/nvpmodel_emc_cap/emc_iso_cap",
@@ -191,7 +191,7 @@ static ew_err choose(const struct ew_clock_info *c, int64_t mhz, int64_t *hz)
     return llabs(*hz - wanted) * 20 <= wanted ? EW_OK : not_allowed(c, mhz);
 }
 
-/* The core whose file this is, by cpuN or policyN; -1: none. */
+/* The core of a file, from cpuN or policyN; -1: none. */
 static int core_of(const char *path)
 {
     int core;
@@ -201,7 +201,7 @@ static int core_of(const char *path)
     return -1;
 }
 
-/* The clock's maximum once `list` is done: a mode may name the same file by another path. */
+/* The clock's maximum after the changes in `list`, where the same file may have another path. */
 static int64_t coming_max(const struct ew_power_list *list, const struct ew_clock_info *c)
 {
     for (int i = list->n - 1; i >= 0; i--) {
@@ -226,7 +226,7 @@ static bool will_be_off(const struct ew_power_list *list, int core)
     return false;
 }
 
-/* The clock's new limits; max 0: leave. */
+/* Adds the clock's new limits; max 0: unchanged. */
 static ew_err limit(const struct ew_clock_info *c, int64_t max, int dvfs, struct ew_power_list *out)
 {
     const int64_t top = max ? max : coming_max(out, c);
@@ -243,7 +243,7 @@ static ew_err limit(const struct ew_clock_info *c, int64_t max, int dvfs, struct
     return EW_OK;
 }
 
-/* Where the kernel lets the memory's clock be locked, as jetson_clocks does it. */
+/* Locks the memory clock if the kernel allows it, as jetson_clocks does. */
 static ew_err lock_memory(const struct ew_board *b, const struct ew_clock_info *c, bool lock,
                           struct ew_power_list *out)
 {
@@ -274,7 +274,7 @@ static ew_err want_cores(const struct ew_board *b, int64_t cores, struct ew_powe
     for (int i = 0; i < present.n; i++) {
         char path[EW_POWER_PATH];
         snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/online", present.cpu[i]);
-        const bool there = ew_root_has(&b->root, path); /* the first core may have no switch */
+        const bool there = ew_root_has(&b->root, path); /* the first core may have no such file */
         EW_CHECK(there || i < cores, EW_ERR_UNSUPPORTED, "cpu%d cannot be switched off here",
                  present.cpu[i]);
         if (there)
@@ -319,7 +319,7 @@ ew_err ew_powermode_custom(struct ew_board *b, const struct ew_power_want *want,
 
 /* ---- Modes of nvpmodel.conf ------------------------------------------------------------------ */
 
-/* The table that belongs to a CLOCK parameter. */
+/* The frequency table for a parameter of nvpmodel.conf. */
 static void clock_table(struct ew_board *b, const struct ew_nvpmodel *m, const char *param,
                         struct ew_clock_info *c)
 {
@@ -330,7 +330,8 @@ static void clock_table(struct ew_board *b, const struct ew_nvpmodel *m, const c
         read_table(b, p->path, c);
 }
 
-/* Nominal caps stand for the nearest entry; -1 is the highest; a minimum of 0 the lowest. */
+/* The frequency of a setting: the entry nearest to a nominal cap, the highest for -1, the lowest
+ * for a minimum of 0. */
 static int64_t clock_value(const struct ew_clock_info *c, const struct ew_nvpm_setting *s)
 {
     if (c->n_table == 0)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fans at full speed: JetPack 4 has /sys/devices/pwm-fan, later ones and PCs hwmon.  Where a
- * control by temperature would take the drive back it is switched off first (device/power.c has the
- * order). */
+/* Fans at full speed: JetPack 4 has /sys/devices/pwm-fan, later versions and PCs have hwmon.
+ * Temperature control that would override the PWM value is switched off first (device/power.c has
+ * the order). */
 #include <stdio.h>
 #include <string.h>
 
 #include "device/powermode.h"
 
-#define FULL "255" /* of the 8 bits that both interfaces have */
+#define FULL "255" /* both interfaces have 8 bits */
 
 static ew_err set_if_there(const struct ew_board *b, const char *path, const char *value,
                            struct ew_power_list *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes from /proc: CPU time and memory of each, and what they used since the last look. */
+/* Processes from /proc: CPU time and memory, and their use since the last reading. */
 #include "device/processes.h"
 
 #include <ctype.h>
@@ -13,7 +13,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-/* "PID (NAME) STATE ..." as proc(5) has it; the name may hold anything, blanks and brackets too. */
+/* Parses "PID (NAME) STATE ..." of proc(5); the name may contain any characters, also ')' and
+ * blanks. */
 static bool parse(char *text, struct ew_process *out)
 {
     char *open = strchr(text, '('), *close = strrchr(text, ')');
@@ -59,7 +60,7 @@ static ew_err add(struct ew_processes *p, const struct ew_root *root, int pid)
     struct ew_process x = {.pid = pid};
     snprintf(path, sizeof(path), "proc/%d/stat", pid);
     if (ew_root_read(root, path, text, sizeof(text)) != EW_OK || !parse(text, &x))
-        return EW_OK; /* it has ended meanwhile */
+        return EW_OK; /* it has ended */
     add_load(p, &x);
     EW_TRY(ew_grow((void **)&p->now, &p->cap_now, p->n_now + 1, sizeof(*p->now)));
     p->now[p->n_now++] = x;
@@ -98,7 +99,7 @@ ew_err ew_processes_read(struct ew_processes *p, const struct ew_root *root)
     return e;
 }
 
-/* The larger first; where they are the same the older, so that lines do not jump. */
+/* Larger values first; ties by age, so that lines keep their order. */
 static bool before_in_list(const struct ew_process *a, const struct ew_process *b, bool by_memory)
 {
     if (by_memory && a->rss != b->rss)
@@ -112,7 +113,7 @@ ew_err ew_processes_sort(struct ew_processes *p, bool by_memory)
 {
     EW_TRY(ew_grow((void **)&p->order, &p->cap_order, p->n_now + 1, sizeof(*p->order)));
     p->n_order = 0;
-    for (int i = 0; i < p->n_now; i++) { /* few are large: they end at once */
+    for (int i = 0; i < p->n_now; i++) { /* insertion sort: few processes have load */
         int at = p->n_order++;
         for (; at > 0 && before_in_list(&p->now[i], &p->now[p->order[at - 1]], by_memory); at--)
             p->order[at] = p->order[at - 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Board profiles from the texts that the build put in. */
+/* Parses the board profiles that are embedded at build time. */
 #include "device/profile.h"
 
 #include <stdio.h>
@@ -102,7 +102,7 @@ static ew_err read_key(const struct ew_ini *ini, const struct ew_field *table, v
     return ew_fail_in(ew_field_parse(f, ini->value, object), "%s:%d", ini->name, ini->line);
 }
 
-/* Reads one profile's text, which is cut up and must outlive it. */
+/* Parses one profile; it inserts NULs into `text`, which must outlive the profile. */
 static ew_err parse_profile(struct ew_arena *a, const char *name, char *text,
                             struct ew_profile *out)
 {
@@ -158,7 +158,7 @@ const struct ew_profile *ew_profile_find(const struct ew_profile *list, int n, c
     return NULL;
 }
 
-/* One whose name holds this one, as jetson-nano does nano; else one that is a slip away. */
+/* The profile whose name contains this one (jetson-nano for nano), else one with a similar name. */
 static const char *nearest(const struct ew_profile *list, int n, const char *name)
 {
     for (int i = 0; *name && i < n; i++)
@@ -181,7 +181,7 @@ ew_err ew_profile_named(const struct ew_profile *list, int n, const char *name,
     return EW_OK;
 }
 
-/* Length of the longest of the pieces that `text` holds; 0: none. */
+/* Length of the longest word of `pieces` that `text` contains; 0: none. */
 static size_t fit(const char *pieces, const char *text)
 {
     size_t best = 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a board can tell: channels, and one value of each.  A value that is not there is absent
- * with a reason; it is never 0. */
+/* Channels of a board, and single values.  A missing value is absent with a reason, never 0. */
 #ifndef EW_DEVICE_SAMPLE_H
 #define EW_DEVICE_SAMPLE_H
 
@@ -26,7 +25,7 @@
     X(COUNT,   "")                                                                                 \
     X(STATE,   "")
 
-/* Why a value is not there. */
+/* Reasons of absence. */
 #define EW_ABSENT_MAP(X)                                                                           \
     X(NOT,           "")                                                                           \
     X(NO_SENSOR,     "no sensor")                                                                  \
@@ -55,18 +54,18 @@ enum ew_absent {
         EW_ABSENT_N
 };
 
-/* One thing that is measured.  Made when a board is opened, constant after that. */
+/* A measured quantity.  Created when the board is opened, constant afterwards. */
 struct ew_channel {
-    const char *name; /* "cpu0.load", "power.VDD_IN": unique on a board, kept from run to run */
+    const char *name; /* "cpu0.load", "power.VDD_IN": unique on a board, the same in every run */
     enum ew_quantity quantity;
     enum ew_quality quality;
     const char *source; /* file or interface */
-    double resolution;  /* smallest step in the quantity's unit; 0: not known */
+    double resolution;  /* smallest step, in the quantity's unit; 0: not known */
 };
 
 struct ew_sample_value {
     double v;
-    enum ew_absent absent; /* EW_ABSENT_NOT: v holds */
+    enum ew_absent absent; /* EW_ABSENT_NOT: v is valid */
 };
 
 static inline struct ew_sample_value ew_sample_value_of(double v)
@@ -87,8 +86,8 @@ static inline bool ew_sample_value_is(struct ew_sample_value v)
 const char *ew_quantity_unit(enum ew_quantity q);
 const char *ew_absent_text(enum ew_absent a);
 
-/* Growth of a counter since `*last` as a rate per second; absent where it went back, stood still or
- * has no reading before.  `*last` and `*last_ns` are brought up to date. */
+/* The rate of a counter per second since the last reading; absent if it went backwards, did not
+ * change or has no previous reading.  Updates the counter. */
 struct ew_counter {
     double value;
     int64_t ns; /* 0: no reading yet */

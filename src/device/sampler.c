@@ -19,19 +19,19 @@
 struct ew_sampler {
     struct ew_board *board;
     int64_t interval_ns, start_ns;
-    int capacity; /* frames; slots are used in turn */
+    int capacity; /* frames in the ring buffer */
     int64_t *times;
     struct ew_sample_value *values; /* capacity x n_channels */
-    struct ew_sample_value *spare;  /* where a frame goes that finds the ring full */
+    struct ew_sample_value *spare;  /* receives frames while the ring is full */
 
-    /* head: written by the thread; tail: by the consumer.  head - tail frames are there. */
+    /* head: written by the thread; tail: by the consumer.  The ring holds head - tail frames. */
     _Atomic uint64_t head, tail;
 
     pthread_t thread;
     pthread_mutex_t lock; /* guards `stop` */
     pthread_cond_t wake;
     bool stop, joined;
-    unsigned forks; /* of the process that has the thread */
+    unsigned forks; /* ew_process_forks() when the thread was started */
 
     /* Written by the thread only. */
     _Atomic int64_t frames, missed, dropped, cpu_ns, end_ns, read_ns, read_max_ns;
@@ -71,7 +71,7 @@ static void read_frame(struct ew_sampler *s)
     atomic_store_explicit(&s->end_ns, end, memory_order_relaxed);
 }
 
-/* Waits for the deadline; false where it is time to stop. */
+/* Waits for the deadline; false: stop. */
 static bool wait_until(struct ew_sampler *s, int64_t deadline)
 {
     const struct timespec at = {.tv_sec = (time_t)(deadline / EW_NS_PER_S),
@@ -94,7 +94,7 @@ static void *run(void *arg)
         read_frame(s);
         deadline += s->interval_ns;
         const int64_t late = ew_clock_ns() - deadline;
-        if (late >= 0) { /* keep to the grid: what was missed is counted, not made up for */
+        if (late >= 0) { /* keep the grid of deadlines: missed ones are counted, not repeated */
             const int64_t n = late / s->interval_ns + 1;
             atomic_fetch_add_explicit(&s->missed, n, memory_order_relaxed);
             deadline += n * s->interval_ns;
@@ -126,7 +126,7 @@ static ew_err start_thread(struct ew_sampler *s)
     pthread_cond_init(&s->wake, &attr);
     pthread_condattr_destroy(&attr);
     pthread_mutex_init(&s->lock, NULL);
-    /* Signals are for the thread that started us. */
+    /* Blocks all signals in the thread; others handle them. */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -149,7 +149,7 @@ ew_err ew_sampler_start(struct ew_board *board, int64_t interval_ns, int frames,
     s->capacity = frames > 0 ? frames : DEFAULT_FRAMES;
     s->start_ns = ew_clock_ns();
     s->forks = ew_process_forks();
-    s->joined = true; /* until there is a thread */
+    s->joined = true; /* until the thread is created */
     ew_err err = allocate(s);
     if (err == EW_OK)
         err = start_thread(s);
@@ -176,7 +176,7 @@ bool ew_sampler_next(struct ew_sampler *s, int64_t *t_ns, struct ew_sample_value
 
 void ew_sampler_stop(struct ew_sampler *s)
 {
-    if (s->joined || s->forks != ew_process_forks()) /* it stayed there */
+    if (s->joined || s->forks != ew_process_forks()) /* a forked child has no thread */
         return;
     pthread_mutex_lock(&s->lock);
     s->stop = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPU use by core, and how many cores are on, from /proc/stat.  Clocks are left to sensor_cpufreq.
+/* CPU load by core, and the number of online cores, from /proc/stat.  Clocks are in sensor_cpufreq.
  *
- * Use over the time since the reading before = 1 - idle / all, where idle includes waiting for
- * disks (proc(5)).  A core that is off has no line; its counters start again when it comes back. */
+ * Load since the last reading = 1 - idle / all, where idle includes iowait (proc(5)).  An offline
+ * core has no line; its counters restart when it is online again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,19 +10,19 @@
 #include "device/cpulist.h"
 #include "device/sensor.h"
 
-#define LINE_BYTES 160 /* ten counters of 64 bits, rounded up a little */
+#define LINE_BYTES 160 /* ten 64-bit counters, rounded up */
 
 struct core {
-    int cpu; /* -1: all together */
+    int cpu; /* -1: all cores */
     int channel;
     uint64_t all, idle;
-    bool known; /* there is a reading before */
-    bool seen;  /* in this reading */
+    bool known; /* has a previous reading */
+    bool seen;  /* present in this reading */
 };
 
 struct state {
     struct ew_source stat;
-    struct core *cores; /* [0] is all together */
+    struct core *cores; /* [0] is all cores */
     int n, online;
     char *text;
     size_t size;
@@ -50,7 +50,7 @@ static ew_err probe(struct ew_probe *p, void **state)
         return ew_probe_missing(p, EW_ABSENT_NO_SENSOR, "no /proc/stat");
     *state = s;
     if (!ew_cpulist_read(p->root, "present", list))
-        list->n = 0; /* the total alone */
+        list->n = 0; /* only the total */
     s->size = (size_t)(list->n + 2) * LINE_BYTES;
     s->text = ew_arena_alloc(p->arena, s->size);
     s->cores = ew_arena_array(p->arena, (size_t)list->n + 1, sizeof(*s->cores));
@@ -63,7 +63,7 @@ static ew_err probe(struct ew_probe *p, void **state)
     return ew_probe_add(p, &online, &s->online);
 }
 
-/* user nice system idle iowait irq softirq steal; guests are in user already.  False: a counter is
+/* user nice system idle iowait irq softirq steal; guest time is part of user.  False: a counter is
  * missing. */
 static bool parse_counters(const char *p, uint64_t *all, uint64_t *idle)
 {

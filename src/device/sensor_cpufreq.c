@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPU clocks by core, as the frequency driver has them.  Setting them is left to power.c. */
+/* CPU clocks by core, as reported by cpufreq.  Setting them is in power.c. */
 #include "device/cpulist.h"
 #include "device/gauge.h"
 

@@ -28,7 +28,7 @@ static bool is_real(const char *name)
     for (size_t i = 0; i < EW_COUNT(not_disks); i++)
         if (strncmp(name, not_disks[i], strlen(not_disks[i])) == 0)
             return false;
-    /* mmcblk0boot0 and mmcblk0rpmb are corners of mmcblk0. */
+    /* mmcblk0boot0 and mmcblk0rpmb are partitions of mmcblk0 */
     return !(strncmp(name, "mmcblk", 6) == 0 && (strstr(name, "boot") || strstr(name, "rpmb")));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clock of the external memory controller (EMC) of Jetsons.  It lives in debugfs, which only root
- * may read.  Its use is left out: the unit of mc_all is not documented, and tools that print it
- * disagree by a factor of 100; tegrastats' own figure comes through sensor_tegrastats. */
+/* Clock of the external memory controller (EMC) of Jetsons, in debugfs, which only root may read.
+ * Its load is left out: the unit of mc_all is not documented, and tools that print it disagree by a
+ * factor of 100; tegrastats' own value comes through sensor_tegrastats. */
 #include "device/board.h"
 #include "device/emc.h"
 #include "device/gauge.h"

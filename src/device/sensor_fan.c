@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fans: speed in rpm where there is a tachometer, drive in percent where there is a PWM.  JetPack 4
- * has /sys/devices/pwm-fan, later ones and PCs hwmon, Tegra's tachometer a file called rpm. */
+/* Fans: speed in rpm if there is a tachometer, drive in percent if there is a PWM.  JetPack 4 has
+ * /sys/devices/pwm-fan, later versions and PCs have hwmon, Tegra's tachometer has a file rpm. */
 #include <stdio.h>
 
 #include "device/gauge.h"

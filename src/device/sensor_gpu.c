@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPU of a board through devfreq: load and clock.  Graphics cards are left to sensor_nvml.
+/* Load and clock of a board's integrated GPU through devfreq.  Graphics cards are in sensor_nvml.
  * `load` is per mille. */
 #include <stdio.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Power inputs of any hwmon chip (power meters, graphics cards, PMBus supplies), in microwatts.
- * INA3221 has its own file; batteries repeat themselves in sensor_supply. */
+ * INA3221 has its own file; batteries are in sensor_supply. */
 #include <stdio.h>
 #include <string.h>
 
 #include "device/gauge.h"
 
-/* `kind`: "input", or "average" where the chip has no present value. */
+/* `kind`: "input", or "average" if the chip has no instantaneous value. */
 static ew_err add(struct ew_probe *p, struct ew_gauges *g, const char *hwmon, const char *chip,
                   int i, const char *kind)
 {

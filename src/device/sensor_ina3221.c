@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Power of a Jetson's rails by its INA3221 chips: through iio on JetPack 4 (driver ina3221x, power
- * ready-made in mW), through hwmon on 5 and later (voltage and current, multiplied here).  Which
- * rails make up the total is left to total.c.
+/* Power of a Jetson's rails from its INA3221 chips: through iio on JetPack 4 (driver ina3221x,
+ * power in mW), through hwmon on 5 and later (voltage and current, multiplied here).  Which rails
+ * make up the total is decided in total.c.
  *
- * Numbers of iio and hwmon folders change from boot to boot: both are looked for under the chip. */
+ * Numbers of iio and hwmon folders change from boot to boot: both are searched under the chip. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ struct state {
     int n;
 };
 
-/* Inputs that nothing is connected to are called NC, the chip's own sum by a sentence. */
+/* Unconnected inputs are labelled NC; the chip's own sum has a sentence as label. */
 static bool is_rail(const char *label)
 {
     return label[0] && strcmp(label, "NC") != 0 && !strstr(label, "sum of shunt");
@@ -61,8 +61,8 @@ static ew_err add_iio(struct ew_probe *p, struct state *s, const char *dir)
     return EW_OK;
 }
 
-/* Watts per bit of the current at the rail's present voltage; the profile's where the chip does not
- * tell its shunt. */
+/* Watts per bit of the current at the rail's present voltage; from the profile if the chip does not
+ * report its shunt. */
 static double step_of(struct ew_probe *p, const char *dir, int i, const struct rail *r)
 {
     struct ew_source shunt;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of the machine from /proc/meminfo.  On Jetsons CPU and GPU share it; what the GPU driver
- * holds is NvMapMemUsed, which newer releases leave out. */
+/* Memory of the machine from /proc/meminfo.  On Jetsons CPU and GPU share it; the GPU driver's part
+ * is NvMapMemUsed, which newer releases lack. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ static ew_err probe(struct ew_probe *p, void **state)
     return EW_OK;
 }
 
-/* Bytes of each key; absent where the file has none. */
+/* Bytes of each key; absent if the file lacks it. */
 static void parse(const char *text, struct ew_sample_value *out)
 {
     for (int k = 0; k < N_KEYS; k++) {

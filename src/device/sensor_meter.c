@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An external power meter: lines of `[timestamp] watts` from a command, a pipe, a growing file or
- * standard input.  A value is there only when a new line has come since the reading before, so that
- * a slow meter shows as long gaps in an energy figure rather than as many equal samples. */
+ * standard input.  A value is present only if a line has arrived since the last reading, so that a
+ * slow meter causes long gaps in an energy figure instead of many equal samples. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ bool ew_meter_parse(const char *line, double *watts)
 static ew_err probe(struct ew_probe *p, void **state)
 {
     if (!p->opts->power_from)
-        return EW_OK; /* nobody asked */
+        return EW_OK; /* not requested */
     struct state *s = ew_arena_alloc(p->arena, sizeof(*s));
     EW_CHECK(s, EW_ERR_MEMORY, "no memory");
     s->feed.fd = -1;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NVIDIA graphics cards by NVML: power, energy counter, load, memory, clocks, temperature,
- * throttling.  On Jetsons the library answers "not supported" to most of it; their GPU is left to
- * sensor_gpu and sensor_ina3221. */
+/* NVIDIA graphics cards through NVML: power, energy counter, load, memory, clocks, temperature,
+ * throttling.  On Jetsons NVML supports little of it; their GPU is in sensor_gpu and
+ * sensor_ina3221. */
 #include "base/clock.h"
 #include "device/nvml.h"
 
-/* Reasons that hold the clock below what was asked: power cap, slow-down, heat, power brake. */
+/* Reasons that lower the clock: power cap, slow-down, heat, power brake. */
 #define HELD_BACK (0x4u | 0x8u | 0x20u | 0x40u | 0x80u)
 
 static const struct row {
     enum ew_nvml_what what;
-    const char *before, *after; /* the channel is called before + "gpu0" + after */
+    const char *before, *after; /* channel name: before + "gpu0" + after */
     enum ew_quantity quantity;
     double scale, resolution;
-    bool slow; /* asked once a second: a question costs a tenth of a millisecond of CPU */
-    bool gaps; /* absent between: one costs 4 ms, and a counter that stands still tells nothing */
+    bool slow; /* read once a second: a query costs 0.1 ms of CPU */
+    bool gaps; /* absent in between: a query costs 4 ms */
 } rows[] = {
     {EW_NVML_POWER, "power.", "", EW_QUANTITY_POWER, 1e-3, 1e-3, false, false},
     {EW_NVML_ENERGY, "energy.", "", EW_QUANTITY_ENERGY, 1e-3, 1e-3, true, true},
@@ -32,9 +32,9 @@ static const struct row {
 
 struct state {
     struct ew_nvml *nvml;
-    int64_t slow_at_ns; /* when the slow ones are due */
+    int64_t slow_at_ns; /* next reading of the slow ones */
     struct ew_sample_value last[EW_NVML_GPUS][EW_COUNT(rows)];
-    int channel[EW_NVML_GPUS][EW_COUNT(rows)]; /* -1: this card does not tell */
+    int channel[EW_NVML_GPUS][EW_COUNT(rows)]; /* -1: not supported by this card */
 };
 
 static ew_err add_card(struct ew_probe *p, struct state *s, int gpu)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Share of a file or folder that lies in the page cache, by mincore(2).  Only where the caller
- * names one.  Asking costs time in proportion to the bytes, so it is done once a second at most;
- * the files are those that were there when the board was opened. */
+/* Share of a file or folder in the page cache, by mincore(2), if the caller names one.  It takes
+ * time in proportion to the bytes, so it is read at most once a second; the files are those found
+ * when the board was opened. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@ static ew_err add_file(struct ew_probe *p, struct state *s, const char *path)
     return EW_OK;
 }
 
-/* Folders still to be looked at are put at the end of the same list and replaced by their files. */
+/* Appends a folder's entries to the list; folders are later replaced by their files. */
 static ew_err add_folder(struct ew_probe *p, struct state *s, const char *path)
 {
     DIR *dir = opendir(path);
@@ -85,7 +85,7 @@ static ew_err expand_folders(struct ew_probe *p, struct state *s)
 static ew_err probe(struct ew_probe *p, void **state)
 {
     if (!p->opts->watch)
-        return EW_OK; /* nobody asked */
+        return EW_OK; /* not requested */
     struct state *s = ew_arena_alloc(p->arena, sizeof(*s));
     EW_CHECK(s, EW_ERR_MEMORY, "no memory");
     s->page = (size_t)sysconf(_SC_PAGESIZE);
@@ -105,7 +105,7 @@ static ew_err probe(struct ew_probe *p, void **state)
     return ew_probe_add(p, &c, &s->channel);
 }
 
-/* Pages of one file: all, and resident.  False: the kernel does not tell. */
+/* Pages of one file, and those resident.  False: not reported by the kernel. */
 static bool count_pages(const struct state *s, int fd, size_t size, size_t *all, size_t *resident)
 {
     for (size_t at = 0; at < size; at += WINDOW) {
@@ -132,7 +132,7 @@ static struct ew_sample_value measure(const struct state *s)
         const int fd = open(s->files[i], O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         struct stat st;
         if (fd < 0)
-            continue; /* removed meanwhile */
+            continue; /* removed since */
         const bool told = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
                           count_pages(s, fd, (size_t)st.st_size, &all, &resident);
         close(fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The power chip of a Raspberry Pi 5: current and voltage of each rail, asked from the firmware
- * through /dev/vcio ("pmic_read_adc", as vcgencmd does).  The input's current is not measured, so
- * the sum of rails is less than what the board draws.  A captured board has the answer as text in
+/* The power management chip of a Raspberry Pi 5: current and voltage of each rail, queried from the
+ * firmware through /dev/vcio ("pmic_read_adc", like vcgencmd).  The input current is not measured,
+ * so the sum of rails is below the board's power.  A captured board has the reply as text in
  * captured/pmic_read_adc. */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #define MAX_RAILS    24
 #define ANSWER_BYTES (EW_PMIC_BYTES - 1)
 
-/* The firmware's mailbox: a list of 32-bit words with one property in it. */
+/* A message of the firmware's mailbox: 32-bit words with one property. */
 #define MAILBOX_IOCTL  _IOWR(100, 0, char *)
 #define TAG_GENCMD     0x00030080u
 #define MAILBOX_HEADER 6
@@ -85,7 +85,7 @@ static struct ew_sample_value figure(const char *answer, const char *name, const
     return ew_sample_value_absent(EW_ABSENT_NO_SENSOR);
 }
 
-/* Every NAME_A that has a NAME_V is a rail. */
+/* A rail is a NAME_A with a NAME_V. */
 static ew_err add_rails(struct ew_probe *p, struct state *s, const char *answer)
 {
     for (const char *at = answer; (at = strstr(at, "_A current(")) && s->n < MAX_RAILS; at++) {
@@ -115,7 +115,7 @@ static ew_err probe(struct ew_probe *p, void **state)
 {
     const char *compatible = p->board->id.compatible;
     if (!compatible || !strstr(compatible, "raspberrypi,5"))
-        return EW_OK; /* no other board has it */
+        return EW_OK; /* no other board has one */
     struct state *s = ew_arena_alloc(p->arena, sizeof(*s));
     EW_CHECK(s, EW_ERR_MEMORY, "no memory");
     *state = s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One process: CPU use, resident memory, bytes read and written on disks.  Only where the caller
- * names it; the machine's own figures are left to the other sensors. */
+/* One process: CPU use, resident memory, bytes read from and written to storage, if the caller
+ * names it.  Other sensors cover the whole machine. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static ew_err add(struct ew_probe *p, const char *name, enum ew_quantity q, cons
 static ew_err probe(struct ew_probe *p, void **state)
 {
     if (p->opts->pid <= 0)
-        return EW_OK; /* nobody asked */
+        return EW_OK; /* not requested */
     struct state *s = ew_arena_alloc(p->arena, sizeof(*s));
     EW_CHECK(s, EW_ERR_MEMORY, "no memory");
     if (!ew_source_open(p, &s->stat, "proc/%d/stat", p->opts->pid))
@@ -44,8 +44,8 @@ static ew_err probe(struct ew_probe *p, void **state)
     return add(p, "process.write", EW_QUANTITY_RATE, s->io.path, &s->write);
 }
 
-/* Field `want` of proc/PID/stat, counted as proc(5) does; the name in brackets may hold anything.
- */
+/* Field `want` of proc/PID/stat, numbered as in proc(5); the name in parentheses may contain
+ * anything. */
 static bool stat_field(const char *text, int want, double *out)
 {
     const char *p = strrchr(text, ')');

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Energy of Intel and AMD processors by RAPL (kernel's Documentation/power/powercap).  The counters
- * wrap; power is worked out from two readings.  Since Linux 5.10 only root may read them. */
+/* Energy of Intel and AMD processors through RAPL (kernel's Documentation/power/powercap).  The
+ * counters wrap; power is the difference of two readings.  Since Linux 5.10 only root may read
+ * them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ struct zone {
     struct ew_wrap wrap;
     struct ew_counter power;
     int energy_channel, power_channel;
-    bool always_on; /* never takes nothing, as a part of it may */
+    bool always_on; /* its energy always increases; that of a part may not */
 };
 
 struct state {
@@ -23,8 +24,8 @@ struct state {
     int n;
 };
 
-/* "intel-rapl:0" is called as it calls itself ("package-0", "psys"); "intel-rapl:0:2" gets its
- * package's number: "dram-0". */
+/* "intel-rapl:0" has its own name ("package-0", "psys"); "intel-rapl:0:2" gets the number of its
+ * package: "dram-0". */
 static bool zone_name(struct ew_probe *p, const char *entry, char *out, size_t size)
 {
     char name[64];
@@ -79,7 +80,7 @@ static ew_err probe(struct ew_probe *p, void **state)
     const char *const *names;
     int n, zones = 0;
     EW_TRY(ew_probe_list(p, "sys/class/powercap", &names, &n));
-    /* intel-rapl-mmio:0 shows a package a second time. */
+    /* intel-rapl-mmio:0 duplicates a package. */
     for (int i = 0; i < n && s->n < MAX_ZONES; i++)
         if (strncmp(names[i], "intel-rapl:", 11) == 0) {
             EW_TRY(add_zone(p, s, names[i]));
@@ -99,7 +100,7 @@ static struct ew_sample_value power_of(struct zone *z, struct ew_sample_value jo
     const struct ew_sample_value watts = ew_counter_rate(&z->power, joules.v, now_ns);
     if (z->always_on && ew_sample_value_is(watts) && watts.v <= 0)
         return ew_sample_value_absent(
-            EW_ABSENT_STILL); /* as on virtual machines that only pretend */
+            EW_ABSENT_STILL); /* as on virtual machines without real counters */
     return watts;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batteries and supplies from /sys/class/power_supply (microvolts, microamperes, microwatts).  A
- * battery tells the machine's power only while it discharges. */
+ * battery measures the machine's power only while it discharges. */
 #include <math.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static ew_err add(struct ew_probe *p, struct state *s, const char *name)
         ew_source_open(p, &u->voltage, "sys/class/power_supply/%s/voltage_now", name);
     const bool amps = ew_source_open(p, &u->current, "sys/class/power_supply/%s/current_now", name);
     ew_source_open(p, &u->status, "sys/class/power_supply/%s/status", name);
-    s->n++; /* from here on close() has it */
+    s->n++; /* close() releases it from here on */
     struct ew_channel c = {.quantity = EW_QUANTITY_POWER,
                            .quality = power ? EW_QUALITY_MEASURED : EW_QUALITY_DERIVED,
                            .source = power ? u->power.path : u->current.path};
@@ -76,7 +76,7 @@ static struct ew_sample_value measure(const struct supply *u)
     const struct ew_sample_value amps = ew_source_value(&u->current, 1e-6);
     if (!ew_sample_value_is(volts))
         return volts;
-    /* Some drivers count a discharge as negative. */
+    /* Some drivers report discharge as negative current. */
     return ew_sample_value_is(amps) ? ew_sample_value_of(volts.v * fabs(amps.v)) : amps;
 }
 

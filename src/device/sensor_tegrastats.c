@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tegrastats prints, live or from a recorded log (one line per reading).  Only where the
- * caller asks: on the board itself the other sensors read the same chips without a second process.
- * Its averages are left alone: they run since tegrastats was started. */
+/* Output of tegrastats, live or from a log (one line per reading), if the caller asks for it: on
+ * the board itself the other sensors read the same chips without a second process.  Its averages
+ * are ignored: they start with tegrastats. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,17 +18,17 @@ struct state {
     bool live;
     int first, n; /* channels first .. first + n - 1 */
     char first_line[EW_FEED_BYTES];
-    bool pending; /* the first line has not been given out yet */
+    bool pending; /* the first line has not been returned yet */
 };
 
-/* One channel's place in a line's figures. */
+/* Maps a channel to a value of the line. */
 struct place {
     const char *name;
     enum ew_quantity quantity;
     struct ew_sample_value value;
 };
 
-/* Lists a line's figures in a fixed order; with names where `names` is set. */
+/* Lists the values of a line in a fixed order, with names if `names` is set. */
 static int list_figures(const struct ew_tegrastats *t, struct place *out, char (*names)[64])
 {
     const struct place fixed[] = {
@@ -94,7 +94,7 @@ static ew_err probe(struct ew_probe *p, void **state)
 {
     const char *from = p->opts->tegrastats;
     if (!from)
-        return EW_OK; /* nobody asked */
+        return EW_OK; /* not requested */
     struct state *s = ew_arena_alloc(p->arena, sizeof(*s));
     EW_CHECK(s, EW_ERR_MEMORY, "no memory");
     s->feed.fd = -1;
@@ -110,7 +110,7 @@ static ew_err probe(struct ew_probe *p, void **state)
     return add_channels(p, s, source);
 }
 
-/* Figures by name: a line may lack some, and have others that the first one lacked. */
+/* Assigns values by name: lines may lack values, and have others than the first line. */
 static void give(struct state *s, const char *line, struct ew_sample_value *values)
 {
     struct ew_tegrastats first, now;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Temperatures: thermal zones, and hwmon's temp inputs where the chip is no zone.  Traps: a zone
- * whose block is powered down answers EAGAIN (others print that as -256 C), Tegra's PMIC zone
- * always says 50 or 100 C and is left out. */
+/* Temperatures: thermal zones, and temp inputs of hwmon chips that are not zones.  A zone whose
+ * block is powered down returns EAGAIN (other tools print that as -256 C); Tegra's PMIC zone always
+ * reports 50 or 100 C and is left out. */
 #include <stdio.h>
 #include <string.h>
 
 #include "device/gauge.h"
 
-/* Believed: from a freezer to a melting board.  -256 C and the like are not. */
+/* Plausible temperatures; -256 C and the like are rejected. */
 static const struct ew_gauge millidegrees = {.scale = 1e-3, .lowest = -60, .highest = 250};
 
 static ew_err add(struct ew_probe *p, struct ew_gauges *g, const char *name, const char *path)
@@ -19,7 +19,7 @@ static ew_err add(struct ew_probe *p, struct ew_gauges *g, const char *name, con
     return ew_gauges_add(p, g, &millidegrees, &c, path, &added);
 }
 
-/* "CPU-therm" and "cpu-thermal" are both called as tegrastats calls them: without the ending. */
+/* Removes the suffix of "CPU-therm" and "cpu-thermal", as tegrastats does. */
 static void cut_ending(char *type)
 {
     static const char *const endings[] = {"-therm", "-thermal", "_thermal"};
@@ -52,7 +52,7 @@ static ew_err add_zones(struct ew_probe *p, struct ew_gauges *g)
     return EW_OK;
 }
 
-/* A hwmon made by a thermal zone repeats it. */
+/* Whether the hwmon device duplicates a thermal zone. */
 static bool repeats_zone(struct ew_probe *p, const char *hwmon)
 {
     char path[128];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the board holds itself back: cooling devices that act, over-current alarms, the CPU's
- * throttle counters.  A value of 0 means "not now", a counter says how often since boot. */
+/* Throttling: active cooling devices, over-current alarms, the CPU's throttle counters.  A value of
+ * 0 means "not now"; a counter is the number since boot. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static ew_err add(struct ew_probe *p, struct ew_gauges *g, enum ew_quantity q, c
     return ew_gauges_add(p, g, &plain, &c, path, &added);
 }
 
-/* A fan is cooling, not throttling; what is called after a clock or a processor holds it back. */
+/* Whether a cooling device throttles: those named after a clock or processor do, fans do not. */
 static bool holds_back(const char *type)
 {
     static const char *const parts[] = {"throttle", "cpufreq",   "cpu-",    "gpu",
@@ -44,7 +44,7 @@ static ew_err add_coolers(struct ew_probe *p, struct ew_gauges *g)
     return EW_OK;
 }
 
-/* Over-current alarms of power chips by rail, under-voltage of a Raspberry Pi. */
+/* Over-current alarms of power chips by rail; under-voltage of a Raspberry Pi. */
 static ew_err add_alarms(struct ew_probe *p, struct ew_gauges *g, const char *hwmon)
 {
     static const char *const kinds[] = {"crit", "max"};

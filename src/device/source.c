@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of a board that are read again and again, and the helpers of probes. */
+/* Files of a board that are read repeatedly, and helpers of probes. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,12 +28,12 @@ enum ew_absent ew_absent_of(int error)
     case ENXIO:
     case ESTALE:
         return EW_ABSENT_LOST;
-    default: /* EINVAL, EOPNOTSUPP, EIO, ENODATA: the driver says that it cannot */
+    default: /* EINVAL, EOPNOTSUPP, EIO, ENODATA: not supported by the driver */
         return EW_ABSENT_UNSUPPORTED;
     }
 }
 
-/* The error that a captured file stands for; 0: it is ordinary text. */
+/* The errno in a captured file; 0: ordinary text. */
 static int captured_error(const char *text)
 {
     static const struct {
@@ -161,7 +161,7 @@ ew_err ew_probe_numbers(struct ew_probe *p, const char *dir, const char *before,
         int at = out->n;
         if (k < 0)
             continue;
-        for (; at > 0 && out->k[at - 1] > k; at--) /* names come as "1", "10", "2" */
+        for (; at > 0 && out->k[at - 1] > k; at--) /* names are sorted as "1", "10", "2" */
             out->k[at] = out->k[at - 1];
         out->k[at] = k;
         out->n++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One line of tegrastats. */
+/* Parses one line of tegrastats. */
 #include "device/tegrastats.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #define WORD_CHARS 512
 
-/* The words of a line, one ahead. */
+/* The words of a line, with one word of lookahead. */
 struct words {
     const char *rest;
     char word[WORD_CHARS], next[WORD_CHARS];
@@ -31,7 +31,7 @@ static bool advance(struct words *w)
     return w->word[0] != '\0';
 }
 
-/* A decimal number with at most 9 digits before the point; *p moves past it. */
+/* Parses a decimal number with at most 9 digits before the point; *p moves past it. */
 static bool number(const char **p, double *out)
 {
     const char *s = *p;
@@ -64,7 +64,7 @@ static void used_of_total(const char *p, struct ew_sample_value *used,
         *total = ew_sample_value_of(b * unit);
 }
 
-/* "12%", "12%@1300", "12%@[1300,1300]", "@[1300,0,0]": of several clocks the first that is on. */
+/* "12%", "12%@1300", "12%@[1300,1300]", "@[1300,0,0]": of several clocks the first nonzero one. */
 static void load_at(const char *p, struct ew_sample_value *load, struct ew_sample_value *mhz)
 {
     double v;
@@ -108,7 +108,7 @@ static void add_item(struct ew_tegra_item *list, int *n, const char *name, size_
     item->value = value;
 }
 
-/* "CPU@41.5C" and "cpu@52.9C/52.9C"; -256 stands for a sensor that did not answer. */
+/* "CPU@41.5C" and "cpu@52.9C/52.9C"; -256: the sensor did not respond. */
 static bool temperature(const char *word, struct ew_tegrastats *out)
 {
     const char *at = strchr(word, '@');
@@ -120,7 +120,7 @@ static bool temperature(const char *word, struct ew_tegrastats *out)
         return false;
     const struct ew_sample_value value =
         v > -200 ? ew_sample_value_of(v) : ew_sample_value_absent(EW_ABSENT_NOT_READY);
-    if (strncmp(word, "PMIC@", 5) != 0) /* always 50 or 100 */
+    if (strncmp(word, "PMIC@", 5) != 0) /* fixed value */
         add_item(out->temps, &out->n_temps, word, (size_t)(at - word), value);
     return true;
 }
