@@ -16,8 +16,12 @@ ew_err ew_group_add(struct ew_group_list *list, const char *pattern, int n,
     EW_TRY(ew_grow((void **)&list->groups, &list->cap, list->n + 1, sizeof(*list->groups)));
     *steps = ew_arena_array(list->arena, (size_t)n, sizeof(**steps));
     EW_CHECK(*steps, EW_ERR_MEMORY, "no memory for a group of %d steps", n);
-    list->groups[list->n++] = (struct ew_fused_group){
-        .pattern = pattern, .steps = *steps, .n_steps = n, .value = -1, .gradient = -1, .join = -1};
+    list->groups[list->n++] = (struct ew_fused_group){.pattern = pattern,
+                                                      .steps = *steps,
+                                                      .n_steps = n,
+                                                      .value = -1,
+                                                      .gradient = -1,
+                                                      .concat = -1};
     return EW_OK;
 }
 

@@ -47,8 +47,8 @@ struct ew_fused_group {
     int value;     /* value without memory: its readers have its producer's call; -1: none */
     int gradient;  /* value whose gradient gets no memory; -1: none */
     size_t shared; /* bytes of ew_call.shared, which lives from the first step to the last */
-    int join; /* concatenation whose inputs are written directly into its output, with row stride
-               * ew_call.out_step, so that it is no work; -1: none */
+    int concat; /* concatenation whose inputs are written directly into its output, with row stride
+                 * ew_call.out_step, so that it is no work; -1: none */
 };
 
 /* The uses of a value by needed nodes and as an output of the graph. */

@@ -50,8 +50,8 @@ static void apply(struct ew_plan *p, int group)
         p->values[g->value].no_storage = p->recompute[g->value].no_storage = true;
     if (g->gradient >= 0)
         p->grads[g->gradient].no_storage = true;
-    for (int i = 0; g->join >= 0 && i < p->g->nodes[g->join].n_in; i++)
-        p->concat_of[p->g->nodes[g->join].in[i]] = g->join;
+    for (int i = 0; g->concat >= 0 && i < p->g->nodes[g->concat].n_in; i++)
+        p->concat_of[p->g->nodes[g->concat].in[i]] = g->concat;
     for (int k = 0; k < g->n_steps; k++) {
         const struct ew_group_step *s = &g->steps[k];
         if (s->phase == EW_PHASE_BACKWARD) {

@@ -39,16 +39,16 @@ static ew_err fits(struct ew_fusing *f, int node, int value, bool *out)
         return EW_OK; /* kernels with a fused input norm support no row stride */
     struct ew_call c;
     EW_TRY(ew_fuse_call(f, from, &c));
-    bool joins = supports_stride(f, &c, EW_PHASE_FORWARD) &&
-                 (!q->train || supports_stride(f, &c, EW_PHASE_BACKWARD));
+    bool strided = supports_stride(f, &c, EW_PHASE_FORWARD) &&
+                   (!q->train || supports_stride(f, &c, EW_PHASE_BACKWARD));
     /* Masking the gradient of a strided part in a pass of its own would be slower than the copy. */
-    if (joins && q->train && f->relu[value])
-        EW_TRY(ew_fuse_will_mask(f, whole, &joins));
-    *out = joins;
+    if (strided && q->train && f->relu[value])
+        EW_TRY(ew_fuse_will_mask(f, whole, &strided));
+    *out = strided;
     return EW_OK;
 }
 
-static ew_err join(struct ew_fusing *f, int node)
+static ew_err concat(struct ew_fusing *f, int node)
 {
     const struct ew_node *n = &f->query->g->nodes[node];
     const int phases = f->query->train ? 2 : 1;
@@ -60,7 +60,7 @@ static ew_err join(struct ew_fusing *f, int node)
                                           .phase = k == 0 ? EW_PHASE_FORWARD : EW_PHASE_BACKWARD,
                                           .role = EW_ROLE_STRIDED_OUTPUT};
     f->list->groups[f->list->n - 1].decided = true;
-    f->list->groups[f->list->n - 1].join = node;
+    f->list->groups[f->list->n - 1].concat = node;
     return EW_OK;
 }
 
@@ -77,7 +77,7 @@ ew_err ew_fuse_concats(struct ew_fusing *f)
         for (int i = 0; i < n->n_in && all; i++)
             EW_TRY(fits(f, k, n->in[i], &all));
         if (all)
-            EW_TRY(join(f, k));
+            EW_TRY(concat(f, k));
     }
     return EW_OK;
 }

@@ -17,7 +17,7 @@ struct work {
     const struct ew_tensor *whole;
     int n_parts, axis;
     int64_t rows, grain;
-    bool join;
+    bool concat; /* else split */
 };
 
 static int64_t row_of(const struct ew_tensor *t, int axis)
@@ -33,10 +33,10 @@ static void tiles(void *ctx, int64_t begin, int64_t end, int worker)
     for (int i = 0; i < w->n_parts; i++) {
         const int64_t n = row_of(w->parts[i], w->axis);
         const struct ew_qrows rows = {.n = n,
-                                      .in_step = w->join ? n : whole,
-                                      .out_step = w->join ? whole : n,
-                                      .in = w->join ? w->parts[i]->data : at,
-                                      .out = w->join ? at : w->parts[i]->data};
+                                      .in_step = w->concat ? n : whole,
+                                      .out_step = w->concat ? whole : n,
+                                      .in = w->concat ? w->parts[i]->data : at,
+                                      .out = w->concat ? at : w->parts[i]->data};
         ew_cpu(w->c->be)->isa->int8_copy_rows(&rows, begin * w->grain,
                                               ew_min_i64(end * w->grain, w->rows));
         at += n;
@@ -54,7 +54,8 @@ static ew_err run_parts(struct work *w, int64_t axis)
 
 static ew_err run_concat(const struct ew_call *c)
 {
-    struct work w = {.c = c, .parts = c->in, .whole = c->out[0], .n_parts = c->n_in, .join = true};
+    struct work w = {
+        .c = c, .parts = c->in, .whole = c->out[0], .n_parts = c->n_in, .concat = true};
     return run_parts(&w, ((const struct ew_concat_attr *)c->attr)->axis);
 }
 
