@@ -4,6 +4,7 @@
 
 #include <ftw.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "base/text.h"
 #include "poison_backend.h"
 
 #define CANARY 0xa5
@@ -276,6 +279,39 @@ bool ew_expect_close_f64(const double *a, const double *b, size_t n, const doubl
         note(&w, i, excess(a[i], b[i], tol));
     const double pair[2] = {w.count ? a[w.index] : 0, w.count ? b[w.index] : 0};
     return report_worst(&w, n, pair, tol, at);
+}
+
+/* ---- The log --------------------------------------------------------------------------------- */
+
+static struct {
+    pthread_mutex_t lock; /* guards the text */
+    char text[16384];     /* lines */
+} heard = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void hear(void *ctx, enum ew_log_level level, const char *text)
+{
+    pthread_mutex_lock(&heard.lock);
+    ew_text_add(heard.text, sizeof(heard.text), "%s\n", text);
+    pthread_mutex_unlock(&heard.lock);
+}
+
+void ew_test_listen(void)
+{
+    static const struct ew_log_sink sink = {.write = hear, .level = EW_LOG_DEBUG};
+    ew_log_set(&sink);
+    pthread_mutex_lock(&heard.lock);
+    heard.text[0] = '\0';
+    pthread_mutex_unlock(&heard.lock);
+}
+
+int ew_test_heard(const char *text)
+{
+    int n = 0;
+    pthread_mutex_lock(&heard.lock);
+    for (const char *p = heard.text; (p = strstr(p, text)); p += strcspn(p, "\n"))
+        n++;
+    pthread_mutex_unlock(&heard.lock);
+    return n;
 }
 
 /* ---- Guarded buffers ------------------------------------------------------------------------- */

@@ -117,6 +117,13 @@ bool ew_expect_close_f32(const float *a, const float *b, size_t n, const double 
 bool ew_expect_close_f64(const double *a, const double *b, size_t n, const double tol[2],
                          const struct ew_where *at);
 
+/* ---- The log --------------------------------------------------------------------------------- */
+
+/* Listens to the library's log, from an empty one on. */
+void ew_test_listen(void);
+/* The number of lines that were logged since then and contain `text`. */
+int ew_test_heard(const char *text);
+
 /* ---- Guarded buffers --------------------------------------------------------------------------
  * Buffers between inaccessible pages: reading or writing beyond them faults.
  *

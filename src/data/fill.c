@@ -3,8 +3,6 @@
 #include "data/fill.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -19,31 +17,15 @@
 
 /* ---- Bad samples ----------------------------------------------------------------------------- */
 
-void ew_bad_list_init(struct ew_bad_list *b)
-{
-    *b = (struct ew_bad_list){0};
-    pthread_mutex_init(&b->lock, NULL);
-}
-
-void ew_bad_list_fini(struct ew_bad_list *b)
-{
-    pthread_mutex_destroy(&b->lock);
-    for (int i = 0; i < b->n; i++)
-        free(b->text[i]);
-}
-
-/* Records and logs the thread's error message, once per sample. */
-static void keep_bad(struct ew_bad_list *b, int64_t index)
+/* Logs the thread's error message, once per sample. */
+static void log_bad(struct ew_bad_list *b, int64_t index)
 {
     pthread_mutex_lock(&b->lock);
-    bool known = b->n == EW_BAD_KEPT;
+    bool known = b->n == EW_BAD_LOGGED;
     for (int i = 0; i < b->n; i++)
         known = known || b->index[i] == index;
-    if (!known) {
-        b->index[b->n] = index;
-        b->text[b->n] = strdup(ew_error_message());
-        b->n += b->text[b->n] != NULL;
-    }
+    if (!known)
+        b->index[b->n++] = index;
     pthread_mutex_unlock(&b->lock);
     if (!known)
         EW_WARN("skipped: %s", ew_error_message());
@@ -193,7 +175,7 @@ static ew_err other(struct ew_filler *f, int64_t index, ew_err err, struct ew_ba
                        .stream = ew_data_stream(EW_STREAM_REFILL, x->epoch),
                        .index = (uint64_t)index << 8};
     for (int t = 0; is_bad(f, err); t++) {
-        keep_bad(&x->bad, index);
+        log_bad(&x->bad, index);
         s->batch.bad++;
         *got = 0;
         if (!x->o.refill)

@@ -8,18 +8,14 @@
 #include "data/image_decoder.h"
 #include "data/loader.h"
 
-#define EW_BAD_KEPT 100 /* messages kept about bad samples */
+#define EW_BAD_LOGGED 100 /* bad samples that the log names; more are only counted */
 
-/* Bad samples of all workers. */
+/* Bad samples that the log has named, of all workers. */
 struct ew_bad_list {
     pthread_mutex_t lock; /* guards all below */
     int n;
-    int64_t index[EW_BAD_KEPT];
-    char *text[EW_BAD_KEPT];
+    int64_t index[EW_BAD_LOGGED];
 };
-
-void ew_bad_list_init(struct ew_bad_list *b);
-void ew_bad_list_fini(struct ew_bad_list *b);
 
 /* Shared by all workers; constant while they work, except what has its own lock. */
 struct ew_fill {

@@ -290,7 +290,7 @@ ew_err ew_loader_open(const struct ew_loader_opts *o, struct ew_loader **out)
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->work, NULL);
     pthread_cond_init(&l->done, NULL);
-    ew_bad_list_init(&l->fill.bad);
+    pthread_mutex_init(&l->fill.bad.lock, NULL);
     const ew_err err = open_parts(l, o);
     if (err != EW_OK) {
         ew_loader_close(l);
@@ -331,7 +331,7 @@ void ew_loader_close(struct ew_loader *l)
     free(l->fill.order);
     free(l->members);
     ew_medium_free(l->fill.medium);
-    ew_bad_list_fini(&l->fill.bad);
+    pthread_mutex_destroy(&l->fill.bad.lock);
     if (!lost_workers(l)) {
         pthread_cond_destroy(&l->done);
         pthread_cond_destroy(&l->work);
@@ -451,22 +451,4 @@ int64_t ew_loader_samples(const struct ew_loader *l)
 struct ew_loader_counts ew_loader_counts(const struct ew_loader *l)
 {
     return l->counts;
-}
-
-int ew_loader_bad_count(struct ew_loader *l)
-{
-    struct ew_bad_list *b = &l->fill.bad;
-    pthread_mutex_lock(&b->lock);
-    const int n = b->n;
-    pthread_mutex_unlock(&b->lock);
-    return n;
-}
-
-const char *ew_loader_bad_text(struct ew_loader *l, int i)
-{
-    struct ew_bad_list *b = &l->fill.bad;
-    pthread_mutex_lock(&b->lock);
-    const char *text = i >= 0 && i < b->n ? b->text[i] : "";
-    pthread_mutex_unlock(&b->lock);
-    return text;
 }

@@ -116,8 +116,4 @@ int64_t ew_loader_batches(const struct ew_loader *l); /* in an epoch */
 int64_t ew_loader_samples(const struct ew_loader *l); /* per epoch, without dropped ones */
 struct ew_loader_counts ew_loader_counts(const struct ew_loader *l);
 
-/* Distinct bad samples so far, as "train sample 17: reason"; at most the first 100 are kept. */
-int ew_loader_bad_count(struct ew_loader *l);
-const char *ew_loader_bad_text(struct ew_loader *l, int i);
-
 #endif

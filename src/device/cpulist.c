@@ -45,11 +45,3 @@ bool ew_cpulist_read(const struct ew_root *root, const char *name, struct ew_cpu
     snprintf(path, sizeof(path), "sys/devices/system/cpu/%s", name);
     return ew_root_read(root, path, text, sizeof(text)) == EW_OK && ew_cpulist_parse(text, out);
 }
-
-bool ew_cpulist_has(const struct ew_cpulist *list, int cpu)
-{
-    for (int i = 0; i < list->n; i++)
-        if (list->cpu[i] == cpu)
-            return true;
-    return false;
-}

@@ -20,6 +20,4 @@ bool ew_cpulist_parse(const char *text, struct ew_cpulist *out);
 /* Of sys/devices/system/cpu/<name>: "present", "online", "possible". */
 bool ew_cpulist_read(const struct ew_root *root, const char *name, struct ew_cpulist *out);
 
-bool ew_cpulist_has(const struct ew_cpulist *list, int cpu);
-
 #endif

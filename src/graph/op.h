@@ -235,10 +235,4 @@ const struct ew_op *ew_op_find_onnx(const char *type, const char *domain);
 int ew_op_count(void);
 const struct ew_op *ew_op_at(int i);
 
-/* A list of four (pads, permutations), for code that builds nodes. */
-static inline struct ew_ints ew_ints4(int64_t a, int64_t b, int64_t c, int64_t d)
-{
-    return (struct ew_ints){4, {a, b, c, d}};
-}
-
 #endif

@@ -36,7 +36,7 @@ static int conv(struct net *n, int x, int filters, int size, int stride, bool de
     const struct ew_shape s = {4, {filters, size, size, depthwise ? 1 : in}};
     const struct ew_tensor w = {.dtype = EW_F32, .shape = s};
     const struct ew_conv_attr a = {
-        .win = {.stride = {2, {stride, stride}}, .pad = ew_ints4(pad, pad, pad, pad)},
+        .win = {.stride = {2, {stride, stride}}, .pad = {4, {pad, pad, pad, pad}}},
         .groups = depthwise ? in : 1};
     int slots[2] = {x}, out = -1;
     EW_EXPECT_OK(ew_graph_const(n->g, NULL, EW_VALUE_PARAM, &w, false, &slots[1]));
@@ -55,7 +55,7 @@ static int max_pool(struct net *n, int x, int size, int stride, int pad)
 {
     const struct ew_pool_attr a = {.win = {.kernel = {2, {size, size}},
                                            .stride = {2, {stride, stride}},
-                                           .pad = ew_ints4(pad, pad, pad, pad)}};
+                                           .pad = {4, {pad, pad, pad, pad}}}};
     int out = -1;
     EW_EXPECT_OK(ew_graph_add(n->g, ew_op_find("max_pool"), NULL, &a, EW_INPUTS(x), &out));
     return out;

@@ -152,12 +152,12 @@ static struct ew_graph *graph_of(const struct work *k)
         .dtype = EW_S8, .shape = {4, {l->oc, l->kernel, l->kernel, l->ic}}, .data = k->w};
     const struct ew_tensor b = {.dtype = EW_S8, .shape = {1, {l->oc}}, .data = k->b};
     const int pad = l->kernel / 2;
-    const struct ew_dpu_conv_attr a = {.conv = {.win = {.stride = {2, {l->stride, l->stride}},
-                                                        .pad = ew_ints4(pad, pad, pad, pad)},
-                                                .groups = 1},
-                                       .clamp = {l->lo, l->hi},
-                                       .shift = l->shift,
-                                       .bias_shift = l->bias_shift};
+    const struct ew_dpu_conv_attr a = {
+        .conv = {.win = {.stride = {2, {l->stride, l->stride}}, .pad = {4, {pad, pad, pad, pad}}},
+                 .groups = 1},
+        .clamp = {l->lo, l->hi},
+        .shift = l->shift,
+        .bias_shift = l->bias_shift};
     struct ew_graph *g = NULL;
     int in[3], out = 0;
     EW_EXPECT_OK(ew_graph_new("layer", &g));

@@ -319,7 +319,7 @@ static void cpu_lists(void)
     EW_EXPECT(!ew_cpulist_parse("a", &l));
     EW_EXPECT(!ew_cpulist_parse("99999999999999999999", &l));
     EW_EXPECT(ew_cpulist_parse("0-65535", &l) && l.n == EW_MAX_CPUS);
-    EW_EXPECT(ew_cpulist_parse("3,5", &l) && ew_cpulist_has(&l, 5) && !ew_cpulist_has(&l, 4));
+    EW_EXPECT(ew_cpulist_parse("3,5", &l) && l.n == 2 && l.cpu[0] == 3 && l.cpu[1] == 5);
 }
 
 /* The machine that runs the test. */

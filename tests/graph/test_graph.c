@@ -279,7 +279,7 @@ static void own_inputs_turn_channels_first(void)
     EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &nhwc, &x));
     g->values[x].channels_last = true;
     EW_EXPECT_OK(ew_graph_add(g, &by_channel_op, NULL, NULL, EW_INPUTS(x), &y));
-    const struct ew_transpose_attr to_first = {.perm = ew_ints4(0, 3, 1, 2)};
+    const struct ew_transpose_attr to_first = {.perm = {4, {0, 3, 1, 2}}};
     EW_EXPECT_OK(ew_graph_add(g, ew_op_find("transpose"), NULL, &to_first, EW_INPUTS(y), &y));
     EW_EXPECT_OK(ew_graph_output(g, y));
     EW_EXPECT_OK(ew_graph_channels_first(g));
