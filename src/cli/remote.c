@@ -107,7 +107,7 @@ ew_err ew_remote_run(const struct ew_remote *r, const char *command, char *out, 
 
 static ew_err pour(int from, int to, const char *path, int64_t total, int64_t at)
 {
-    char block[65536];
+    char block[32 << 10];
     struct ew_progress bar;
     ew_err e = EW_OK;
     ew_progress_begin(&bar, stderr, path, total);
@@ -203,7 +203,7 @@ ew_err ew_remote_send(const struct ew_remote *r, const char *path, const char *n
 /* Copies everything until end of file to `to`. */
 static ew_err take(int from, const char *path, FILE *to)
 {
-    char block[65536];
+    char block[32 << 10];
     ssize_t n;
     int64_t all = 0;
     while ((n = read(from, block, sizeof(block))) != 0) {

@@ -18,7 +18,7 @@
 #include <zlib.h>
 
 #define BLOCK      512 /* bytes: tar's unit */
-#define COPY_BYTES (1 << 16)
+#define COPY_BYTES (32 << 10)
 
 /* A file read through zlib, which passes plain files unchanged. */
 struct packed {

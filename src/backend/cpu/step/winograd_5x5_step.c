@@ -25,11 +25,8 @@ void ew_winograd_5x5_prepare_pool(const struct ew_call *c, const struct ew_conv_
     *(struct state *)c->state = (struct state){.shape = *s, .relu = relu, .pooled = true};
 }
 
-/* Each thread transforms the filter for itself, again for each range of tiles, into scratch on its
- * stack if that is small: reading lines that another core has written is slower than computing
- * them, and lines of the plan's memory move between cores. */
-#define OWN_BYTES (256 << 10)
-
+/* Each thread transforms the filter for itself, again for each range of tiles, into scratch of its
+ * own: reading lines that another core has written is slower than computing them. */
 struct work {
     const struct ew_kernels *k;
     const struct ew_backend *be;
@@ -39,16 +36,6 @@ struct work {
     char *scratch; /* the threads' scratch */
     size_t size;   /* bytes for each thread */
 };
-
-static void *scratch_of(const struct work *w, int worker, char *own)
-{
-    return w->size > OWN_BYTES ? w->scratch + w->size * (size_t)worker : own;
-}
-
-static size_t plan_scratch(const struct ew_backend *be, size_t bytes)
-{
-    return bytes > OWN_BYTES ? ew_share_scratch(be, bytes) : 0;
-}
 
 /* ---- Forward ---- */
 
@@ -67,8 +54,7 @@ static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct work *w = ctx;
     const struct ew_conv_shape *s = &w->conv.shape;
     struct ew_conv conv = w->conv;
-    _Alignas(EW_ALIGN) char own[OWN_BYTES];
-    float *packed = scratch_of(w, worker, own);
+    float *packed = ew_scratch_of(w->scratch, w->size, worker);
     w->k->winograd_5x5_pack(s, w->w, packed);
     conv.w = packed;
     const int64_t tiles = w->k->winograd_5x5_tiles(s);
@@ -105,7 +91,7 @@ struct ew_kernel ew_winograd_5x5_forward_kernel(const struct ew_backend *be,
 {
     return (struct ew_kernel){.name = "winograd F(5x5,5x5)",
                               .run = run_forward,
-                              .scratch = plan_scratch(be, forward_bytes(ew_cpu(be)->isa, s)),
+                              .scratch = ew_share_scratch(be, forward_bytes(ew_cpu(be)->isa, s)),
                               .state = sizeof(struct state)};
 }
 
@@ -124,8 +110,7 @@ static size_t backward_bytes(const struct ew_kernels *k, const struct ew_conv_sh
 static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    _Alignas(EW_ALIGN) char own[OWN_BYTES];
-    void *scratch = scratch_of(w, worker, own);
+    void *scratch = ew_scratch_of(w->scratch, w->size, worker);
     if (w->grad.dx)
         w->k->winograd_5x5_grad_pack(&w->grad, scratch);
     const int64_t tiles = w->k->winograd_5x5_grad_tiles(&w->grad.filter.shape);
@@ -172,7 +157,7 @@ struct ew_kernel ew_winograd_5x5_backward_kernel(const struct ew_backend *be,
                                                  const struct ew_conv_shape *s)
 {
     const size_t gradients =
-        shared_bytes(ew_cpu(be)->isa, s) + plan_scratch(be, backward_bytes(ew_cpu(be)->isa, s));
+        shared_bytes(ew_cpu(be)->isa, s) + ew_share_scratch(be, backward_bytes(ew_cpu(be)->isa, s));
     const size_t bias = ew_bias_scratch(s->cout);
     return (struct ew_kernel){.name = "winograd F(5x5,5x5) gradients",
                               .run = run_backward,
