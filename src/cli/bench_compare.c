@@ -162,7 +162,7 @@ static struct cell per_watt(const struct ew_measured_side *k)
 }
 
 #define PLAN_SOURCE  "derived: memory plan"
-#define CLOCK_SOURCE "measured: monotonic clock, in turns"
+#define CLOCK_SOURCE "measured: monotonic clock, interleaved rounds"
 
 static const struct row {
     const char *name, *key, *source; /* the key also names the metric */
@@ -176,7 +176,7 @@ static const struct row {
     {"  deviation", "sd_ms", CLOCK_SOURCE, MS, deviation},
     {"  min", "min_ms", CLOCK_SOURCE, MS, least},
     {"  p99", "p99_ms", CLOCK_SOURCE, MS, p99},
-    {"speed-up", "speedup", "derived: median of the turns' ratios", TIMES, speedup},
+    {"speed-up", "speedup", "derived: median over the rounds", TIMES, speedup},
     {"  by minima", "speedup_min", "derived: the shortest runs", TIMES, speedup_min},
     {"images/s", "images_per_s", "derived: from the median", RATE, rate},
     {"parameters", "params", "derived: graph before any pass", COUNT, params},
@@ -263,7 +263,7 @@ static void print_cell(struct ew_table *t, enum form f, const struct cell *v)
         ew_table_cell(t, "%s", v->text);
         break;
     case MS:
-        ew_table_cell(t, "%.3f ms", v->v);
+        ew_table_cell(t, "%s ms", ew_text_ms(v->v, text));
         break;
     case TIMES:
         ew_table_cell(t, "%.2f x", v->v);

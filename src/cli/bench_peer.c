@@ -11,8 +11,9 @@
 static void table_row(struct ew_table *t, const char *what, double ours, double theirs)
 {
     ew_table_cell(t, "%s", what);
-    ew_table_cell(t, "%.3f ms", ours);
-    ew_table_cell(t, "%.3f ms", theirs);
+    char text[EW_TEXT_CHARS];
+    ew_table_cell(t, "%s ms", ew_text_ms(ours, text));
+    ew_table_cell(t, "%s ms", ew_text_ms(theirs, text));
 }
 
 static ew_err show_text(const struct ew_cmd_call *c, const struct ew_peer_result *d)

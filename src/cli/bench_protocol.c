@@ -45,7 +45,7 @@ static ew_err print_text(const struct ew_engine_result *r, int n)
     }
     EW_TRY(ew_table_print(&t, stdout));
     printf("speed-up %.2f x here (geometric mean), %lld threads, %s, batch 1; times are medians of "
-           "%lld runs in turns, speed-ups medians of the turns' ratios\n",
+           "%lld interleaved runs, speed-ups medians over the rounds\n",
            ew_engine_protocol_mean(r, n), (long long)r[0].threads, r[0].isa,
            (long long)r[0].before.time.n);
     print_trend(r, n, false);

@@ -41,10 +41,11 @@ static ew_err print_text(const struct ew_scale_result *s, const struct ew_bench_
     for (int i = 0; i < EW_SCALE_SIDES; i++)
         print_row(s, i, &t);
     EW_TRY(ew_table_print(&t, stdout));
-    printf("batch 1, %lld threads, %s, float32; %lld + %lld runs, %lld trials in turns; real time "
-           "is under %.2f ms\n",
-           (long long)s->sides[0].threads, s->sides[0].isa, (long long)b->warmup,
-           (long long)b->iters, (long long)b->trials, EW_SCALE_REAL_TIME_MS);
+    printf(
+        "batch 1, %lld threads, %s, float32; %lld + %lld runs, %lld interleaved trials; real time "
+        "is under %.2f ms\n",
+        (long long)s->sides[0].threads, s->sides[0].isa, (long long)b->warmup, (long long)b->iters,
+        (long long)b->trials, EW_SCALE_REAL_TIME_MS);
     printf("times: measured, monotonic clock; MFLOPs: derived, as thop counts; memory: derived, "
            "weights and activations\n");
     if (s->meter)

@@ -5,47 +5,9 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "cli/bench_against.h"
+#include "cli/bench_profile.h"
 #include "report/text_table.h"
-
-static const char *phase_name(const struct ew_step_info *s)
-{
-    static const char *const names[] = {"forward", "backward", "update"};
-    return s->recompute ? "recompute" : names[s->phase];
-}
-
-static ew_err print_profile(const struct ew_plan *p, const struct ew_single_result *r)
-{
-    struct ew_table t;
-    char shape[EW_SHAPE_TEXT];
-    double total = 0;
-    for (int k = 0; k < ew_plan_step_count(p); k++)
-        total += (double)r->step_ns[k];
-    ew_table_init(&t, "rllllrrrrl");
-    static const char *const head[] = {"#",  "step",  "operator", "phase", "output",
-                                       "us", "share", "GFLOP/s",  "peak",  "kernel"};
-    for (size_t i = 0; i < EW_COUNT(head); i++)
-        ew_table_cell(&t, "%s", head[i]);
-    for (int k = 0; k < ew_plan_step_count(p); k++) {
-        struct ew_step_info s;
-        ew_plan_step_info(p, k, &s);
-        const double ns = (double)r->step_ns[k];
-        const double rate = ns > 0 ? s.flops / ns : 0;
-        ew_table_cell(&t, "%d", k + 1); /* numbered from 1, as --why takes it */
-        ew_table_cell(&t, "%s", s.name);
-        ew_table_cell(&t, "%s%s%s", s.op ? s.op : "", s.act ? "+" : "", s.act ? s.act : "");
-        ew_table_cell(&t, "%s", phase_name(&s));
-        ew_table_cell(&t, "%s", s.out.rank ? ew_shape_text(&s.out, shape) : "");
-        ew_table_cell(&t, "%.1f", ns * 1e-3);
-        ew_table_cell(&t, "%.1f%%", 100 * ns / total);
-        ew_table_cell(&t, "%.1f", rate);
-        ew_table_cell(&t, "%.0f%%", r->peak_flops > 0 ? 100 * rate * 1e9 / r->peak_flops : 0);
-        ew_table_cell(&t, "%s%s", s.on_host ? "host: " : "", s.kernel);
-    }
-    EW_TRY(ew_table_print(&t, stdout));
-    printf("%% of peak: of %.1f GFLOP/s, float32 peak measured here on %d thread%s\n",
-           r->peak_flops * 1e-9, r->threads, r->threads == 1 ? "" : "s");
-    return EW_OK;
-}
 
 /* Steps of an accelerator's plan that run on the host. */
 static void print_host_steps(const struct ew_plan *p, const struct ew_single_result *r)
@@ -85,6 +47,20 @@ static void print_fit(const struct ew_plan_stats *s)
                                            : "");
 }
 
+static void print_times(const struct ew_bench_stats *t)
+{
+    const struct {
+        const char *name;
+        double ms;
+    } all[] = {{"median", t->median_ms}, {"min", t->min_ms}, {"mean", t->mean_ms},
+               {"p90", t->p90_ms},       {"p99", t->p99_ms}, {"sd", t->sd_ms}};
+    char text[EW_TEXT_CHARS];
+    for (size_t i = 0; i < EW_COUNT(all); i++)
+        printf("%s%s %s%s", i ? ", " : "time:      ", all[i].name, ew_text_ms(all[i].ms, text),
+               i ? "" : " ms");
+    printf(" (%lld run%s)\n", (long long)t->n, t->n == 1 ? "" : "s");
+}
+
 ew_err ew_bench_print(const struct ew_bench_shown *s)
 {
     const struct ew_bench_args *o = s->o;
@@ -93,7 +69,7 @@ ew_err ew_bench_print(const struct ew_bench_shown *s)
     char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
     const struct ew_bench_stats *t = &r->time;
     if (o->profile)
-        EW_TRY(print_profile(p, r));
+        EW_TRY(ew_profile_print(p, r, o->train));
     printf("%s, %s, batch %lld, %d thread%s", s->name, o->train ? "training step" : "inference",
            (long long)r->batch, r->threads, r->threads == 1 ? "" : "s");
     if (r->streams > 1)
@@ -101,13 +77,11 @@ ew_err ew_bench_print(const struct ew_bench_shown *s)
     printf(", %s\n", r->isa);
     if (o->beside)
         printf("beside:    %s, %.1f runs/s\n", o->beside, (double)r->load.beside / r->load.wall_s);
-    printf("time:      median %.3f ms, min %.3f, mean %.3f, p90 %.3f, p99 %.3f, sd %.3f (%lld "
-           "run%s)\n",
-           t->median_ms, t->min_ms, t->mean_ms, t->p90_ms, t->p99_ms, t->sd_ms, (long long)t->n,
-           t->n == 1 ? "" : "s");
+    print_times(t);
     ew_percentiles_print(&s->percentiles, &r->load);
     if (r->steps_ms > 0)
-        printf("           median %.3f ms without copies of inputs and outputs\n", r->steps_ms);
+        printf("           median %s ms without copies of inputs and outputs\n",
+               ew_text_ms(r->steps_ms, a));
     printf("speed:     %.1f %s/s", r->images_per_s,
            ew_text_samples(ew_plan_input(s->p, 0)->shape.rank == 5));
     if (o->qps > 0)
@@ -118,30 +92,7 @@ ew_err ew_bench_print(const struct ew_bench_shown *s)
            ew_text_bytes(r->resident, b));
     print_host_steps(p, r);
     print_fit(&r->plan);
-    return EW_OK;
-}
-
-static void json_profile(struct ew_json *j, const struct ew_plan *p,
-                         const struct ew_single_result *r)
-{
-    ew_json_num(j, "peak_gflops", r->peak_flops * 1e-9);
-    ew_json_array(j, "steps");
-    for (int k = 0; k < ew_plan_step_count(p); k++) {
-        struct ew_step_info s;
-        ew_plan_step_info(p, k, &s);
-        ew_json_object(j, NULL);
-        ew_json_int(j, "step", k + 1);
-        ew_json_str(j, "name", s.name);
-        ew_json_str(j, "op", s.op);
-        if (s.act)
-            ew_json_str(j, "act", s.act);
-        ew_json_str(j, "phase", phase_name(&s));
-        ew_json_str(j, "kernel", s.kernel);
-        ew_json_num(j, "us", (double)r->step_ns[k] * 1e-3);
-        ew_json_num(j, "flops", s.flops);
-        ew_json_end(j);
-    }
-    ew_json_end(j);
+    return ew_baseline_print(s);
 }
 
 ew_err ew_bench_print_json(const struct ew_bench_shown *s)
@@ -191,8 +142,9 @@ ew_err ew_bench_print_json(const struct ew_bench_shown *s)
     ew_json_num(&j, "slower_share", r->plan.slower);
     ew_json_int(&j, "parts", r->plan.parts);
     ew_json_num(&j, "recompute_share", r->plan.recompute_share);
-    if (o->profile)
-        json_profile(&j, p, r);
+    ew_baseline_json(&j, s);
+    const ew_err e = o->profile ? ew_profile_json(&j, p, r) : EW_OK;
     ew_json_end(&j);
-    return ew_json_finish(&j);
+    const ew_err written = ew_json_finish(&j);
+    return e ? e : written;
 }

@@ -17,8 +17,16 @@ struct ew_bench_args {
     double power_seconds, duration, qps;
     int protocol, peer;
     const char *db, *eval, *power_from, *why, *simulate, *percentiles, *csv, *picture, *html;
-    const char *beside;
+    const char *beside, *against;
+    double max_slowdown;
     struct ew_image_opts images;
+};
+
+/* The recorded run that --against compares with. */
+struct ew_baseline {
+    int64_t run; /* 0: none */
+    char started[32], version[32], cpu[96];
+    double median_ms, min_ms, p99_ms, planned_bytes; /* nan: not recorded */
 };
 
 struct ew_bench_shown {
@@ -27,6 +35,7 @@ struct ew_bench_shown {
     struct ew_plan *p; /* the measured plan */
     struct ew_single_result r;
     struct ew_percentiles percentiles;
+    struct ew_baseline baseline;
 };
 
 ew_err ew_bench_print(const struct ew_bench_shown *s);

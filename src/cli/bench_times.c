@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "report/graph_page.h"
+#include "report/text_table.h"
 
 #define LEAST_RUNS 10   /* fewer runs give no usable spread */
 #define SLOW_SHARE 0.05 /* share of outliers that is worth a warning */
@@ -34,8 +35,10 @@ ew_err ew_percentiles_parse(const char *text, struct ew_percentiles *out)
 
 void ew_percentiles_print(const struct ew_percentiles *p, const struct ew_load_result *r)
 {
+    char text[EW_TEXT_CHARS];
     for (int i = 0; i < p->n; i++)
-        printf("%sp%g %.3f", i ? ", " : "latency:   ", p->of[i], ew_load_percentile(r, p->of[i]));
+        printf("%sp%g %s", i ? ", " : "latency:   ", p->of[i],
+               ew_text_ms(ew_load_percentile(r, p->of[i]), text));
     if (p->n)
         printf(" ms\n");
 }

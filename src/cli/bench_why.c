@@ -82,8 +82,9 @@ static void verdict(const struct why *w, int i, char out[VERDICT])
     if (k->refused)
         snprintf(out, VERDICT, "no: needs %s%s", k->refused, estimates);
     else if (!is_chosen(w, i))
-        snprintf(out, VERDICT, "could run, but comes later in the order%s",
-                 w->tuned ? "or is slower" : "");
+        snprintf(out, VERDICT, "could run, but %s",
+                 w->tuned && w->ns[i] != INT64_MAX ? "was slower when it was tuned"
+                                                   : "comes later in the order");
     else if (k->wraps)
         snprintf(out, VERDICT, "chosen: skips zeros where the data has them, else runs the next");
     else if (w->tuned && w->ns[i] != INT64_MAX)

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "cli/bench_against.h"
 #include "cli/bench_cmd.h"
 #include "cli/bench_dpu.h"
 #include "cli/bench_peer.h"
@@ -102,6 +103,15 @@ static const struct ew_field table[] = {
      .help = "several networks: how long each runs for the power measurement; 0: not measured"},
     {.name = "power-from", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, power_from),
      .metavar = "CMD|FILE|-", .help = "external meter: lines of [timestamp] watts"},
+    {.name = "against", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, against),
+     .metavar = "FILE",
+     .help = "one network: compare with its newest run in this database that had the same options "
+     "(see --db)"},
+    {.name = "max-slowdown", .type = EW_FIELD_FLOAT,
+     .offset = offsetof(struct ew_bench_args, max_slowdown), .def = "0", .min = 0, .max = 1e6,
+     .metavar = "PERCENT",
+     .help = "--against, for scripts: exit with status 1 if the shortest run took this much longer "
+     "than the baseline's; 0: only print"},
     EW_SIMULATE_FIELD(struct ew_bench_args),
     EW_RECORDING_FIELD(struct ew_bench_args),
     EW_FIELD_END};
@@ -184,17 +194,23 @@ static ew_err measure(const struct ew_cmd_call *c, struct ew_single_bench *b,
     return e;
 }
 
+/* Where a single benchmark goes, and what it is compared with. */
+struct output {
+    struct ew_recording rec;
+    struct ew_baseline baseline;
+};
+
 static ew_err bench_plans(const struct ew_cmd_call *c, struct ew_single_bench *b,
-                          struct ew_recording *rec)
+                          struct output *out)
 {
     const struct ew_bench_args *o = c->opts;
     struct ew_plan *p = b->plans[0];
-    struct ew_bench_shown shown = {.name = c->args[0], .o = o, .p = p};
+    struct ew_bench_shown shown = {.name = c->args[0], .o = o, .p = p, .baseline = out->baseline};
     struct ew_single_result *r = &shown.r;
     EW_TRY(ew_percentiles_parse(o->percentiles ? o->percentiles : "", &shown.percentiles));
     ew_err e = measure(c, b, r);
     if (e == EW_OK)
-        e = record(rec, b->g, r);
+        e = record(&out->rec, b->g, r);
     if (e == EW_OK && o->csv)
         e = ew_times_write_csv(&r->load, o->csv);
     if (e == EW_OK && o->html)
@@ -207,6 +223,10 @@ static ew_err bench_plans(const struct ew_cmd_call *c, struct ew_single_bench *b
         EW_INFO("%s: written", o->csv);
     if (e == EW_OK)
         ew_times_warn(&r->load, &r->time);
+    if (e == EW_OK && o->max_slowdown > 0) /* the run is recorded as done, whatever the result */
+        e = ew_recording_end(&out->rec, EW_OK);
+    if (e == EW_OK)
+        e = ew_baseline_check(&shown);
     ew_single_result_fini(r);
     return e;
 }
@@ -244,9 +264,10 @@ static ew_err check_several(const struct ew_cmd_call *c)
         "--train, --profile, --html, --why, --memory-limit and --simulate are for one network");
     EW_CHECK(o->peer == PEER_NONE, EW_ERR_USAGE, "--compare-with is for one network");
     EW_CHECK(o->duration <= 0 && o->qps <= 0 && o->streams == 1 && !o->percentiles && !o->csv &&
-                 !o->beside,
+                 !o->beside && !o->against,
              EW_ERR_USAGE,
-             "--duration, --qps, --streams, --beside, --percentiles and --csv are for one network");
+             "--duration, --qps, --streams, --beside, --percentiles, --csv and --against are for "
+             "one network");
     EW_CHECK(!o->db || o->protocol == PROTOCOL_NONE, EW_ERR_USAGE,
              "--db records networks, not protocols; 'edgewise study' records those");
     EW_CHECK(o->protocol == PROTOCOL_NONE || (!o->plain && !o->reference && !o->eval), EW_ERR_USAGE,
@@ -256,8 +277,7 @@ static ew_err check_several(const struct ew_cmd_call *c)
 
 /* ---- One ---- */
 
-static ew_err bench_network(const struct ew_cmd_call *c, struct ew_tuner *tuner,
-                            struct ew_recording *rec)
+static ew_err bench_network(const struct ew_cmd_call *c, struct ew_tuner *tuner, struct output *out)
 {
     const struct ew_bench_args *o = c->opts;
     const struct ew_single_opts so = {.net = o->net,
@@ -279,7 +299,7 @@ static ew_err bench_network(const struct ew_cmd_call *c, struct ew_tuner *tuner,
     ew_err e = ew_single_bench_open(c->args[0], &so, &b);
     ew_status_clear();
     if (e == EW_OK)
-        e = o->why ? ew_bench_why(b.plans[0], o->why, o->tune, c->json) : bench_plans(c, &b, rec);
+        e = o->why ? ew_bench_why(b.plans[0], o->why, o->tune, c->json) : bench_plans(c, &b, out);
     ew_single_bench_close(&b);
     return e;
 }
@@ -316,8 +336,8 @@ static ew_err run_peer(struct ew_cmd_call *c, struct ew_tuner *tuner)
     const struct ew_peer_opts po = {
         .net = o->net, .bench = bench_opts(o), .threads = (int)o->threads, .tuner = tuner};
     EW_CHECK(!o->train && !o->profile && !o->html && !o->why && !o->simulate && !o->memory_limit &&
-                 !o->db && !o->csv && !o->percentiles && o->streams == 1 && o->qps <= 0 &&
-                 o->duration <= 0,
+                 !o->db && !o->against && !o->csv && !o->percentiles && o->streams == 1 &&
+                 o->qps <= 0 && o->duration <= 0,
              EW_ERR_USAGE, "--compare-with takes --threads, --batch, --warmup, --iters and --tune");
     return ew_bench_peer(c, &po);
 }
@@ -325,7 +345,7 @@ static ew_err run_peer(struct ew_cmd_call *c, struct ew_tuner *tuner)
 static ew_err run_one(struct ew_cmd_call *c, struct ew_tuner *tuner)
 {
     const struct ew_bench_args *o = c->opts;
-    struct ew_recording rec;
+    struct output out;
     if (o->peer == PEER_ONNXRUNTIME)
         return run_peer(c, tuner);
     EW_CHECK(!o->why || !o->db, EW_ERR_USAGE, "--why has no result that --db could record");
@@ -337,16 +357,19 @@ static ew_err run_one(struct ew_cmd_call *c, struct ew_tuner *tuner)
         !o->simulate || (!o->why && !o->profile && !o->html && !o->tune && !o->memory_limit),
         EW_ERR_USAGE,
         "--simulate runs nothing: not with --why, --profile, --html, --tune or --memory-limit");
+    EW_CHECK(!o->against || (!o->simulate && !o->why), EW_ERR_USAGE,
+             "--against compares measured times: not with --simulate or --why");
     EW_CHECK(!o->simulate || (o->duration <= 0 && o->qps <= 0 && o->streams == 1 && !o->beside),
              EW_ERR_USAGE,
              "--simulate runs nothing: not with --duration, --qps, --streams or --beside");
-    EW_TRY(ew_cmd_record(c, o->db, &rec));
+    EW_TRY(ew_baseline_find(c, &out.baseline));
+    EW_TRY(ew_cmd_record(c, o->db, &out.rec));
     ew_err e = EW_OK;
     if (o->simulate)
-        e = bench_simulated(c, &rec);
+        e = bench_simulated(c, &out.rec);
     else
-        e = bench_network(c, tuner, &rec);
-    return ew_recording_end(&rec, e);
+        e = bench_network(c, tuner, &out);
+    return ew_recording_end(&out.rec, e);
 }
 
 /* On a DPU times are modelled, except with a profile, which measures the emulation. */
@@ -415,6 +438,8 @@ const struct ew_cmd ew_cmd_bench = {
                 "bench net.ewe --streams 2 --qps 100 --duration 30 --percentiles 50,99,99.9\n"
                 "bench net.ewe --beside mobilenet_v2,squeezenet1_1\n"
                 "bench net.onnx --compare-with onnxruntime --threads 1\n"
+                "bench net.onnx --db baseline.db\n"
+                "bench net.onnx --against baseline.db --max-slowdown 10\n"
                 "bench resnet18 --why layer1.0.conv1 --tune\n"
                 "bench net.onnx net.ewe net-int8.ewe --eval cifar10:1000\n"
                 "bench --protocol engine\n"

@@ -170,8 +170,8 @@ static void check_machine(const struct ew_board *b, const struct ew_guard *g, st
 {
     if (b->id.virtual_machine)
         add(c, "virtual machine", EW_FINDING_KNOW,
-            "other guests of this host cannot be seen: repeat measurements, and compare in turns "
-            "(bench A B)");
+            "other guests of this host cannot be seen: repeat measurements, and compare in "
+            "interleaved rounds (bench A B)");
     if (g->free_disk_bytes != EW_INT_ABSENT && g->free_disk_bytes < ((int64_t)1 << 30))
         add(c, "disk", EW_FINDING_CHANGE, "%.0f MiB free here: a study may fill it",
             (double)g->free_disk_bytes / 1048576);

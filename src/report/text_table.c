@@ -171,3 +171,9 @@ const char *ew_text_bytes(int64_t n, char buf[EW_TEXT_CHARS])
     snprintf(buf, EW_TEXT_CHARS, i ? "%.1f %s" : "%.0f %s", v, unit[i]);
     return buf;
 }
+
+const char *ew_text_ms(double ms, char buf[EW_TEXT_CHARS])
+{
+    snprintf(buf, EW_TEXT_CHARS, "%.*f", ms >= 1 || ms <= 0 ? 3 : ms >= 0.1 ? 4 : 5, ms);
+    return buf;
+}

@@ -41,6 +41,8 @@ ew_err ew_table_print_fit(struct ew_table *t, FILE *out, int columns);
 const char *ew_text_count(int64_t n, char buf[EW_TEXT_CHARS]);
 /* "97.7 MiB" in powers of 1024; returns buf. */
 const char *ew_text_bytes(int64_t n, char buf[EW_TEXT_CHARS]);
+/* Milliseconds with more decimals for short times: "7.518", "0.1542", "0.01542"; returns buf. */
+const char *ew_text_ms(double ms, char buf[EW_TEXT_CHARS]);
 /* The word for samples: clips for data sets with frames and networks with input [N, T, H, W, C],
  * else images. */
 static inline const char *ew_text_samples(bool clips)
