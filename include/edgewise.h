@@ -8,11 +8,17 @@
  * and energy.
  *
  * Handles are opaque; every fallible function returns ew_err and leaves its
- * result in the last parameter; after a failure ew_error_message() has one line that says what and
- * where.  The library never prints, exits or aborts on what a file, a user or a device can cause.
+ * result in the last parameter, NULL for a handle that could not be made; after a failure
+ * ew_error_message() has one line that says what and where.  The library never prints, exits or
+ * aborts on what a file, a user or a device can cause; what it has to say beside errors goes to the
+ * program's log (ew_log_set).
  * NULL for a pointer that must be there is EW_ERR_ARG with the parameter's name; functions that
  * return no ew_err then return NULL, "", 0, -1 or nan and do nothing.  Numbers in texts and files
  * have points, whatever locale the program has set.
+ *
+ * Structs that begin with `size` may get more fields at their end in later releases.  A program
+ * that sets `size` runs with a later library, where 0 in the new fields means what it meant before,
+ * and with an earlier one, if it leaves fields that this one does not know at 0.
  *
  *   struct ew_engine *engine = NULL;
  *   struct ew_context *context = NULL;
@@ -84,6 +90,21 @@ EW_API const char *ew_error_message(void);
 /* "0.1.0"; any thread. */
 EW_API const char *ew_version(void);
 
+/* ---- Log ------------------------------------------------------------------------------------- */
+
+enum ew_log_level { EW_LOG_WARN, EW_LOG_INFO, EW_LOG_DEBUG };
+
+struct ew_log_sink {
+    /* Gets one line without its newline; may be called by several threads at once. */
+    void (*write)(void *ctx, enum ew_log_level level, const char *text);
+    void *ctx;
+    enum ew_log_level level; /* most verbose level wanted */
+};
+
+/* Sends the library's warnings and remarks to `sink`, which is borrowed; NULL: to nobody, as in the
+ * beginning.  One for the process; any thread. */
+EW_API void ew_log_set(const struct ew_log_sink *sink);
+
 /* ---- Graph ----------------------------------------------------------------------------------- */
 
 /* A network: values and nodes.  One thread at a time. */
@@ -138,7 +159,9 @@ struct ew_onnx_input {
                        * constant */
 };
 
+/* Zero the struct, set `size` and the fields that you need. */
 struct ew_onnx_opts {
+    size_t size;                        /* sizeof(struct ew_onnx_opts) */
     const struct ew_onnx_input *inputs; /* borrowed during the call */
     int n_inputs;
 };
@@ -149,8 +172,14 @@ struct ew_onnx_opts {
  * node. */
 EW_API ew_err ew_onnx_load(const char *path, const struct ew_onnx_opts *opts,
                            struct ew_graph **out);
+/* The same from a file's contents in memory, which may be freed afterwards.  Refuses external data.
+ */
+EW_API ew_err ew_onnx_load_memory(const void *bytes, size_t n_bytes,
+                                  const struct ew_onnx_opts *opts, struct ew_graph **out);
 
+/* Zero the struct, set `size` and the fields that you need. */
 struct ew_onnx_save_opts {
+    size_t size;       /* sizeof(struct ew_onnx_save_opts) */
     int64_t batch;     /* 0: symbolic, if the network allows it */
     int64_t max_bytes; /* above this the weights go to an external-data file PATH.data; 0: 2 GiB */
 };
@@ -209,6 +238,9 @@ EW_API ew_err ew_engine_compile(struct ew_graph *g, const struct ew_compile_opts
  * compact engine cannot do.  The file must not change while it is loaded.  The caller frees *out
  * with ew_engine_free, after its contexts.  Any thread. */
 EW_API ew_err ew_engine_load(const char *path, struct ew_engine **out);
+/* The same from a file's contents in memory, which must be at a multiple of 64 (alignas(64) const
+ * unsigned char[] embeds an engine in a program), stay as they are and outlive the engine. */
+EW_API ew_err ew_engine_load_memory(const void *bytes, size_t n_bytes, struct ew_engine **out);
 EW_API void ew_engine_free(struct ew_engine *e); /* NULL is fine */
 
 /* Facts about an engine; strings live as long as it does. */
@@ -217,7 +249,7 @@ struct ew_engine_info {
     const char *name, *program, *arch, *isa, *precision;
     int64_t batch_min, batch_max, threads;
     int64_t params, macs, flops, cdl; /* of the network before compilation, at batch 1 */
-    int64_t file_bytes;               /* size of the file */
+    int64_t file_bytes;               /* size of the file, or of its contents in memory */
     int64_t packed_bytes;             /* weights that inference reads */
     int64_t activation_bytes;         /* per context, at batch_max */
     int n_inputs, n_outputs, n_classes;

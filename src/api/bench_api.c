@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/num.h"
+#include "base/sized.h"
 #include "bench/bench_load.h"
 #include "edgewise_bench.h"
 #include "engine/engine.h"
@@ -11,9 +12,7 @@
 
 static ew_err options(const struct ew_timing_opts *opts, struct ew_timing_opts *out)
 {
-    *out = opts ? *opts : (struct ew_timing_opts){.size = sizeof(*out)};
-    EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
-             "the options are %zu bytes, this library takes %zu", out->size, sizeof(*out));
+    EW_TRY(ew_sized_take(opts, out, sizeof(*out)));
     EW_CHECK(out->warmup >= 0 && out->runs >= 0 && out->seconds >= 0 && out->per_second >= 0,
              EW_ERR_ARG, "%lld runs to warm up, %lld runs, %g seconds, %g a second: negative",
              (long long)out->warmup, (long long)out->runs, out->seconds, out->per_second);
@@ -22,29 +21,23 @@ static ew_err options(const struct ew_timing_opts *opts, struct ew_timing_opts *
     return EW_OK;
 }
 
-static struct ew_timing timing(const struct ew_bench_stats *s, struct ew_context *c, double others)
+static void give(const struct ew_bench_stats *s, struct ew_context *c, double others,
+                 struct ew_timing *out)
 {
     int64_t batch = 1;
     if (ew_graph_batch(ew_context_graph(c), &batch) != EW_OK)
         batch = 1;
-    return (struct ew_timing){.size = sizeof(struct ew_timing),
-                              .runs = s->n,
-                              .min_ms = s->min_ms,
-                              .median_ms = s->median_ms,
-                              .mean_ms = s->mean_ms,
-                              .sd_ms = s->sd_ms,
-                              .p90_ms = s->p90_ms,
-                              .p99_ms = s->p99_ms,
-                              .max_ms = s->max_ms,
-                              .images_per_s = 1e3 * (double)batch / s->median_ms,
-                              .others = others};
-}
-
-static ew_err check_out(const struct ew_timing *out)
-{
-    EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
-             "the timing is %zu bytes, this library gives %zu", out->size, sizeof(*out));
-    return EW_OK;
+    const struct ew_timing t = {.runs = s->n,
+                                .min_ms = s->min_ms,
+                                .median_ms = s->median_ms,
+                                .mean_ms = s->mean_ms,
+                                .sd_ms = s->sd_ms,
+                                .p90_ms = s->p90_ms,
+                                .p99_ms = s->p99_ms,
+                                .max_ms = s->max_ms,
+                                .images_per_s = 1e3 * (double)batch / s->median_ms,
+                                .others = others};
+    ew_sized_give(&t, sizeof(t), out);
 }
 
 EW_API ew_err ew_context_bench(struct ew_context *c, const struct ew_timing_opts *opts,
@@ -56,7 +49,7 @@ EW_API ew_err ew_context_bench(struct ew_context *c, const struct ew_timing_opts
     struct ew_timing_opts o;
     struct ew_load_result r = {0};
     struct ew_bench_stats stats = {0};
-    EW_TRY(check_out(out));
+    EW_TRY(ew_sized_check(out));
     EW_TRY(options(opts, &o));
     const struct ew_load_opts load = {
         .warmup = o.warmup, .iters = o.runs, .duration_s = o.seconds, .qps = o.per_second};
@@ -65,7 +58,7 @@ EW_API ew_err ew_context_bench(struct ew_context *c, const struct ew_timing_opts
     if (e == EW_OK)
         e = ew_load_stats(&r, &stats);
     if (e == EW_OK)
-        *out = timing(&stats, c, r.others);
+        give(&stats, c, r.others, out);
     ew_load_result_fini(&r);
     return e;
 }
@@ -82,15 +75,17 @@ EW_API ew_err ew_contexts_compare(struct ew_context *const *contexts, int n,
     EW_CHECK(n >= 1 && n <= MOST_CONTEXTS, EW_ERR_ARG, "1 to %d contexts are compared, not %d",
              MOST_CONTEXTS, n);
     EW_TRY(options(opts, &o));
+    EW_CHECK(!(o.seconds > 0) && !(o.per_second > 0), EW_ERR_ARG,
+             "a comparison takes turns: it has neither seconds nor per_second");
     for (int i = 0; i < n; i++) {
         EW_NEED(contexts[i]);
-        EW_TRY(check_out(&out[i]));
+        EW_TRY(ew_sized_check(&out[i]));
         sides[i].p = ew_context_plan(contexts[i]);
     }
     const struct ew_bench_opts b = {.warmup = o.warmup, .iters = o.runs, .trials = 1};
     EW_TRY(ew_bench_interleave(sides, n, &b, NULL, NULL));
     for (int i = 0; i < n; i++) {
-        out[i] = timing(&sides[i].time, contexts[i], (double)NAN);
+        give(&sides[i].time, contexts[i], (double)NAN, &out[i]);
         if (speedup)
             speedup[i] = sides[i].ratio;
     }

@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "base/num.h"
+#include "base/sized.h"
 #include "edgewise_device.h"
 
 EW_API ew_err ew_device_at(int i, struct ew_device *out)
@@ -14,17 +15,15 @@ EW_API ew_err ew_device_at(int i, struct ew_device *out)
     EW_C_LOCALE;
     EW_NEED(out);
     struct ew_device_found found;
-    EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
-             "the device is %zu bytes, this library gives %zu", out->size, sizeof(*out));
+    EW_TRY(ew_sized_check(out));
     EW_CHECK(i >= 0 && ew_backend_find(i, &found), EW_ERR_NOT_FOUND, "there is no device %d", i);
-    *out = (struct ew_device){.size = sizeof(*out),
-                              .memory_bytes = (int64_t)found.memory_bytes,
-                              .emulated = found.emulated};
-    snprintf(out->id, sizeof(out->id), "%s", found.device);
-    snprintf(out->backend, sizeof(out->backend), "%s", found.backend);
-    snprintf(out->name, sizeof(out->name), "%s", found.name);
-    snprintf(out->target, sizeof(out->target), "%s", found.target);
-    snprintf(out->why, sizeof(out->why), "%s", found.why);
+    struct ew_device d = {.memory_bytes = (int64_t)found.memory_bytes, .emulated = found.emulated};
+    snprintf(d.id, sizeof(d.id), "%s", found.device);
+    snprintf(d.backend, sizeof(d.backend), "%s", found.backend);
+    snprintf(d.name, sizeof(d.name), "%s", found.name);
+    snprintf(d.target, sizeof(d.target), "%s", found.target);
+    snprintf(d.why, sizeof(d.why), "%s", found.why);
+    ew_sized_give(&d, sizeof(d), out);
     return EW_OK;
 }
 

@@ -9,7 +9,7 @@
 
 static _Atomic(const struct ew_log_sink *) current;
 
-void ew_log_set(const struct ew_log_sink *sink)
+EW_API void ew_log_set(const struct ew_log_sink *sink)
 {
     atomic_store_explicit(&current, sink, memory_order_release);
 }

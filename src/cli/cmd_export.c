@@ -84,7 +84,8 @@ static ew_err write_xir(const struct opts *o, struct ew_graph *g)
 
 static ew_err write_onnx(const struct opts *o, struct ew_graph *g)
 {
-    const struct ew_onnx_save_opts save = {.batch = o->net.batch, .max_bytes = o->max_bytes};
+    const struct ew_onnx_save_opts save = {
+        .size = sizeof(save), .batch = o->net.batch, .max_bytes = o->max_bytes};
     if (o->qdq != QDQ_AS_IS)
         EW_TRY(ew_fail_in(o->qdq == QDQ_QCDQ ? ew_pass_qcdq(g) : ew_pass_explicit_pow2(g), "%s",
                           o->output));

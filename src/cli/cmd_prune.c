@@ -195,10 +195,9 @@ static ew_err record(struct ew_recording *rec, const struct ew_prune_shown *s)
 
 static ew_err finish(struct work *w, struct ew_recording *rec)
 {
-    const struct ew_onnx_save_opts save = {0};
     struct stat st;
     w->r.file = w->o->output;
-    EW_TRY(ew_onnx_save(w->k.net, w->o->output, &save));
+    EW_TRY(ew_onnx_save(w->k.net, w->o->output, NULL));
     w->r.file_bytes = stat(w->o->output, &st) == 0 ? (int64_t)st.st_size : 0;
     EW_TRY(ew_prune_compare(w->before, w->k.net, (int)w->o->train.threads, &w->r.pruned));
     EW_TRY(record(rec, &w->r));

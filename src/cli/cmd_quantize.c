@@ -118,10 +118,9 @@ static ew_err record(struct ew_recording *rec, const struct ew_quant_result *r, 
 static ew_err finish(struct ew_cmd_call *c, struct ew_quant_result *r, struct ew_recording *rec)
 {
     const struct opts *o = c->opts;
-    const struct ew_onnx_save_opts save = {0};
     struct stat st;
     EW_TRY(ew_graph_set_batch(r->graph, 1));
-    EW_TRY(ew_onnx_save(r->graph, o->output, &save));
+    EW_TRY(ew_onnx_save(r->graph, o->output, NULL));
     const int64_t bytes = stat(o->output, &st) == 0 ? (int64_t)st.st_size : 0;
     EW_TRY(record(rec, r, bytes));
     EW_TRY(c->json ? ew_quant_print_json(r, o->output, bytes)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/sized.h"
 #include "data/loader.h"
 #include "edgewise_data.h"
 
@@ -15,19 +16,18 @@ EW_API ew_err ew_dataset_facts(const struct ew_dataset *d, struct ew_dataset_fac
     EW_NEED(d);
     EW_NEED(out);
     const struct ew_dataset_info *i = ew_dataset_info(d);
-    EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
-             "the facts are %zu bytes, this library gives %zu", out->size, sizeof(*out));
-    *out = (struct ew_dataset_facts){.size = sizeof(*out),
-                                     .name = i->name,
-                                     .path = i->path,
-                                     .format = i->format,
-                                     .classes = i->classes,
-                                     .height = i->h,
-                                     .width = i->w,
-                                     .channels = i->c,
-                                     .frames = i->frames,
-                                     .train = i->count[EW_SPLIT_TRAIN],
-                                     .test = i->count[EW_SPLIT_TEST]};
+    EW_TRY(ew_sized_check(out));
+    const struct ew_dataset_facts f = {.name = i->name,
+                                       .path = i->path,
+                                       .format = i->format,
+                                       .classes = i->classes,
+                                       .height = i->h,
+                                       .width = i->w,
+                                       .channels = i->c,
+                                       .frames = i->frames,
+                                       .train = i->count[EW_SPLIT_TRAIN],
+                                       .test = i->count[EW_SPLIT_TEST]};
+    ew_sized_give(&f, sizeof(f), out);
     return EW_OK;
 }
 
@@ -50,32 +50,31 @@ EW_API ew_err ew_batches_open(const struct ew_dataset *d, const struct ew_batche
                               struct ew_batches **out)
 {
     EW_C_LOCALE;
-    EW_NEED(d);
     EW_NEED(out);
-    const struct ew_batches_opts none = {.size = sizeof(none)}, *o = opts ? opts : &none;
-    const struct ew_dataset_info *i = ew_dataset_info(d);
     *out = NULL;
-    EW_CHECK(o->size == sizeof(*o), EW_ERR_ARG, "the options are %zu bytes, this library takes %zu",
-             o->size, sizeof(*o));
-    EW_CHECK(o->batch >= 0 && o->workers >= 0 && o->height >= 0 && o->width >= 0, EW_ERR_ARG,
-             "batch %lld, workers %lld, %lld x %lld pixels: negative", (long long)o->batch,
-             (long long)o->workers, (long long)o->height, (long long)o->width);
+    EW_NEED(d);
+    struct ew_batches_opts o;
+    const struct ew_dataset_info *i = ew_dataset_info(d);
+    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
+    EW_CHECK(o.batch >= 0 && o.workers >= 0 && o.height >= 0 && o.width >= 0, EW_ERR_ARG,
+             "batch %lld, workers %lld, %lld x %lld pixels: negative", (long long)o.batch,
+             (long long)o.workers, (long long)o.height, (long long)o.width);
     struct ew_batches *b = calloc(1, sizeof(*b));
     EW_CHECK(b, EW_ERR_MEMORY, "no memory for batches");
-    b->h = o->height ? o->height : i->h;
-    b->w = o->width ? o->width : i->w;
+    b->h = o.height ? o.height : i->h;
+    b->w = o.width ? o.width : i->w;
     b->c = i->c;
     const struct ew_loader_opts l = {.data = d,
-                                     .split = o->test ? EW_SPLIT_TEST : EW_SPLIT_TRAIN,
-                                     .batch = o->batch ? o->batch : USUAL_BATCH,
-                                     .workers = o->workers,
-                                     .seed = o->seed,
-                                     .shuffle = o->shuffle != 0,
+                                     .split = o.test ? EW_SPLIT_TEST : EW_SPLIT_TRAIN,
+                                     .batch = o.batch ? o.batch : USUAL_BATCH,
+                                     .workers = o.workers,
+                                     .seed = o.seed,
+                                     .shuffle = o.shuffle != 0,
                                      .h = b->h,
                                      .w = b->w,
                                      .c = b->c,
                                      .frames = i->frames,
-                                     .prep = preprocess(o)};
+                                     .prep = preprocess(&o)};
     const ew_err e = ew_loader_open(&l, &b->loader);
     if (e != EW_OK)
         ew_batches_close(b);

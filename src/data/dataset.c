@@ -137,8 +137,9 @@ static ew_err open_any(struct ew_dataset *d, const char *what)
 EW_API ew_err ew_dataset_open(const char *what, struct ew_dataset **out)
 {
     EW_C_LOCALE;
-    EW_NEED(what);
     EW_NEED(out);
+    *out = NULL;
+    EW_NEED(what);
     struct ew_dataset *d = calloc(1, sizeof(*d));
     EW_CHECK(d, EW_ERR_MEMORY, "no memory for a data set");
     ew_arena_init(&d->arena);

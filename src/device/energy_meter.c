@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "base/sized.h"
 #include "device/board.h"
 #include "device/energy.h"
 #include "device/sampler.h"
@@ -61,14 +62,12 @@ EW_API ew_err ew_meter_open(const struct ew_meter_opts *opts, struct ew_meter **
 {
     EW_C_LOCALE;
     EW_NEED(out);
-    const struct ew_meter_opts none = {.size = sizeof(none)};
     *out = NULL;
-    EW_CHECK(!opts || opts->size == sizeof(*opts), EW_ERR_ARG,
-             "the options are %zu bytes, this library takes %zu", opts ? opts->size : 0,
-             sizeof(*opts));
+    struct ew_meter_opts o;
+    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
     struct ew_meter *m = calloc(1, sizeof(*m));
     EW_CHECK(m, EW_ERR_MEMORY, "no memory for a meter");
-    const ew_err e = start(m, opts ? opts : &none);
+    const ew_err e = start(m, &o);
     if (e != EW_OK)
         ew_meter_close(m);
     else
@@ -130,8 +129,7 @@ EW_API ew_err ew_meter_end(struct ew_meter *m, struct ew_meter_energy *out)
     EW_C_LOCALE;
     EW_NEED(m);
     EW_NEED(out);
-    EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
-             "the energy is %zu bytes, this library gives %zu", out->size, sizeof(*out));
+    EW_TRY(ew_sized_check(out));
     EW_CHECK(m->begun, EW_ERR_ARG, "no interval was begun");
     ew_energy_stop(&m->sum, ew_clock_ns());
     nanosleep(&(struct timespec){.tv_nsec = INTERVAL_NS + 20000000}, NULL);
@@ -139,18 +137,18 @@ EW_API ew_err ew_meter_end(struct ew_meter *m, struct ew_meter_energy *out)
     m->begun = false;
     const struct ew_power_total *t = &m->board->total;
     const struct ew_energy e = ew_energy_result(&m->sum);
-    *out = (struct ew_meter_energy){.size = sizeof(*out),
-                                    .absent =
-                                        !ew_meter_has_power(m) ? ew_absent_text(EW_ABSENT_NO_SENSOR)
-                                        : e.absent == EW_ABSENT_NOT ? NULL
-                                                                    : ew_absent_text(e.absent),
-                                    .rails = t->rails ? t->rails : "",
-                                    .seconds = e.seconds,
-                                    .joules = e.joules,
-                                    .error_j = e.error_j,
-                                    .mean_w = e.mean_w,
-                                    .min_w = e.min_w,
-                                    .peak_w = e.peak_w > e.mean_w ? e.peak_w : e.mean_w,
-                                    .readings = e.samples};
+    const struct ew_meter_energy result = {
+        .absent = !ew_meter_has_power(m)      ? ew_absent_text(EW_ABSENT_NO_SENSOR)
+                  : e.absent == EW_ABSENT_NOT ? NULL
+                                              : ew_absent_text(e.absent),
+        .rails = t->rails ? t->rails : "",
+        .seconds = e.seconds,
+        .joules = e.joules,
+        .error_j = e.error_j,
+        .mean_w = e.mean_w,
+        .min_w = e.min_w,
+        .peak_w = e.peak_w > e.mean_w ? e.peak_w : e.mean_w,
+        .readings = e.samples};
+    ew_sized_give(&result, sizeof(result), out);
     return EW_OK;
 }

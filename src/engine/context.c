@@ -90,8 +90,9 @@ static ew_err start(struct ew_context *c, int threads)
 EW_API ew_err ew_context_new(const struct ew_engine *e, int threads, struct ew_context **out)
 {
     EW_C_LOCALE;
-    EW_NEED(e);
     EW_NEED(out);
+    *out = NULL;
+    EW_NEED(e);
     struct ew_context *c = calloc(1, sizeof(*c));
     EW_CHECK(c, EW_ERR_MEMORY, "engine %s: no memory for a context", e->file.card.name);
     c->e = e;

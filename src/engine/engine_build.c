@@ -3,11 +3,13 @@
  *
  * Passes run once, at the largest batch; kernels are chosen at the smallest and reused at every
  * other batch where they are offered, so that all batches read the same packed weights. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend/tune.h"
 #include "base/num.h"
+#include "base/sized.h"
 #include "compress/pass.h"
 #include "engine/engine.h"
 #include "format/image_card.h"
@@ -275,11 +277,12 @@ static ew_err fill_images(struct build *b, const struct ew_graph *g)
     bool scaled = false;
     EW_TRY(ew_image_card_get(g, &b->arena, &card));
     for (int i = 0; i < EW_SAMPLE_CHANNELS; i++)
-        scaled |= o->std[i] > 0;
+        scaled |= fabs(o->std[i]) > 0 || isnan(o->std[i]);
     c->prep = card.prep;
     c->prep.resize = o->resize ? o->resize : card.prep.resize;
     c->classes = o->classes ? o->classes : card.classes;
     c->n_classes = o->classes ? o->n_classes : card.n_classes;
+    EW_CHECK(c->n_classes >= 0, EW_ERR_ARG, "%d classes", c->n_classes);
     for (int i = 0; i < c->n_classes; i++)
         EW_CHECK(c->classes[i], EW_ERR_ARG, "class %d of %d has no name", i, c->n_classes);
     c->prep.normalised |= scaled;
@@ -350,15 +353,13 @@ EW_API ew_err ew_engine_compile(struct ew_graph *g, const struct ew_compile_opts
     EW_C_LOCALE;
     EW_NEED(g);
     EW_NEED(path);
-    const struct ew_compile_opts none = {.size = sizeof(none)};
-    EW_CHECK(!opts || opts->size == sizeof(*opts), EW_ERR_ARG,
-             "the options are %zu bytes, this library takes %zu", opts ? opts->size : 0,
-             sizeof(*opts));
-    EW_CHECK(!opts || opts->memory_limit >= 0, EW_ERR_ARG, "a memory limit of %lld bytes",
-             opts ? (long long)opts->memory_limit : 0);
-    EW_CHECK(!opts || !opts->tune || !opts->memory_limit, EW_ERR_ARG,
+    struct ew_compile_opts o;
+    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
+    EW_CHECK(o.memory_limit >= 0, EW_ERR_ARG, "a memory limit of %lld bytes",
+             (long long)o.memory_limit);
+    EW_CHECK(!o.tune || !o.memory_limit, EW_ERR_ARG,
              "a memory limit chooses kernels by what they pack: it is not for tuning");
-    struct build b = {.o = opts ? opts : &none};
+    struct build b = {.o = &o};
     ew_arena_init(&b.arena);
     const ew_err e = build(&b, g, path);
     for (int i = 0; i < b.n_batches && b.planned; i++)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/sized.h"
 #include "engine/engine.h"
 
 const char *ew_engine_arch(void)
@@ -177,11 +178,26 @@ ew_err ew_engine_take(struct ew_engine_file *file, const char *what, struct ew_e
 EW_API ew_err ew_engine_load(const char *path, struct ew_engine **out)
 {
     EW_C_LOCALE;
-    EW_NEED(path);
     EW_NEED(out);
+    *out = NULL;
+    EW_NEED(path);
     struct ew_engine_file file;
     EW_TRY(ew_engine_file_open(path, &file));
     return ew_engine_take(&file, path, out);
+}
+
+EW_API ew_err ew_engine_load_memory(const void *bytes, size_t n_bytes, struct ew_engine **out)
+{
+    EW_C_LOCALE;
+    EW_NEED(out);
+    *out = NULL;
+    EW_NEED(bytes);
+    const char *what = "engine in memory";
+    struct ew_engine_file file;
+    EW_CHECK((uintptr_t)bytes % EW_ALIGN == 0, EW_ERR_ARG, "%s: is not at a multiple of %d bytes",
+             what, EW_ALIGN);
+    EW_TRY(ew_engine_file_parse(bytes, n_bytes, what, &file));
+    return ew_engine_take(&file, what, out);
 }
 
 EW_API void ew_engine_free(struct ew_engine *e)
@@ -202,30 +218,29 @@ EW_API ew_err ew_engine_info(const struct ew_engine *e, struct ew_engine_info *o
     EW_C_LOCALE;
     EW_NEED(e);
     EW_NEED(out);
-    EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
-             "the information is %zu bytes, this library gives %zu", out->size, sizeof(*out));
+    EW_TRY(ew_sized_check(out));
     const struct ew_engine_card *c = &e->file.card;
-    *out = (struct ew_engine_info){.size = sizeof(*out),
-                                   .name = c->name,
-                                   .program = c->program,
-                                   .arch = c->arch,
-                                   .isa = c->isa,
-                                   .precision = c->precision,
-                                   .batch_min = c->batch_min,
-                                   .batch_max = c->batch_max,
-                                   .threads = c->threads,
-                                   .params = c->facts.params,
-                                   .macs = c->facts.macs,
-                                   .flops = c->facts.flops,
-                                   .cdl = c->facts.cdl,
-                                   .file_bytes = (int64_t)e->file.size,
-                                   .activation_bytes = (int64_t)e->block_bytes,
-                                   .n_inputs = e->file.graph->n_inputs,
-                                   .n_outputs = e->file.graph->n_outputs,
-                                   .n_classes = c->n_classes,
-                                   .repacked = e->packer != NULL};
+    struct ew_engine_info info = {.name = c->name,
+                                  .program = c->program,
+                                  .arch = c->arch,
+                                  .isa = c->isa,
+                                  .precision = c->precision,
+                                  .batch_min = c->batch_min,
+                                  .batch_max = c->batch_max,
+                                  .threads = c->threads,
+                                  .params = c->facts.params,
+                                  .macs = c->facts.macs,
+                                  .flops = c->facts.flops,
+                                  .cdl = c->facts.cdl,
+                                  .file_bytes = (int64_t)e->file.size,
+                                  .activation_bytes = (int64_t)e->block_bytes,
+                                  .n_inputs = e->file.graph->n_inputs,
+                                  .n_outputs = e->file.graph->n_outputs,
+                                  .n_classes = c->n_classes,
+                                  .repacked = e->packer != NULL};
     for (int i = 0; i < e->n_packed; i++)
-        out->packed_bytes += (int64_t)e->packed[i].bytes;
+        info.packed_bytes += (int64_t)e->packed[i].bytes;
+    ew_sized_give(&info, sizeof(info), out);
     return EW_OK;
 }
 

@@ -58,8 +58,9 @@ struct ew_engine_file {
 
     /* After a read: */
     struct ew_arena arena;
-    void *map; /* the mapped file, which holds the graph's weights */
+    const void *bytes; /* the file's contents, which hold the graph's weights */
     size_t size;
+    bool mapped; /* by ew_engine_file_open */
     void *zeros; /* zero pages that absent weights point to */
     size_t zeros_bytes;
 };

@@ -337,6 +337,8 @@ ew_err ew_engine_file_parse(const void *bytes, size_t size, const char *what,
     const ew_err e = get_all(&r);
     if (e != EW_OK)
         ew_engine_file_close(out);
+    out->bytes = e == EW_OK ? bytes : NULL;
+    out->size = e == EW_OK ? size : 0;
     return e;
 }
 
@@ -365,13 +367,10 @@ ew_err ew_engine_file_open(const char *path, struct ew_engine_file *out)
     size_t size = 0;
     EW_TRY(map_file(path, &map, &size));
     const ew_err e = ew_engine_file_parse(map, size, path, out);
-    if (e != EW_OK) {
+    if (e != EW_OK)
         munmap(map, size);
-        return e;
-    }
-    out->map = map;
-    out->size = size;
-    return EW_OK;
+    out->mapped = e == EW_OK;
+    return e;
 }
 
 void ew_engine_file_close(struct ew_engine_file *e)
@@ -380,14 +379,14 @@ void ew_engine_file_close(struct ew_engine_file *e)
     ew_arena_fini(&e->arena);
     if (e->zeros)
         munmap(e->zeros, e->zeros_bytes);
-    if (e->map)
-        munmap(e->map, e->size);
+    if (e->mapped)
+        munmap((void *)(uintptr_t)e->bytes, e->size);
     *e = (struct ew_engine_file){0};
 }
 
 ew_err ew_engine_file_check_weights(const struct ew_engine_file *e, const char *what)
 {
-    struct reader r = {.bytes = e->map, .size = e->size, .what = what};
+    struct reader r = {.bytes = e->bytes, .size = e->size, .what = what};
     EW_TRY(read_head(&r));
     EW_TRY(check_sections(&r));
     return check_sum(&r, EW_ENGINE_WEIGHTS, "weights");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/sized.h"
 #include "format/onnx_replace.h"
 #include "graph/onnx.h"
 #include "graph/ops.h"
@@ -497,13 +498,14 @@ static ew_err save(const struct ew_graph *g, const char *path, const struct ew_o
 EW_API ew_err ew_onnx_save(const struct ew_graph *g, const char *path,
                            const struct ew_onnx_save_opts *opts)
 {
-    const struct ew_onnx_save_opts defaults = {0};
     EW_C_LOCALE;
     EW_NEED(g);
     EW_NEED(path);
-    opts = opts ? opts : &defaults;
-    EW_CHECK(opts->batch >= 0, EW_ERR_ARG, "%s: batch is %lld", path, (long long)opts->batch);
-    return save(g, path, opts, false);
+    struct ew_onnx_save_opts o;
+    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
+    EW_CHECK(o.batch >= 0 && o.max_bytes >= 0, EW_ERR_ARG, "%s: batch %lld, %lld bytes: negative",
+             path, (long long)o.batch, (long long)o.max_bytes);
+    return save(g, path, &o, false);
 }
 
 ew_err ew_onnx_replace(const struct ew_graph *g, const char *path)

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/num.h"
+#include "base/sized.h"
 #include "format/onnx_lift.h"
 #include "graph/ops.h"
 
@@ -328,20 +329,35 @@ static ew_err map_file(const char *path, void **out, size_t *size)
     return EW_OK;
 }
 
+EW_API ew_err ew_onnx_load_memory(const void *bytes, size_t n_bytes,
+                                  const struct ew_onnx_opts *opts, struct ew_graph **out)
+{
+    EW_C_LOCALE;
+    EW_NEED(out);
+    *out = NULL;
+    EW_NEED(bytes);
+    struct ew_onnx_opts o;
+    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
+    return ew_onnx_parse(bytes, n_bytes, "ONNX in memory", &o, out);
+}
+
 EW_API ew_err ew_onnx_load(const char *path, const struct ew_onnx_opts *opts, struct ew_graph **out)
 {
     EW_C_LOCALE;
-    EW_NEED(path);
     EW_NEED(out);
+    *out = NULL;
+    EW_NEED(path);
+    struct ew_onnx_opts o;
     void *map;
     char *bytes = NULL;
     size_t size;
+    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
     EW_TRY(map_file(path, &map, &size));
     if (!map) /* a pipe, empty or too large */
         EW_TRY(ew_file_read(path, MAX_FILE, &bytes, &size));
     struct ew_onnx_file file;
     struct ew_onnx_shared shared = {0};
-    struct ew_onnx_import im = {.file = &file, .shared = &shared, .opts = opts};
+    struct ew_onnx_import im = {.file = &file, .shared = &shared, .opts = &o};
     ew_onnx_file_init(&file, path, false);
     file.mapped = map;
     file.mapped_size = map ? size : 0;

@@ -2,6 +2,8 @@
 /* Images in the caller's memory as samples. */
 #include "format/pixels.h"
 
+#include "base/sized.h"
+
 #define MAX_SIDE 65536
 
 /* Bytes per pixel, offset of red, and step from red to green to blue. */
@@ -53,10 +55,12 @@ static ew_err from_nv12(const struct ew_pixels *p, struct ew_bytes *scratch, str
     return EW_OK;
 }
 
-ew_err ew_pixels_sample(const struct ew_pixels *p, struct ew_bytes *scratch, struct ew_sample *out)
+ew_err ew_pixels_sample(const struct ew_pixels *given, struct ew_bytes *scratch,
+                        struct ew_sample *out)
 {
-    EW_CHECK(p->size == sizeof(*p), EW_ERR_ARG, "struct ew_pixels has %zu bytes, not %zu",
-             sizeof(*p), p->size);
+    struct ew_pixels own;
+    const struct ew_pixels *p = &own;
+    EW_TRY(ew_sized_take(given, &own, sizeof(own)));
     EW_CHECK(p->format >= 0 && p->format <= EW_PIXEL_NV12, EW_ERR_ARG, "no pixel format %d",
              p->format);
     EW_CHECK(p->data && p->width > 0 && p->height > 0 && p->width <= MAX_SIDE &&

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/sized.h"
 
 #define EW_MODEL(name) extern const struct ew_family ew_family_##name;
 #include "model_list.h"
@@ -97,12 +98,7 @@ static ew_err in_range(const char *what, int64_t value, int64_t most)
 static ew_err resolve(const struct ew_variant *v, const struct ew_model_opts *given,
                       struct ew_model_opts *o)
 {
-    *o = (struct ew_model_opts){.size = sizeof(*o)};
-    EW_CHECK(!given || given->size == sizeof(*given), EW_ERR_ARG,
-             "the options are %zu bytes, this library takes %zu", given ? given->size : 0,
-             sizeof(*given));
-    if (given)
-        *o = *given;
+    EW_TRY(ew_sized_take(given, o, sizeof(*o)));
     o->height = o->height ? o->height : v->height;
     o->width = o->width ? o->width : v->width;
     o->channels = o->channels ? o->channels : v->channels;
@@ -170,8 +166,9 @@ EW_API ew_err ew_model_build(const char *name, const struct ew_model_opts *opts,
                              struct ew_graph **out)
 {
     EW_C_LOCALE;
-    EW_NEED(name);
     EW_NEED(out);
+    *out = NULL;
+    EW_NEED(name);
     struct ew_builder b;
     EW_TRY(build(name, opts, &b));
     *out = b.g;

@@ -97,9 +97,11 @@ static ew_err from_onnx(const char *path, const struct ew_network_how *how, stru
     const struct ew_ints *in = &how->opts.input;
     const int64_t dims[] = {batch_of(how), in->v[2], in->v[0], in->v[1]};
     const struct ew_onnx_input sized = {.rank = in->n ? 4 : -1, .dims = dims};
-    struct ew_onnx_opts opts = {.inputs = &sized, .n_inputs = 1};
-    if (how->n_inputs)
-        opts = (struct ew_onnx_opts){.inputs = how->inputs, .n_inputs = how->n_inputs};
+    struct ew_onnx_opts opts = {.size = sizeof(opts), .inputs = &sized, .n_inputs = 1};
+    if (how->n_inputs) {
+        opts.inputs = how->inputs;
+        opts.n_inputs = how->n_inputs;
+    }
     EW_CHECK(in->n == 0 || in->n == 3, EW_ERR_USAGE,
              "%s: the size of a file's input needs all of HxWxC", path);
     EW_TRY(ew_onnx_load(path, &opts, out));

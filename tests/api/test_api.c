@@ -22,7 +22,7 @@ static void devices(void)
         n++;
     }
     EW_EXPECT_ERR(ew_device_at(n, &d), EW_ERR_NOT_FOUND, "no device");
-    d.size--;
+    d.size = 0;
     EW_EXPECT_ERR(ew_device_at(0, &d), EW_ERR_ARG, "bytes");
     EW_EXPECT(ew_device_use("abacus") != EW_OK);
 }
@@ -151,6 +151,12 @@ static void times(void)
     EW_EXPECT(t[0].images_per_s > 0);
     EW_EXPECT_OK(ew_contexts_compare(c, 2, &o, t, speedup));
     EW_EXPECT(t[1].runs >= 7 && speedup[0] > 0.999 && speedup[0] < 1.001 && speedup[1] > 0);
+    const struct ew_timing_opts timed = {.size = sizeof(timed), .seconds = 1};
+    EW_EXPECT_ERR(ew_contexts_compare(c, 2, &timed, t, NULL), EW_ERR_ARG, "neither seconds");
+    EW_EXPECT_OK(ew_context_start(c[0]));
+    EW_EXPECT_ERR(ew_context_bench(c[0], &o, &t[0]), EW_ERR_ARG, "was not waited for");
+    EW_EXPECT_ERR(ew_contexts_compare(c, 2, &o, t, NULL), EW_ERR_ARG, "was not waited for");
+    EW_EXPECT_OK(ew_context_wait(c[0]));
     t[0].size = 1;
     EW_EXPECT_ERR(ew_context_bench(c[0], &o, &t[0]), EW_ERR_ARG, "bytes");
     ew_context_free(c[0]);

@@ -27,6 +27,8 @@ static void networks(void)
     REFUSED(ew_model_init("lenet5", 1, NULL), "g");
     REFUSED(ew_onnx_load(NULL, NULL, &g), "path");
     REFUSED(ew_onnx_load("net.onnx", NULL, NULL), "out");
+    REFUSED(ew_onnx_load_memory(NULL, 0, NULL, &g), "bytes");
+    REFUSED(ew_onnx_load_memory("x", 1, NULL, NULL), "out");
     REFUSED(ew_onnx_save(NULL, "net.onnx", NULL), "g");
     REFUSED(ew_engine_compile(NULL, NULL, "net.ewe"), "g");
     if (EW_EXPECT_OK(ew_model_build("lenet5", NULL, &g))) {
@@ -49,6 +51,8 @@ static void engines(void)
     int n;
     REFUSED(ew_engine_load(NULL, &e), "path");
     REFUSED(ew_engine_load("net.ewe", NULL), "out");
+    REFUSED(ew_engine_load_memory(NULL, 0, &e), "bytes");
+    REFUSED(ew_engine_load_memory("x", 1, NULL), "out");
     REFUSED(ew_engine_info(NULL, &info), "e");
     REFUSED(ew_engine_input(NULL, 0, &port), "e");
     REFUSED(ew_engine_output(NULL, 0, &port), "e");

@@ -106,6 +106,41 @@ static void expect_output(struct ew_context *c, const struct sample *s, int64_t 
 
 /* ---- Cases ---- */
 
+/* The contents of an engine file, in memory. */
+static void from_memory(const char *file, bool again)
+{
+    char *bytes;
+    size_t size;
+    void *copy = NULL;
+    struct ew_engine *e = NULL;
+    struct ew_context *c = NULL;
+    struct ew_engine_info info = {.size = sizeof(info)};
+    if (!EW_EXPECT_OK(ew_file_read(ew_test_path(file), MAX_BYTES, &bytes, &size)) ||
+        !EW_EXPECT_OK(ew_aligned_new(size + 1, &copy)))
+        return;
+    memcpy((char *)copy + 1, bytes, size);
+    EW_EXPECT_ERR(ew_engine_load_memory((char *)copy + 1, size, &e), EW_ERR_ARG, "multiple of 64");
+    memcpy(copy, bytes, size);
+    EW_EXPECT_ERR(ew_engine_load_memory(copy, size - 1, &e), EW_ERR_FORMAT, "in memory: is cut");
+    EW_EXPECT(!e);
+    if (EW_EXPECT_OK(ew_engine_load_memory(copy, size, &e)) &&
+        EW_EXPECT_OK(ew_engine_info(e, &info)) && EW_EXPECT_OK(ew_context_new(e, 1, &c))) {
+        EW_EXPECT_INT(info.file_bytes, size);
+        EW_EXPECT_INT(info.repacked, again);
+        expect_output(c, &samples[0], 1, again ? 1e-4 : 0);
+    }
+    ew_context_free(c);
+    ew_engine_free(e);
+    free(copy);
+    free(bytes);
+}
+
+static void loads_from_memory(void)
+{
+    ew_engine_free(make(&samples[0], NULL, "m.ewe"));
+    from_memory("m.ewe", false);
+}
+
 static void computes_what_a_plan_computes(void)
 {
     for (size_t i = 0; i < n_samples(); i++) {
@@ -204,6 +239,8 @@ static void packs_again_for_another_machine(void)
         }
         ew_context_free(c);
         ew_engine_free(e);
+        if (i == 0)
+            from_memory("a.ewe", true);
         unsetenv("EW_ISA");
     }
 }
@@ -354,6 +391,11 @@ static void refuses_what_it_cannot_compile(void)
     EW_EXPECT_ERR(ew_engine_compile(g, &o, ew_test_path("x.ewe")), EW_ERR_ARG, "3 to 2");
     o = (struct ew_compile_opts){.size = 8};
     EW_EXPECT_ERR(ew_engine_compile(g, &o, ew_test_path("x.ewe")), EW_ERR_ARG, "8");
+    o = (struct ew_compile_opts){
+        .size = sizeof(o), .classes = (const char *[]){"cat"}, .n_classes = -1};
+    EW_EXPECT_ERR(ew_engine_compile(g, &o, ew_test_path("x.ewe")), EW_ERR_ARG, "-1 classes");
+    o = (struct ew_compile_opts){.size = sizeof(o), .std = {-1}};
+    EW_EXPECT_ERR(ew_engine_compile(g, &o, ew_test_path("x.ewe")), EW_ERR_ARG, "std -1");
     EW_EXPECT_ERR(ew_engine_compile(g, NULL, ew_test_path("no/x.ewe")), EW_ERR_NOT_FOUND, "x.ewe");
     ew_graph_free(g);
 }
@@ -432,9 +474,9 @@ static void refuses_another_architecture(void)
     free(bytes);
 }
 
-EW_TEST_MAIN(EW_TEST(computes_what_a_plan_computes), EW_TEST(same_bytes_twice),
-             EW_TEST(any_batch_of_the_range), EW_TEST(batches_share_packed_weights),
-             EW_TEST(packs_again_for_another_machine), EW_TEST(contexts_run_at_the_same_time),
-             EW_TEST(runs_are_started_and_waited_for),
+EW_TEST_MAIN(EW_TEST(loads_from_memory), EW_TEST(computes_what_a_plan_computes),
+             EW_TEST(same_bytes_twice), EW_TEST(any_batch_of_the_range),
+             EW_TEST(batches_share_packed_weights), EW_TEST(packs_again_for_another_machine),
+             EW_TEST(contexts_run_at_the_same_time), EW_TEST(runs_are_started_and_waited_for),
              EW_TEST(tells_what_it_is_and_where_time_goes), EW_TEST(refuses_what_it_cannot_compile),
              EW_TEST(refuses_damage), EW_TEST(refuses_another_architecture))

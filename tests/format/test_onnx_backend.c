@@ -136,7 +136,8 @@ static ew_err run_set(const char *model, const char *dir, struct ew_arena *a)
                                           .rank = in.t[i].shape.rank,
                                           .dims = in.t[i].shape.dim,
                                           .data = in.t[i].data};
-    EW_TRY(ew_onnx_load(model, &(struct ew_onnx_opts){given, in.n}, &g));
+    EW_TRY(
+        ew_onnx_load(model, &(struct ew_onnx_opts){sizeof(struct ew_onnx_opts), given, in.n}, &g));
     e = run(g, &in, &want);
     ew_graph_free(g);
     return e;

@@ -218,7 +218,7 @@ static void given_shapes(void)
     const char *path = ew_build_file(&b, "given.onnx");
     const int64_t three[] = {1, 2, 5}, other[] = {1, 2, 6, 5};
     struct ew_onnx_input in = {.name = "x", .rank = 3, .dims = three};
-    const struct ew_onnx_opts opts = {&in, 1};
+    const struct ew_onnx_opts opts = {sizeof(opts), &in, 1};
     EW_EXPECT_ERR(ew_onnx_load(path, &opts, &g), EW_ERR_SHAPE, "input x has 4 dimensions");
     in.rank = 4;
     in.dims = other;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "ew_test.h"
 #include "graph/graph.h"
 #include "onnx_build.h"
@@ -95,7 +96,7 @@ static void open_dimensions(void)
     ew_build_output(&b, "y");
     const int64_t dims[] = {3, 7, 2};
     const struct ew_onnx_input in = {.name = "x", .rank = 3, .dims = dims};
-    g = load(&b, &(struct ew_onnx_opts){&in, 1});
+    g = load(&b, &(struct ew_onnx_opts){sizeof(struct ew_onnx_opts), &in, 1});
     if (!g)
         return;
     EW_EXPECT_INT(g->values[g->inputs[0]].dynamic, 3);
@@ -118,7 +119,7 @@ static void shape_as_input(void)
     struct ew_graph *g;
     EW_EXPECT_ERR(ew_onnx_load(path, NULL, &g), EW_ERR_UNSUPPORTED,
                   "input s must be known before the run");
-    g = load(&b, &(struct ew_onnx_opts){&in, 1});
+    g = load(&b, &(struct ew_onnx_opts){sizeof(struct ew_onnx_opts), &in, 1});
     if (!g)
         return;
     EW_EXPECT_INT(g->n_inputs, 1);
@@ -212,6 +213,37 @@ static void external_data(void)
     ew_graph_free(g);
 }
 
+/* Without the file, and without what is beside it. */
+static void from_memory(void)
+{
+    struct ew_build b;
+    struct ew_graph *g = NULL;
+    char *bytes;
+    size_t size;
+    ew_build_init(&b);
+    ew_build_input(&b, "x", EW_PB_FLOAT, "4");
+    ew_build_init_tensor(&b, "w", EW_PB_FLOAT, "4");
+    ew_build_node(&b, "Mul", "x,w", "y");
+    ew_build_output(&b, "y");
+    EW_EXPECT_OK(ew_file_read(ew_build_file(&b, "model.onnx"), 1 << 20, &bytes, &size));
+    if (EW_EXPECT_OK(ew_onnx_load_memory(bytes, size, NULL, &g))) {
+        memset(bytes, 0, size);
+        EW_EXPECT_NEAR(run_at(g, 3), 4 * 3, 0);
+        ew_graph_free(g);
+    }
+    EW_EXPECT_ERR(ew_onnx_load_memory(bytes, size, NULL, &g), EW_ERR_FORMAT, "ONNX in memory");
+    EW_EXPECT(!g);
+    free(bytes);
+    ew_build_external(&b, ew_build_init_tensor(&b, "v", EW_PB_FLOAT, "4"), "sub/w.bin", "0", NULL);
+    ew_build_node(&b, "Mul", "y,v", "z");
+    EW_EXPECT_OK(ew_file_read(ew_build_file(&b, "model.onnx"), 1 << 20, &bytes, &size));
+    EW_EXPECT_ERR(ew_onnx_load_memory(bytes, size, NULL, &g), EW_ERR_UNSUPPORTED,
+                  "ONNX in memory: tensor v: external data sub/w.bin");
+    EW_EXPECT(!g);
+    free(bytes);
+    ew_build_fini(&b);
+}
+
 /* A filter of 1.1 MB is converted to our layout: only one copy may remain. */
 static void one_copy_of_weights(void)
 {
@@ -250,7 +282,9 @@ static void saved_beside(void)
     if (!g)
         return;
     const char *path = ew_test_path("beside.onnx");
-    EW_EXPECT_OK(ew_onnx_save(g, path, &(struct ew_onnx_save_opts){.max_bytes = 4096}));
+    EW_EXPECT_OK(ew_onnx_save(
+        g, path,
+        &(struct ew_onnx_save_opts){.size = sizeof(struct ew_onnx_save_opts), .max_bytes = 4096}));
     struct stat st;
     EW_EXPECT(stat(ew_test_path("beside.onnx.data"), &st) == 0 && st.st_size == 300 * 7 * 4);
     EW_EXPECT(stat(path, &st) == 0 && st.st_size < 4096);
@@ -372,7 +406,7 @@ static void convolution_of_halves(void)
 
 EW_TEST_MAIN(EW_TEST(nodes_out_of_order), EW_TEST(initializer_is_an_input),
              EW_TEST(open_dimensions), EW_TEST(shape_as_input), EW_TEST(size_through_floats),
-             EW_TEST(outputs_keep_their_names), EW_TEST(external_data),
+             EW_TEST(outputs_keep_their_names), EW_TEST(external_data), EW_TEST(from_memory),
              EW_TEST(one_copy_of_weights), EW_TEST(saved_beside), EW_TEST(many_known_values),
              EW_TEST(old_broadcasting), EW_TEST(zero_behind_transpose),
              EW_TEST(convolution_of_halves))

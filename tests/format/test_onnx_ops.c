@@ -100,7 +100,9 @@ static void keeps_names(void)
     EW_EXPECT_OK(ew_graph_set_batch(back, 4));
     EW_EXPECT_INT(back->values[back->outputs[0]].t.shape.dim[0], 4);
     ew_graph_free(back);
-    EW_EXPECT_OK(ew_onnx_save(g, path, &(struct ew_onnx_save_opts){.batch = 2}));
+    EW_EXPECT_OK(ew_onnx_save(
+        g, path,
+        &(struct ew_onnx_save_opts){.size = sizeof(struct ew_onnx_save_opts), .batch = 2}));
     if (EW_EXPECT_OK(ew_onnx_load(path, NULL, &back))) {
         EW_EXPECT_INT(back->values[back->inputs[0]].dynamic, 0);
         EW_EXPECT_INT(back->values[back->inputs[0]].t.shape.dim[0], 2);

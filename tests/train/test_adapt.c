@@ -57,7 +57,9 @@ static void takes_images_as_the_loader_gives_them(void)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct ew_graph *g = network(names[i], 64, 0.25), *read = NULL;
         const char *path = ew_test_path("net.onnx");
-        EW_EXPECT_OK(ew_onnx_save(g, path, &(struct ew_onnx_save_opts){.batch = 1}));
+        EW_EXPECT_OK(ew_onnx_save(
+            g, path,
+            &(struct ew_onnx_save_opts){.size = sizeof(struct ew_onnx_save_opts), .batch = 1}));
         if (!EW_EXPECT_OK(ew_onnx_load(path, NULL, &read)))
             return;
         EW_EXPECT_INT(read->values[read->inputs[0]].t.shape.dim[1], 3);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/num.h"
+#include "base/sized.h"
 #include "edgewise_train.h"
 #include "engine/engine.h"
 #include "measure/eval_run.h"
@@ -16,9 +17,7 @@
 
 static ew_err options(const struct ew_evaluate_opts *opts, struct ew_evaluate_opts *out)
 {
-    *out = opts ? *opts : (struct ew_evaluate_opts){.size = sizeof(*out)};
-    EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
-             "the options are %zu bytes, this library takes %zu", out->size, sizeof(*out));
+    EW_TRY(ew_sized_take(opts, out, sizeof(*out)));
     EW_CHECK(out->batch >= 0 && out->workers >= 0 && out->threads >= 0 && out->samples >= 0,
              EW_ERR_ARG, "batch, workers, threads and samples are not negative");
     out->batch = out->batch ? out->batch : USUAL_BATCH;
@@ -31,24 +30,23 @@ static ew_err evaluate(const struct ew_eval_target *t, const struct ew_classifie
 {
     struct ew_image_set set = {0};
     struct ew_eval_run r = {0};
-    EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
-             "the evaluation is %zu bytes, this library gives %zu", out->size, sizeof(*out));
+    EW_TRY(ew_sized_check(out));
     ew_err e = ew_image_set_of(data, k, o->train != 0, o->samples, &set);
     set.loader.workers = o->workers;
     if (e == EW_OK)
         e = ew_eval_run(t, &set.loader, false, NULL, &r);
     if (e == EW_OK) {
         const struct ew_scores s = ew_confusion_scores(&r.confusion);
-        *out = (struct ew_evaluation){.size = sizeof(*out),
-                                      .accuracy = s.accuracy,
-                                      .top5_accuracy =
-                                          s.samples ? (double)r.in_top / (double)s.samples : 0,
-                                      .precision = s.precision,
-                                      .recall = s.recall,
-                                      .f1 = s.f1,
-                                      .loss = s.loss,
-                                      .samples = s.samples,
-                                      .unreadable = r.bad};
+        const struct ew_evaluation v = {.accuracy = s.accuracy,
+                                        .top5_accuracy =
+                                            s.samples ? (double)r.in_top / (double)s.samples : 0,
+                                        .precision = s.precision,
+                                        .recall = s.recall,
+                                        .f1 = s.f1,
+                                        .loss = s.loss,
+                                        .samples = s.samples,
+                                        .unreadable = r.bad};
+        ew_sized_give(&v, sizeof(v), out);
     }
     ew_eval_run_fini(&r);
     ew_image_set_close(&set);
@@ -148,14 +146,14 @@ static ew_err run_quant(const struct ew_classifier *k, const struct ew_dataset *
 static void fill_report(const struct ew_quant_result *r, struct ew_quantization *out)
 {
     const double none = (double)NAN;
-    *out = (struct ew_quantization){.size = sizeof(*out),
-                                    .sqnr_db = r->sqnr_db,
-                                    .float_accuracy = r->evaluated ? r->before.accuracy : none,
-                                    .int8_accuracy = r->evaluated ? r->after.accuracy : none,
-                                    .layers = r->n_layers,
-                                    .float_layers = r->n_float,
-                                    .float_bytes = r->float_bytes,
-                                    .int8_bytes = r->int8_bytes};
+    const struct ew_quantization q = {.sqnr_db = r->sqnr_db,
+                                      .float_accuracy = r->evaluated ? r->before.accuracy : none,
+                                      .int8_accuracy = r->evaluated ? r->after.accuracy : none,
+                                      .layers = r->n_layers,
+                                      .float_layers = r->n_float,
+                                      .float_bytes = r->float_bytes,
+                                      .int8_bytes = r->int8_bytes};
+    ew_sized_give(&q, sizeof(q), out);
 }
 
 /* The quantised graph, which leaves the result. */
@@ -176,28 +174,26 @@ EW_API ew_err ew_quantize_graph(const struct ew_graph *net, const struct ew_data
                                 struct ew_quantization *report, struct ew_graph **out)
 {
     EW_C_LOCALE;
+    EW_NEED(out);
+    *out = NULL;
     EW_NEED(net);
     EW_NEED(data);
-    EW_NEED(out);
-    const struct ew_quantization_opts none = {.size = sizeof(none)}, *o = opts ? opts : &none;
+    struct ew_quantization_opts o;
     struct ew_quant_result r = {0};
     struct ew_classifier k = {0};
-    *out = NULL;
-    EW_CHECK(o->size == sizeof(*o), EW_ERR_ARG, "the options are %zu bytes, this library takes %zu",
-             o->size, sizeof(*o));
-    EW_CHECK(!report || report->size == sizeof(*report), EW_ERR_ARG,
-             "the report is %zu bytes, this library gives %zu", report ? report->size : 0,
-             sizeof(*report));
-    EW_CHECK(o->images >= 0 && o->threads >= 0, EW_ERR_ARG, "images and threads are not negative");
+    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
+    if (report)
+        EW_TRY(ew_sized_check(report));
+    EW_CHECK(o.images >= 0 && o.threads >= 0, EW_ERR_ARG, "images and threads are not negative");
     EW_TRY(card_of(net, &k));
     struct ew_graph *g; /* shares the network's weights */
     EW_TRY(ew_graph_clone(net, &g));
     k.net = g;
-    ew_err e = run_quant(&k, data, o, &r);
+    ew_err e = run_quant(&k, data, &o, &r);
     if (e == EW_OK && report)
         fill_report(&r, report);
     if (e == EW_OK)
-        e = take(&r, o, out);
+        e = take(&r, &o, out);
     ew_quant_result_fini(&r);
     ew_graph_free(g);
     return e;

@@ -4,6 +4,7 @@
 
 #include "api/train/api_options.h"
 #include "base/num.h"
+#include "base/sized.h"
 #include "edgewise_federate.h"
 #include "federate/federation.h"
 #include "format/image_card.h"
@@ -23,8 +24,6 @@ struct ew_federated {
 
 static ew_err take_options(struct ew_federated *f, const struct ew_federated_opts *o)
 {
-    EW_CHECK(o->size == sizeof(*o), EW_ERR_ARG, "the options are %zu bytes, this library takes %zu",
-             o->size, sizeof(*o));
     EW_CHECK(o->clients >= 0 && o->threads >= 0 && o->share >= 0 && o->share <= 1, EW_ERR_ARG,
              "clients and threads are not negative, share is at most 1");
     ew_fields_default(fields, &f->o, sizeof(f->o));
@@ -67,17 +66,18 @@ EW_API ew_err ew_federated_open(struct ew_graph *net, const struct ew_dataset *d
                                 const struct ew_federated_opts *opts, struct ew_federated **out)
 {
     EW_C_LOCALE;
+    EW_NEED(out);
+    *out = NULL;
     EW_NEED(net);
     EW_NEED(data);
-    EW_NEED(out);
-    const struct ew_federated_opts none = {.size = sizeof(none)}, *o = opts ? opts : &none;
+    struct ew_federated_opts o;
+    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
     struct ew_federated *f = calloc(1, sizeof(*f));
-    *out = NULL;
     EW_CHECK(f, EW_ERR_MEMORY, "no memory for a federation");
     ew_arena_init(&f->arena);
-    ew_err e = take_options(f, o);
+    ew_err e = take_options(f, &o);
     if (e == EW_OK)
-        e = open_federation(f, net, data, o->fleet);
+        e = open_federation(f, net, data, o.fleet);
     if (e != EW_OK)
         ew_federated_close(f);
     else
@@ -101,21 +101,20 @@ EW_API ew_err ew_federated_round(struct ew_federated *f, struct ew_federated_rou
     EW_NEED(f);
     EW_NEED(out);
     struct ew_federation_row r;
-    EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
-             "the round is %zu bytes, this library gives %zu", out->size, sizeof(*out));
+    EW_TRY(ew_sized_check(out));
     EW_TRY(ew_federation_round(f->federation, &r));
-    *out = (struct ew_federated_round){.size = sizeof(*out),
-                                       .round = r.round,
-                                       .asked = r.asked,
-                                       .answered = r.answered,
-                                       .dropped = r.dropped,
-                                       .late = r.late,
-                                       .refused = r.refused,
-                                       .loss = r.loss,
-                                       .test_loss = r.test_loss,
-                                       .accuracy = r.accuracy,
-                                       .f1 = r.f1,
-                                       .simulated_s = r.sim_s,
-                                       .simulated_j = r.sim_j};
+    const struct ew_federated_round round = {.round = r.round,
+                                             .asked = r.asked,
+                                             .answered = r.answered,
+                                             .dropped = r.dropped,
+                                             .late = r.late,
+                                             .refused = r.refused,
+                                             .loss = r.loss,
+                                             .test_loss = r.test_loss,
+                                             .accuracy = r.accuracy,
+                                             .f1 = r.f1,
+                                             .simulated_s = r.sim_s,
+                                             .simulated_j = r.sim_j};
+    ew_sized_give(&round, sizeof(round), out);
     return EW_OK;
 }

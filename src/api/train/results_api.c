@@ -16,10 +16,10 @@ EW_API ew_err ew_result_list_open(const char *db, const char *where, const char 
                                   struct ew_result_list **out)
 {
     EW_C_LOCALE;
-    EW_NEED(db);
     EW_NEED(out);
-    struct ew_result_list *l = calloc(1, sizeof(*l));
     *out = NULL;
+    EW_NEED(db);
+    struct ew_result_list *l = calloc(1, sizeof(*l));
     EW_CHECK(l, EW_ERR_MEMORY, "no memory for results");
     ew_err e = ew_store_open(db, &(struct ew_store_opts){.read_only = true}, &l->store);
     if (e == EW_OK)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/sized.h"
 #include "edgewise_shrink.h"
 #include "measure/classifier.h"
 #include "prune/prune_run.h"
@@ -45,13 +46,13 @@ static ew_err take_opts(const struct ew_pruning_opts *o, struct ew_prune_run_opt
 
 static void fill_report(const struct ew_pruned *p, struct ew_pruning *out)
 {
-    *out = (struct ew_pruning){.size = sizeof(*out),
-                               .params_before = p->cost_before.params,
-                               .params = p->cost_after.params,
-                               .macs_before = p->cost_before.macs,
-                               .macs = p->cost_after.macs};
+    struct ew_pruning r = {.params_before = p->cost_before.params,
+                           .params = p->cost_after.params,
+                           .macs_before = p->cost_before.macs,
+                           .macs = p->cost_after.macs};
     for (int i = 0; i < p->n_layers; i++)
-        out->layers += p->layers[i].after < p->layers[i].before;
+        r.layers += p->layers[i].after < p->layers[i].before;
+    ew_sized_give(&r, sizeof(r), out);
 }
 
 /* Labelled images as the network expects them. */
@@ -79,12 +80,11 @@ EW_API ew_err ew_prune_graph(struct ew_graph *net, const struct ew_dataset *data
     struct ew_prune_run_job job = {.net = net};
     struct ew_image_set images = {0};
     struct ew_pruned p = {0};
-    EW_CHECK(opts->size == sizeof(*opts), EW_ERR_ARG,
-             "the options are %zu bytes, this library takes %zu", opts->size, sizeof(*opts));
-    EW_CHECK(!report || report->size == sizeof(*report), EW_ERR_ARG,
-             "the report is %zu bytes, this library gives %zu", report ? report->size : 0,
-             sizeof(*report));
-    EW_TRY(take_opts(opts, &job.opts));
+    struct ew_pruning_opts o;
+    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
+    if (report)
+        EW_TRY(ew_sized_check(report));
+    EW_TRY(take_opts(&o, &job.opts));
     ew_err e = EW_OK;
     if (data && (e = open_images(net, data, &images)) == EW_OK)
         job.train = &images.loader;
@@ -111,17 +111,17 @@ EW_API ew_err ew_scale_filters(const char *network, const struct ew_model_opts *
     struct ew_widths_wanted w;
     struct ew_widths_found found;
     struct ew_scaling s;
-    EW_CHECK(opts->size == sizeof(*opts), EW_ERR_ARG,
-             "the options are %zu bytes, this library takes %zu", opts->size, sizeof(*opts));
-    EW_CHECK((opts->ratio > 0) + (opts->params > 0) + (opts->macs > 0) == 1, EW_ERR_ARG,
+    struct ew_width_opts o;
+    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
+    EW_CHECK((o.ratio > 0) + (o.params > 0) + (o.macs > 0) == 1, EW_ERR_ARG,
              "exactly one of ratio, params and macs is needed");
-    w = (struct ew_widths_wanted){.ratio = opts->ratio, .params = opts->params, .macs = opts->macs};
+    w = (struct ew_widths_wanted){.ratio = o.ratio, .params = o.params, .macs = o.macs};
     EW_TRY(ew_scaling_open(network, base ? base : &none, &s));
     EW_CHECK(s.n <= max, EW_ERR_LIMIT, "%s has %d widths, there is room for %d", network, s.n, max);
     struct ew_power_law law;
-    if (opts->records)
-        EW_TRY(ew_power_law_read(&s, opts->records, &law));
-    EW_TRY(ew_widths_find(&s, opts->records ? &law : NULL, &w, &found));
+    if (o.records)
+        EW_TRY(ew_power_law_read(&s, o.records, &law));
+    EW_TRY(ew_widths_find(&s, o.records ? &law : NULL, &w, &found));
     memcpy(filters, found.widths, (size_t)s.n * sizeof(*filters));
     *n = s.n;
     return EW_OK;

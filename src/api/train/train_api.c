@@ -7,6 +7,7 @@
 
 #include "api/train/api_options.h"
 #include "base/num.h"
+#include "base/sized.h"
 #include "edgewise_train.h"
 #include "format/checkpoint.h"
 #include "network/train_network.h"
@@ -16,12 +17,12 @@
 EW_API ew_err ew_network_graph(const char *what, uint64_t seed, struct ew_graph **out)
 {
     EW_C_LOCALE;
-    EW_NEED(what);
     EW_NEED(out);
+    *out = NULL;
+    EW_NEED(what);
     const struct ew_network_how how = {.seed = seed};
     struct ew_network n;
     struct ew_graph *g = NULL;
-    *out = NULL;
     ew_err e = ew_network_open(what, &how, &n);
     if (e == EW_OK)
         g = ew_network_take_graph(&n);
@@ -41,9 +42,10 @@ EW_API ew_err ew_network_for_data(const char *what, const struct ew_dataset *dat
                                   struct ew_graph **out)
 {
     EW_C_LOCALE;
+    EW_NEED(out);
+    *out = NULL;
     EW_NEED(what);
     EW_NEED(data);
-    EW_NEED(out);
     const struct ew_train_network_how how = {.what = what, .seed = seed};
     struct ew_train_network n;
     const ew_err e = ew_train_network_open(&how, data, &n);
@@ -73,10 +75,9 @@ struct ew_training {
     bool done;
 };
 
-static ew_err check_options(const struct ew_training_opts *o)
+static ew_err read_options(const struct ew_training_opts *opts, struct ew_training_opts *o)
 {
-    EW_CHECK(o->size == sizeof(*o), EW_ERR_ARG, "the options are %zu bytes, this library takes %zu",
-             o->size, sizeof(*o));
+    EW_TRY(ew_sized_take(opts, o, sizeof(*o)));
     EW_CHECK(o->epochs >= 0 && o->batch >= 0 && o->threads >= 0 && o->memory_limit >= 0 &&
                  o->lr >= 0,
              EW_ERR_ARG, "epochs, batch, rate, threads and memory limit are not negative");
@@ -182,15 +183,15 @@ EW_API ew_err ew_training_open(struct ew_graph *net, const struct ew_dataset *da
                                const struct ew_training_opts *opts, struct ew_training **out)
 {
     EW_C_LOCALE;
+    EW_NEED(out);
+    *out = NULL;
     EW_NEED(net);
     EW_NEED(data);
-    EW_NEED(out);
-    const struct ew_training_opts none = {.size = sizeof(none)}, *o = opts ? opts : &none;
-    *out = NULL;
-    EW_TRY(check_options(o));
-    ew_err e = new_training(o->folder, out);
+    struct ew_training_opts o;
+    EW_TRY(read_options(opts, &o));
+    ew_err e = new_training(o.folder, out);
     if (e == EW_OK)
-        e = take_options(*out, o);
+        e = take_options(*out, &o);
     if (e == EW_OK) {
         (*out)->net = net;
         e = open_trainer(*out, data);
@@ -220,15 +221,15 @@ EW_API ew_err ew_training_resume(const char *folder, const struct ew_dataset *da
                                  const struct ew_training_opts *opts, struct ew_training **out)
 {
     EW_C_LOCALE;
+    EW_NEED(out);
+    *out = NULL;
     EW_NEED(folder);
     EW_NEED(data);
-    EW_NEED(out);
-    const struct ew_training_opts none = {.size = sizeof(none)}, *o = opts ? opts : &none;
-    *out = NULL;
-    EW_TRY(check_options(o));
+    struct ew_training_opts o;
+    EW_TRY(read_options(opts, &o));
     ew_err e = new_training(folder, out);
     if (e == EW_OK)
-        e = resume(*out, data, o);
+        e = resume(*out, data, &o);
     return opened(e, out);
 }
 
@@ -275,23 +276,23 @@ EW_API ew_err ew_training_state(const struct ew_training *t, struct ew_training_
 {
     EW_NEED(t);
     EW_NEED(out);
-    EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
-             "the state is %zu bytes, this library gives %zu", out->size, sizeof(*out));
+    EW_TRY(ew_sized_check(out));
     const struct ew_train_status s = ew_trainer_status(t->trainer);
     const struct ew_train_result r = ew_trainer_result(t->trainer);
     const double none = (double)NAN;
-    *out = (struct ew_training_state){.size = sizeof(*out),
-                                      .epoch = s.epoch,
-                                      .epochs = s.epochs,
-                                      .batch = s.batch,
-                                      .batches = s.batches,
-                                      .loss = s.loss,
-                                      .accuracy = s.accuracy,
-                                      .validation_accuracy = r.epochs ? r.last.accuracy : none,
-                                      .validation_loss = r.epochs ? r.last.loss : none,
-                                      .test_accuracy = t->done ? r.test.accuracy : none,
-                                      .images_per_s = s.images_per_s,
-                                      .seconds_left = s.left_s};
+    const struct ew_training_state state = {.epoch = s.epoch,
+                                            .epochs = s.epochs,
+                                            .batch = s.batch,
+                                            .batches = s.batches,
+                                            .loss = s.loss,
+                                            .accuracy = s.accuracy,
+                                            .validation_accuracy =
+                                                r.epochs ? r.last.accuracy : none,
+                                            .validation_loss = r.epochs ? r.last.loss : none,
+                                            .test_accuracy = t->done ? r.test.accuracy : none,
+                                            .images_per_s = s.images_per_s,
+                                            .seconds_left = s.left_s};
+    ew_sized_give(&state, sizeof(state), out);
     return EW_OK;
 }
 
