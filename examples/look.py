@@ -24,8 +24,8 @@ for port in net.inputs + net.outputs:
     print(f"  {port.name}: {port.shape} of {port.dtype}")
 
 # %% What does it say of the image?
-for name, share in net.classify(image, top=3):
-    print(f"{share:7.1%}  {name}")
+for name, probability in net.classify(image, top=3):
+    print(f"{probability:7.1%}  {name}")
 
 # %% How fast is it?
 times = net.bench(runs=50)

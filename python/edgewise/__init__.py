@@ -4,8 +4,8 @@
     import edgewise
 
     with edgewise.open("resnet18.onnx", mean=edgewise.IMAGENET_MEAN, std=edgewise.IMAGENET_STD) as net:
-        for name, share in net.classify("cat.jpg"):
-            print(f"{share:6.1%} {name}")
+        for name, probability in net.classify("cat.jpg"):
+            print(f"{probability:6.1%} {name}")
         print(net.bench(runs=50))
 
 It needs the shared library alone (by ctypes).  Arrays are numpy's where numpy is installed, else

@@ -188,27 +188,27 @@
 
   function videoBars(answer) {
     const box = element('div', 'video-bars');
-    for (const {label, share} of answer ? answer.top : []) {
+    for (const {label, probability} of answer ? answer.top : []) {
       const outer = element('div', 'bar-outer'), inner = element('div');
-      inner.style.width = `${100 * Math.min(1, Math.max(0, share))}%`;
+      inner.style.width = `${100 * Math.min(1, Math.max(0, probability))}%`;
       outer.append(inner);
       const row = element('div');
-      row.append(element('span', '', label), element('b', '', percent(share)), outer);
+      row.append(element('span', '', label), element('b', '', percent(probability)), outer);
       box.append(row);
     }
     if (answer && Number.isFinite(answer.error)) box.append(element('p', '', `error ${show(answer.error)}`));
     return box;
   }
 
-  // The classes that were ever best, at most eight, each a line of its share.
+  // The classes that were ever best, at most eight, each a line of its probability.
   function answersFigure(list) {
     const best = [...new Set(list.map((a) => (a.top[0] || {}).label).filter(Boolean))].slice(-8);
-    const at = (a, label) => (a.top.find((c) => c.label === label) || {share: 0}).share;
+    const at = (a, label) => (a.top.find((c) => c.label === label) || {probability: 0}).probability;
     const series = best.map((label, i) => line(label, i, false, list.map((a, x) => ({x, y: at(a, label)}))));
     const errors = list.map((a, x) => ({x, y: a.error})).filter((p) => Number.isFinite(p.y));
     if (errors.length) series.push(line('error', 1, false, errors));
     return {id: 'video-answers', kind: 'lines', title: 'answers over time', x: {label: 'time', unit: 's'},
-      left: {label: errors.length ? 'error' : 'share', unit: ''}, categories: list.map((a) => show(a.time_s)),
+      left: {label: errors.length ? 'error' : 'probability', unit: ''}, categories: list.map((a) => show(a.time_s)),
       rows: [], bands: [], series};
   }
 

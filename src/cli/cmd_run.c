@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/cmd.h"
 #include "cli/device_opt.h"
 #include "cli/run_io.h"
@@ -18,7 +19,7 @@
 #include "network/labels.h"
 #include "network/network.h"
 
-#define BUDGET_MS (1000.0 / 60) /* one frame at 60 frames/s */
+#define VIDEO_BUDGET_MS (1000.0 / 60) /* one frame at 60 frames/s */
 
 struct opts {
     const char *device;
@@ -44,7 +45,8 @@ static const struct ew_field fields[] = {
     {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output),
      .metavar = "FILE", .letter = 'o',
      .help = "write the output as .npy or .pb; a second output goes to FILE_1.npy, a third to "
-     "FILE_2.npy, in the network's order"},
+     "FILE_2.npy, in the network's order; FILE.csv: --top classes, probabilities and times of "
+     "every image"},
     {.name = "top", .type = EW_FIELD_INT, .offset = offsetof(struct opts, top), .def = "5",
      .min = 0, .max = 100, .metavar = "N",
      .help = "number of classes to show; 0: statistics instead"},
@@ -77,8 +79,8 @@ static const struct ew_field fields[] = {
      .help = "with --fps: repeat the images for this long; 0: each image once"},
     {.name = "budget", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, budget),
      .min = 0, .max = 1e7, .metavar = "MS",
-     .help = "folders and --fps: deadline per image, longer ones are counted as missed; default: "
-     "1000 / fps, or 16.67"},
+     .help = "several images and video: deadline per image, longer ones are counted as missed; "
+     "default: 1000 / fps; without --fps none, for video 16.67"},
     {.name = "window", .type = EW_FIELD_INT, .offset = offsetof(struct opts, window), .def = "0",
      .min = 0, .max = 65536, .metavar = "N",
      .help = "video: frames per answer; 0: as many as the network takes"},
@@ -122,6 +124,11 @@ static bool is_video(const struct opts *o, const char *word)
            (strcmp(word, "-") == 0 && over_time);
 }
 
+static bool wants_csv(const struct opts *o)
+{
+    return o->output && ew_ends_in(o->output, ".csv");
+}
+
 static ew_err read_inputs(struct job *j)
 {
     const struct ew_cmd_call *c = j->c;
@@ -142,7 +149,7 @@ static ew_err read_inputs(struct job *j)
              EW_ERR_USAGE,
              "--window, --hop, --annotate, --sheet and --live are for one video file, camera or "
              "stream");
-    const bool many = j->o->fps > 0 || n > EW_RUN_INPUTS;
+    const bool many = j->o->fps > 0 || n > EW_RUN_INPUTS || (wants_csv(j->o) && n > 0);
     EW_TRY(ew_run_frames_find(words, n, many, &j->arena, &j->frames));
     return j->frames.n ? EW_OK : ew_run_inputs_read(words, n, &j->in);
 }
@@ -290,15 +297,16 @@ static ew_err print(struct job *j)
     return ew_json_finish(&json);
 }
 
-static double budget_of(const struct opts *o)
+/* The deadline of an image in ms; `other` if neither --budget nor --fps is given. */
+static double budget_of(const struct opts *o, double other)
 {
-    return o->budget > 0 ? o->budget : o->fps > 0 ? 1000 / o->fps : BUDGET_MS;
+    return o->budget > 0 ? o->budget : o->fps > 0 ? 1000 / o->fps : other;
 }
 
 static ew_err run_video(struct job *j)
 {
     const struct opts *o = j->o;
-    EW_CHECK(!o->output, EW_ERR_USAGE, "--output is for one input");
+    EW_CHECK(!o->output, EW_ERR_USAGE, "--output is for tensors and images");
     const struct ew_run_video v = {.stream = {.name = j->c->args[0],
                                               .source = j->video,
                                               .net = &j->net,
@@ -308,7 +316,7 @@ static ew_err run_video(struct job *j)
                                               .hop = o->hop,
                                               .fps = o->fps,
                                               .seconds = o->seconds,
-                                              .budget_ms = budget_of(o)},
+                                              .budget_ms = budget_of(o, VIDEO_BUDGET_MS)},
                                    .show = j->show,
                                    .annotate = o->annotate,
                                    .sheet = o->sheet,
@@ -320,7 +328,9 @@ static ew_err run_video(struct job *j)
 static ew_err run_frames(struct job *j)
 {
     const struct opts *o = j->o;
-    EW_CHECK(!o->output, EW_ERR_USAGE, "--output is for one input");
+    EW_CHECK(!o->output || wants_csv(o), EW_ERR_USAGE,
+             "--output %s: of several images only FILE.csv can be written", o->output);
+    EW_CHECK(!o->output || o->fps <= 0, EW_ERR_USAGE, "--output is not for --fps");
     const struct ew_run_stream s = {.name = j->c->args[0],
                                     .net = &j->net,
                                     .p = j->p,
@@ -328,7 +338,8 @@ static ew_err run_frames(struct job *j)
                                     .frames = j->frames,
                                     .fps = o->fps,
                                     .seconds = o->seconds,
-                                    .budget_ms = budget_of(o),
+                                    .budget_ms = budget_of(o, 0),
+                                    .csv = o->output,
                                     .json = j->c->json};
     return ew_run_stream(&s);
 }
@@ -357,7 +368,8 @@ static ew_err sort_inputs(struct job *j)
 
 static ew_err work(struct job *j)
 {
-    if (j->o->output)
+    EW_CHECK(!wants_csv(j->o) || !j->o->random, EW_ERR_USAGE, "--output FILE.csv is for images");
+    if (j->o->output && !wants_csv(j->o))
         EW_TRY(ew_tensor_file_check(j->o->output));
     EW_TRY(ew_run_check_order(j->c->args[0]));
     EW_TRY(read_inputs(j));
@@ -411,6 +423,7 @@ const struct ew_cmd ew_cmd_run = {
              "continuously. - reads raw RGB frames of the network's input size.",
     .examples = "run squeezenet.onnx --input cat.jpg --mean imagenet\n"
                 "run model.onnx --input x=x.npy,mask=mask.npy --output y.npy\n"
+                "run resnet18.ewe images/ -o classes.csv --top 3\n"
                 "run resnet18.ewe images/ --fps 60 --seconds 10\n"
                 "run r2plus1d_18.onnx clip.mp4 --hop 8 --fps 30\n"
                 "run resnet18 --random --json",

@@ -39,9 +39,9 @@ ew_err ew_eval_write_predictions(const struct ew_eval_report *r, const char *pat
     struct ew_file_out out;
     struct ew_sample s = {0};
     EW_TRY(ew_file_out_open(path, &out));
-    fputs("sample,file,truth,correct,truth_share", out.f);
+    fputs("sample,file,truth,correct,truth_probability", out.f);
     for (int i = 1; i <= EW_EVAL_TOP; i++)
-        fprintf(out.f, ",class_%d,share_%d", i, i);
+        fprintf(out.f, ",class_%d,probability_%d", i, i);
     putc('\n', out.f);
     for (int64_t i = 0; i < r->run->n; i++)
         put_prediction(out.f, r, &r->run->samples[i], &s);

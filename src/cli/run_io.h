@@ -50,6 +50,12 @@ void ew_run_print(const char *name, const struct ew_tensor *t, const struct ew_r
 void ew_run_print_json(struct ew_json *j, const char *name, const struct ew_tensor *t,
                        const struct ew_run_show *how);
 
+/* The array "top" of classes; nothing if the tensor is not one row of scores. */
+void ew_run_top_json(struct ew_json *j, const struct ew_tensor *t, const struct ew_run_show *how);
+/* Columns of a CSV file with one line per image, and those of its top classes. */
+void ew_run_csv_head(FILE *f, const struct ew_run_show *how);
+ew_err ew_run_csv_top(FILE *f, const struct ew_tensor *t, const struct ew_run_show *how);
+
 /* ---- Many images ---- */
 
 /* Images that run one after the other. */
@@ -73,8 +79,9 @@ struct ew_run_stream {
     struct ew_plan *p;
     struct ew_run_show show;
     struct ew_run_frames frames;
-    double fps; /* 0: back to back */
-    double seconds, budget_ms;
+    double fps;                /* 0: back to back */
+    double seconds, budget_ms; /* budget_ms 0: none */
+    const char *csv;           /* file for the classes of every image; NULL: none */
     bool json;
 };
 

@@ -6,6 +6,7 @@
 
 #include "cli/run_io.h"
 #include "measure/top_classes.h"
+#include "record/record.h"
 
 #define MAX_TOP 100
 
@@ -69,6 +70,53 @@ void ew_run_print(const char *name, const struct ew_tensor *t, const struct ew_r
                top[i].value, label(how, top[i].index));
 }
 
+void ew_run_top_json(struct ew_json *j, const struct ew_tensor *t, const struct ew_run_show *how)
+{
+    struct ew_top_class top[MAX_TOP];
+    const int want = wanted(how), n = ew_top_classes(t, want > 0 ? want : 1, top);
+    if (n == 0)
+        return;
+    ew_json_array(j, "top");
+    for (int i = 0; i < n && i < want; i++) {
+        ew_json_object(j, NULL);
+        ew_json_int(j, "class", top[i].index);
+        ew_json_num(j, "value", top[i].value);
+        ew_json_num(j, "probability", top[i].share);
+        if (*label(how, top[i].index))
+            ew_json_str(j, "label", label(how, top[i].index));
+        ew_json_end(j);
+    }
+    ew_json_end(j);
+}
+
+void ew_run_csv_head(FILE *f, const struct ew_run_show *how)
+{
+    fputs("file", f);
+    for (int i = 1; i <= wanted(how); i++)
+        fprintf(f, ",class_%d,label_%d,probability_%d", i, i, i);
+    fputs(",read_ms,run_ms\n", f);
+}
+
+ew_err ew_run_csv_top(FILE *f, const struct ew_tensor *t, const struct ew_run_show *how)
+{
+    struct ew_top_class top[MAX_TOP];
+    const int want = wanted(how), n = ew_top_classes(t, want, top);
+    EW_CHECK(
+        n > 0 || want == 0, EW_ERR_UNSUPPORTED,
+        "the output is not one row of scores: CSV lists classes; -o FILE.npy writes the output "
+        "of one image");
+    for (int i = 0; i < want; i++) {
+        if (i >= n) {
+            fputs(",,,", f);
+            continue;
+        }
+        fprintf(f, ",%lld,", (long long)top[i].index);
+        ew_csv_cell(f, label(how, top[i].index));
+        fprintf(f, ",%.6g", top[i].share);
+    }
+    return EW_OK;
+}
+
 void ew_run_print_json(struct ew_json *j, const char *name, const struct ew_tensor *t,
                        const struct ew_run_show *how)
 {
@@ -85,21 +133,7 @@ void ew_run_print_json(struct ew_json *j, const char *name, const struct ew_tens
     ew_json_num(j, "max", s.max);
     ew_json_num(j, "deviation", s.deviation);
     ew_json_int(j, "not_finite", s.not_finite);
-    struct ew_top_class top[MAX_TOP];
-    const int want = wanted(how), n = ew_top_classes(t, want > 0 ? want : 1, top);
-    if (n > 0) {
-        ew_json_array(j, "top");
-        for (int i = 0; i < n && i < want; i++) {
-            ew_json_object(j, NULL);
-            ew_json_int(j, "class", top[i].index);
-            ew_json_num(j, "value", top[i].value);
-            ew_json_num(j, "share", top[i].share);
-            if (*label(how, top[i].index))
-                ew_json_str(j, "label", label(how, top[i].index));
-            ew_json_end(j);
-        }
-        ew_json_end(j);
-    }
+    ew_run_top_json(j, t, how);
     ew_json_end(j);
 }
 

@@ -7,11 +7,14 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/log.h"
+#include "base/progress.h"
 #include "base/rootfs.h"
 #include "cli/run_io.h"
 #include "data/image_file.h"
 #include "measure/image_stream.h"
 #include "measure/top_classes.h"
+#include "record/record.h"
 
 /* ---- Finding images ---- */
 
@@ -117,7 +120,14 @@ struct shown {
     const struct ew_run_stream *s;
     struct ew_json json;
     bool begun; /* the JSON object is open; not before the network is known to take images */
+    struct ew_file_out csv;
+    ew_err csv_err;
+    struct ew_progress bar; /* shown if the lines of the images go to the CSV file only */
+    int done;
+    int width; /* of the column of file names */
 };
+
+#define MOST_NAME 60 /* longer names are not padded to */
 
 static void begin_json(struct shown *t)
 {
@@ -132,12 +142,25 @@ static void begin_json(struct shown *t)
 
 static double ms(int64_t ns)
 {
-    return (double)ns * 1e-6;
+    return (double)ns / 1e6;
+}
+
+static void put_csv(struct shown *t, const char *path, int64_t read_ns, int64_t run_ns)
+{
+    ew_csv_cell(t->csv.f, path);
+    if (t->csv_err == EW_OK)
+        t->csv_err = ew_run_csv_top(t->csv.f, ew_plan_output(t->s->p, 0), &t->s->show);
+    fprintf(t->csv.f, ",%.3f,%.3f\n", ms(read_ns), ms(run_ns));
+    ew_progress_update(&t->bar, ++t->done);
 }
 
 static void show(void *ctx, const char *path, int64_t read_ns, int64_t run_ns)
 {
     struct shown *t = ctx;
+    if (t->s->csv)
+        put_csv(t, path, read_ns, run_ns);
+    if (t->s->csv && !t->s->json)
+        return;
     const struct ew_run_show *how = &t->s->show;
     struct ew_top_class top = {.index = -1};
     const bool scores = ew_top_classes(ew_plan_output(t->s->p, 0), 1, &top) > 0;
@@ -150,9 +173,10 @@ static void show(void *ctx, const char *path, int64_t read_ns, int64_t run_ns)
         ew_json_str(&t->json, "file", path);
         if (scores) {
             ew_json_int(&t->json, "class", best);
-            ew_json_num(&t->json, "share", share);
+            ew_json_num(&t->json, "probability", share);
             if (*label)
                 ew_json_str(&t->json, "label", label);
+            ew_run_top_json(&t->json, ew_plan_output(t->s->p, 0), how);
         }
         ew_json_num(&t->json, "read_ms", ms(read_ns));
         ew_json_num(&t->json, "run_ms", ms(run_ns));
@@ -160,10 +184,10 @@ static void show(void *ctx, const char *path, int64_t read_ns, int64_t run_ns)
         return;
     }
     if (scores)
-        printf("%s  class %lld  %.2f %%  %s%sread %.2f ms, run %.2f ms\n", path, (long long)best,
-               100 * share, label, *label ? "  " : "", ms(read_ns), ms(run_ns));
+        printf("%-*s  class %4lld  %6.2f %%  read %6.2f ms  run %6.2f ms%s%s\n", t->width, path,
+               (long long)best, 100 * share, ms(read_ns), ms(run_ns), *label ? "  " : "", label);
     else
-        printf("%s  read %.2f ms, run %.2f ms\n", path, ms(read_ns), ms(run_ns));
+        printf("%-*s  read %6.2f ms  run %6.2f ms\n", t->width, path, ms(read_ns), ms(run_ns));
 }
 
 static void json_summary(struct shown *t, const struct ew_image_stream_result *r)
@@ -173,10 +197,12 @@ static void json_summary(struct shown *t, const struct ew_image_stream_result *r
     ew_json_int(j, "frames", r->n + r->lost);
     if (t->s->fps > 0)
         ew_json_num(j, "fps", t->s->fps);
-    ew_json_num(j, "budget_ms", t->s->budget_ms);
-    ew_json_int(j, "missed", r->late + r->lost);
-    ew_json_int(j, "late", r->late);
-    ew_json_int(j, "lost", r->lost);
+    if (t->s->budget_ms > 0) {
+        ew_json_num(j, "budget_ms", t->s->budget_ms);
+        ew_json_int(j, "missed", r->late + r->lost);
+        ew_json_int(j, "late", r->late);
+        ew_json_int(j, "lost", r->lost);
+    }
     ew_json_num(j, "median_ms", r->time.median_ms);
     ew_json_num(j, "p99_ms", r->time.p99_ms);
     ew_json_num(j, "max_ms", r->time.max_ms);
@@ -188,6 +214,8 @@ static void print_summary(const struct shown *t, const struct ew_image_stream_re
     printf("%lld image%s: median %.2f ms, p99 %.2f, max %.2f, %s\n", (long long)r->n,
            r->n == 1 ? "" : "s", r->time.median_ms, r->time.p99_ms, r->time.max_ms,
            t->s->fps > 0 ? "from frame to classes" : "read and run");
+    if (t->s->budget_ms <= 0)
+        return;
     printf("deadlines of %.2f ms: %lld of %lld missed (%.1f %%)", t->s->budget_ms,
            (long long)missed, (long long)frames, 100.0 * (double)missed / (double)frames);
     if (t->s->fps > 0)
@@ -196,9 +224,9 @@ static void print_summary(const struct shown *t, const struct ew_image_stream_re
     printf("\n");
 }
 
-ew_err ew_run_stream(const struct ew_run_stream *s)
+static ew_err run_stream(struct shown *t)
 {
-    struct shown t = {.s = s};
+    const struct ew_run_stream *s = t->s;
     struct ew_image_stream_result r;
     const struct ew_image_stream stream = {.name = s->name,
                                            .net = s->net,
@@ -209,18 +237,41 @@ ew_err ew_run_stream(const struct ew_run_stream *s)
                                            .seconds = s->seconds,
                                            .budget_ms = s->budget_ms,
                                            .show = show,
-                                           .ctx = &t,
+                                           .ctx = t,
                                            .talk = stderr};
     const ew_err e = ew_image_stream_run(&stream, &r);
-    if (s->json && (t.begun || e == EW_OK)) {
-        begin_json(&t);
-        ew_json_end(&t.json);
-        json_summary(&t, &r);
-        ew_json_end(&t.json);
-        const ew_err written = ew_json_finish(&t.json);
+    if (s->json && (t->begun || e == EW_OK)) {
+        begin_json(t);
+        ew_json_end(&t->json);
+        json_summary(t, &r);
+        ew_json_end(&t->json);
+        const ew_err written = ew_json_finish(&t->json);
         return e == EW_OK ? written : e;
     }
-    if (e == EW_OK)
-        print_summary(&t, &r);
+    if (e == EW_OK && t->csv_err == EW_OK)
+        print_summary(t, &r);
     return e;
+}
+
+ew_err ew_run_stream(const struct ew_run_stream *s)
+{
+    struct shown t = {.s = s};
+    for (int i = 0; i < s->frames.n; i++) {
+        const int width = (int)strlen(s->frames.paths[i]);
+        t.width = width <= MOST_NAME && width > t.width ? width : t.width;
+    }
+    if (!s->csv)
+        return run_stream(&t);
+    EW_TRY(ew_file_out_open(s->csv, &t.csv));
+    ew_run_csv_head(t.csv.f, &s->show);
+    ew_progress_begin(&t.bar, stderr, "run", s->frames.n);
+    const ew_err e = run_stream(&t);
+    ew_progress_end(&t.bar);
+    if (e != EW_OK || t.csv_err != EW_OK) {
+        ew_file_out_abort(&t.csv);
+        return e ? e : t.csv_err;
+    }
+    EW_TRY(ew_file_out_commit(&t.csv));
+    EW_INFO("%s: written", s->csv);
+    return EW_OK;
 }

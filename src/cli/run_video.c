@@ -54,7 +54,7 @@ static void json_answer(struct shown *t, const struct ew_video_step *s)
         ew_json_num(j, "error", s->error);
     if (s->n_top) {
         ew_json_int(j, "class", s->top[0].index);
-        ew_json_num(j, "share", s->top[0].share);
+        ew_json_num(j, "probability", s->top[0].share);
         if (*label_of(t, s))
             ew_json_str(j, "label", label_of(t, s));
     }

@@ -85,7 +85,7 @@ static void put_answer(struct ew_json *j, const struct ew_video_page *p,
     for (int i = 0; i < a->n_top; i++) {
         ew_json_object(j, NULL);
         put_label(j, &p->show, a->top[i].index);
-        ew_json_num(j, "share", a->top[i].share);
+        ew_json_num(j, "probability", a->top[i].share);
         ew_json_end(j);
     }
     ew_json_end(j);

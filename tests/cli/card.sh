@@ -7,7 +7,7 @@ edgewise quantize run/best.ckpt --calib $set --no-time -o int8.onnx >/dev/null 2
 edgewise compile int8.onnx -o int8.ewe >/dev/null 2>&1
 edgewise data make --kind shapes --side 16 --classes 4 --train 8 --test 4 --seed 7 --to images >/dev/null
 for net in run/best.ckpt net.onnx int8.onnx int8.ewe; do
-    edgewise run $net images/test/disc/*.png images/test/square/*.png | sed -n 's/.* %  \([a-z]*\)  read.*/\1/p' | tr '\n' ' '
+    edgewise run $net images/test/disc/*.png images/test/square/*.png | sed -n 's/.* ms  \([a-z]*\)$/\1/p' | tr '\n' ' '
     edgewise run $net images/test/disc/*.png --json | grep -m 1 -o '"label": .*'
 done
 edgewise eval run/best.ckpt --data $set | grep accuracy >a

@@ -12,7 +12,13 @@ mkdir images
 cp "$image/grey.png" "$image/rgb.jpg" images
 echo text >images/notes.txt
 edgewise run a.ewe images/grey.png --top 1 2>/dev/null | sed 's/ [0-9.]* %.*//'
-edgewise run a.ewe images | sed -E 's/class [0-9]/class N/; s/[0-9.]+ (ms|%)/T \1/g; s/(p99|max) [0-9.]+/\1 T/g; s/: [0-9]+ of 2 missed .*/: M of 2 missed/'
+edgewise run a.ewe images --budget 17 | sed -E 's/class +[0-9]/class N/; s/ +/ /g; s/[0-9.]+ (ms|%)/T \1/g; s/(p99|max) [0-9.]+/\1 T/g; s/: [0-9]+ of 2 missed .*/: M of 2 missed/'
+# Without a budget there are no deadlines; -o FILE.csv has the classes of every image.
+edgewise run a.ewe images --top 2 -o classes.csv 2>&1 | grep -cE 'deadline|class' || true
+sed -E "s/[0-9]+\\.[0-9]+(e-[0-9]+)?/N/g; s/,[0-9],/,K,/g" classes.csv
+edgewise run a.ewe images -o classes.npy || echo "status $?"
+edgewise run a.ewe --random -o classes.csv || echo "status $?"
+edgewise run a.ewe images --fps 9 -o classes.csv || echo "status $?"
 printf 'images/grey.png\n' | edgewise run a.ewe - --json | grep -cE '"(class|read_ms|run_ms|missed|budget_ms)"'
 edgewise run a.ewe images --fps 200 --seconds 0.1 --budget 1000 --json | grep -E '"(frames|fps|budget_ms)"'
 edgewise info a.ewe | grep -vE '^(file|packed|activations|kernels)' | sed 's/, for .*//'
