@@ -208,6 +208,15 @@ static const struct {
                        {EW_FUSED_SINK_ACT, ew_pass_sink_activation},
                        {EW_FUSED_CONV_RELU, ew_pass_fuse_relu}};
 
+ew_err ew_plan_passes(const struct ew_backend *be, struct ew_graph *g)
+{
+    const struct ew_device_info *device = ew_backend_info(be);
+    if (device->lowers_pow2)
+        EW_TRY(ew_pass_lower_dpu(g));
+    EW_TRY(ew_pass_all(g));
+    return device->launch_macs > 0 ? ew_pass_join_convs(g, device->launch_macs) : EW_OK;
+}
+
 /* Sets p->g, the graph that runs: the caller's, or a copy for passes, micro-batches or narrow
  * types.  The copy shares weights and has the same order of inputs and outputs. */
 static ew_err make_graph(struct ew_plan *p, struct ew_graph *g)
@@ -226,11 +235,7 @@ static ew_err make_graph(struct ew_plan *p, struct ew_graph *g)
             EW_TRY(ew_pass_fold_flatten_own(p->g));
             EW_TRY(ew_pass_fold_batch_norm_own(p->g));
         }
-        if (ew_backend_info(p->be)->lowers_pow2)
-            EW_TRY(ew_pass_lower_dpu(p->g));
-        EW_TRY(ew_pass_all(p->g));
-        if (ew_backend_info(p->be)->launch_macs > 0)
-            EW_TRY(ew_pass_join_convs(p->g, ew_backend_info(p->be)->launch_macs));
+        EW_TRY(ew_plan_passes(p->be, p->g));
         return ew_plan_release_replaced(p);
     }
     if (p->strategy.parts > 1) { /* before the passes, which leave dead nodes without inputs */

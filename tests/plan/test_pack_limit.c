@@ -8,6 +8,7 @@
 #include "ew_test.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
+#include "quant_graph.h"
 
 /* 3x3 layers with many channels: Winograd's packed filters are several times larger. */
 static struct ew_graph *network(void)
@@ -97,6 +98,27 @@ static void too_little_is_refused(void)
     ew_graph_free(g);
 }
 
+/* The search plans the graph that the device runs (the emulated DPU's has other steps), so what it
+ * accepts is within the limit. */
+static void the_graph_of_the_device(void)
+{
+    struct ew_graph *g = ew_quant_graph_pow2("resnet18", 64);
+    struct ew_plan_opts o = {.optimize = true, .backend = {.device = "dpu", .threads = 1}};
+    struct ew_plan *p = NULL;
+    if (!g || !EW_EXPECT_OK(ew_plan_compile(g, &o, &p)))
+        return;
+    const size_t all = planned(p) + weight_bytes(g);
+    ew_plan_free(p);
+    o.memory_limit = all - all / 32;
+    EW_EXPECT_ERR(ew_plan_compile(g, &o, &p), EW_ERR_LIMIT, "more than the limit");
+    o.memory_limit = all + all / 32;
+    if (EW_EXPECT_OK(ew_plan_compile(g, &o, &p))) {
+        EW_EXPECT(planned(p) + weight_bytes(g) <= o.memory_limit);
+        ew_plan_free(p);
+    }
+    ew_graph_free(g);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -106,6 +128,9 @@ int main(int argc, char **argv)
     ew_test_end();
     ew_test_begin("too_little_is_refused");
     too_little_is_refused();
+    ew_test_end();
+    ew_test_begin("the_graph_of_the_device");
+    the_graph_of_the_device();
     ew_test_end();
     return ew_test_status();
 }

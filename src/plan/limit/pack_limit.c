@@ -13,7 +13,6 @@
 
 #include "backend/candidates.h"
 #include "base/mem.h"
-#include "compress/pass.h"
 #include "plan/strategy.h"
 
 #define CANDIDATES 16
@@ -207,7 +206,13 @@ static ew_err passed_graph(struct ew_graph *g, const struct ew_plan_opts *o, str
     if (!o->optimize)
         return EW_OK;
     EW_TRY(ew_graph_clone(g, out));
-    return ew_pass_all(*out);
+    if (o->given && o->given->backend)
+        return ew_plan_passes(o->given->backend, *out);
+    struct ew_backend *be;
+    EW_TRY(ew_backend_open(&o->backend, &be));
+    const ew_err e = ew_plan_passes(be, *out);
+    ew_backend_close(be);
+    return e;
 }
 
 static struct ew_strategy strategy_of(const struct search *s)
