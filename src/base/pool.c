@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/cpu_quota.h"
 #include "base/flush.h"
 #include "base/mem.h"
 #include "base/num.h"
@@ -72,7 +73,13 @@ struct ew_pool {
 int ew_pool_cpus(void)
 {
     cpu_set_t set;
-    const int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+    struct ew_root root;
+    int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+    if (ew_root_open("/", &root) == EW_OK) {
+        const int quota = ew_cpu_quota(&root);
+        n = quota < n ? quota : n;
+        ew_root_close(&root);
+    }
     return n > 0 ? n : 1;
 }
 

@@ -19,7 +19,7 @@ struct ew_pool;
  * concurrently: it selects scratch memory. */
 typedef void ew_pool_fn(void *ctx, int64_t begin, int64_t end, int worker);
 
-/* Number of CPUs available to the process. */
+/* Number of CPUs available to the process: by its affinity mask and CPU quota. */
 int ew_pool_cpus(void);
 
 /* `threads` includes the caller; 0: one for each CPU.  Fails if a thread cannot be created. */
