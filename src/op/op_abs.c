@@ -33,7 +33,7 @@ static ew_err forward(const struct ew_call *c)
 EW_UNARY_BACKWARD(df)
 
 static const struct ew_op_case cases[] = {
-    EW_BENT_CASES,
+    EW_UNARY_CASES(EW_FILL_AWAY),
     {.name = "int", .in = {{"5", EW_S32}}, .n_in = 1, .out_shape = "5"},
     {.name = "unsigned",
      .in = {{"3", EW_U64, EW_FILL_VALUES, .values = "0,1,9"}},

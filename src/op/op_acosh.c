@@ -29,14 +29,8 @@ static const struct ew_op_case cases[] = {
 const struct ew_op ew_op_acosh = {
     .name = "acosh",
     .help = "inverse hyperbolic cosine",
-    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
+    EW_UNARY_OP(.type = "Acosh", .since = 9),
     .saves = EW_SAVE_IN0,
-    .min_in = 1,
-    .max_in = 1,
-    .infer = ew_unary_infer_float,
-    .forward = forward,
-    .backward = backward,
-    .onnx = {.type = "Acosh", .since = 9},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -15,23 +15,13 @@ static double df(double x, double y, const void *attr)
 EW_UNARY_FORWARD(f)
 EW_UNARY_BACKWARD(df)
 
-static const struct ew_op_case cases[] = {
-    {.name = "plain", .in = {{"2x3x5"}}, .n_in = 1, .out_shape = "2x3x5"},
-    {.name = "long", .in = {{"300"}}, .n_in = 1, .out_shape = "300"},
-    {.name = "half", .in = {{"7", EW_F16}}, .n_in = 1, .out_shape = "7"},
-};
+static const struct ew_op_case cases[] = {EW_UNARY_CASES(EW_FILL_NORMAL)};
 
 const struct ew_op ew_op_cos = {
     .name = "cos",
     .help = "cosine",
-    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
+    EW_UNARY_OP(.type = "Cos", .since = 7),
     .saves = EW_SAVE_IN0,
-    .min_in = 1,
-    .max_in = 1,
-    .infer = ew_unary_infer_float,
-    .forward = forward,
-    .backward = backward,
-    .onnx = {.type = "Cos", .since = 7},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -15,11 +15,7 @@ static double df(double x, double y, const void *attr)
 EW_UNARY_FORWARD(f)
 EW_UNARY_BACKWARD(df)
 
-static const struct ew_op_case cases[] = {
-    {.name = "plain", .in = {{"2x3x5"}}, .n_in = 1, .out_shape = "2x3x5"},
-    {.name = "long", .in = {{"300"}}, .n_in = 1, .out_shape = "300"},
-    {.name = "half", .in = {{"7", EW_F16}}, .n_in = 1, .out_shape = "7"},
-};
+static const struct ew_op_case cases[] = {EW_UNARY_CASES(EW_FILL_NORMAL)};
 
 const struct ew_op ew_op_erf = {
     .name = "erf",

@@ -45,8 +45,6 @@ const struct ew_op ew_op_hard_sigmoid = {
     EW_SCALED_OP(.type = "HardSigmoid"),
     .attrs = attrs,
     .cost = cost,
-    .forward = forward,
-    .backward = backward,
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -29,7 +29,7 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
 }
 
 static const struct ew_op_case cases[] = {
-    EW_BENT_CASES,
+    EW_UNARY_CASES(EW_FILL_AWAY),
     EW_BENT_CASE("alpha", "alpha=0.3"),
 };
 
@@ -39,8 +39,6 @@ const struct ew_op ew_op_leaky_relu = {
     EW_SCALED_OP(.type = "LeakyRelu"),
     .attrs = attrs,
     .cost = cost,
-    .forward = forward,
-    .backward = backward,
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -30,7 +30,7 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
 }
 
 static const struct ew_op_case cases[] = {
-    EW_BENT_CASES,
+    EW_UNARY_CASES(EW_FILL_AWAY),
     EW_BENT_CASE("attrs", "alpha=2 gamma=3"),
 };
 
@@ -40,8 +40,6 @@ const struct ew_op ew_op_selu = {
     EW_SCALED_OP(.type = "Selu"),
     .attrs = attrs,
     .cost = cost,
-    .forward = forward,
-    .backward = backward,
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

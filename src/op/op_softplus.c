@@ -20,24 +20,14 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     out->flops += 3 * ew_tensor_count(c->out[0]);
 }
 
-static const struct ew_op_case cases[] = {
-    {.name = "plain", .in = {{"2x3x5"}}, .n_in = 1, .out_shape = "2x3x5"},
-    {.name = "long", .in = {{"300"}}, .n_in = 1, .out_shape = "300"},
-    {.name = "half", .in = {{"7", EW_F16}}, .n_in = 1, .out_shape = "7"},
-};
+static const struct ew_op_case cases[] = {EW_UNARY_CASES(EW_FILL_NORMAL)};
 
 const struct ew_op ew_op_softplus = {
     .name = "softplus",
     .help = "log(1 + exp(x))",
-    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
+    EW_UNARY_OP(.type = "Softplus"),
     .saves = EW_SAVE_OUT,
-    .min_in = 1,
-    .max_in = 1,
-    .infer = ew_unary_infer_float,
     .cost = cost,
-    .forward = forward,
-    .backward = backward,
-    .onnx = {.type = "Softplus"},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

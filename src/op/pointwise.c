@@ -441,6 +441,13 @@ ew_err ew_variadic_backward_extreme(const struct ew_call *c)
     return EW_OK;
 }
 
+const struct ew_op_case ew_order_cases[EW_ORDER_CASES] = {
+    {.name = "same", .in = {{"2x3"}, {"2x3"}}, .n_in = 2, .out_shape = "2x3"},
+    {.name = "both", .in = {{"2x1x4", EW_S32}, {"3x1", EW_S32}}, .n_in = 2, .out_shape = "2x3x4"},
+    {.name = "half", .in = {{"5", EW_F16}, {"", EW_F16}}, .n_in = 2, .out_shape = "5"},
+    {.name = "uint64", .in = {{"5", EW_U64}, {"5", EW_U64}}, .n_in = 2, .out_shape = "5"},
+};
+
 const struct ew_op_case ew_extreme_cases[EW_EXTREME_CASES] = {
     {.name = "one", .in = {{"2x3"}}, .n_in = 1, .out_shape = "2x3"},
     {.name = "three", .in = {{"2x1x4"}, {"3x1"}, {"4"}}, .n_in = 3, .out_shape = "2x3x4"},

@@ -54,20 +54,21 @@ ew_err ew_unary_forward_int(const struct ew_call *c, int64_t (*f)(int64_t x, con
         return ew_unary_backward_rising(c, df);                                                    \
     }
 
-/* Cases of formulas with a kink at 0, and common fields of the descriptors of those with struct
- * ew_scale_attr. */
+/* Cases of a formula of one input with these values: EW_FILL_AWAY where it has a kink at 0. */
 /* clang-format off */
-#define EW_BENT_CASES                                                                              \
-    {.name = "plain", .in = {{"2x3x5", EW_F32, EW_FILL_AWAY}}, .n_in = 1, .out_shape = "2x3x5"},   \
-    {.name = "long", .in = {{"300", EW_F32, EW_FILL_AWAY}}, .n_in = 1, .out_shape = "300"},        \
-    {.name = "half", .in = {{"7", EW_F16, EW_FILL_AWAY}}, .n_in = 1, .out_shape = "7"}
+#define EW_UNARY_CASES(fill)                                                                       \
+    {.name = "plain", .in = {{"2x3x5", EW_F32, fill}}, .n_in = 1, .out_shape = "2x3x5"},           \
+    {.name = "long", .in = {{"300", EW_F32, fill}}, .n_in = 1, .out_shape = "300"},                \
+    {.name = "half", .in = {{"7", EW_F16, fill}}, .n_in = 1, .out_shape = "7"}
 #define EW_BENT_CASE(title, text)                                                                  \
     {.name = title, .attrs = text, .in = {{"9", EW_F32, EW_FILL_AWAY}}, .n_in = 1, .out_shape = "9"}
 /* clang-format on */
+/* Common fields of their descriptors, and of those with struct ew_scale_attr. */
+#define EW_UNARY_OP(...)                                                                           \
+    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE, .min_in = 1, .max_in = 1,                          \
+    .infer = ew_unary_infer_float, .forward = forward, .backward = backward, .onnx = {__VA_ARGS__}
 #define EW_SCALED_OP(...)                                                                          \
-    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE, .saves = EW_SAVE_OUT, .min_in = 1, .max_in = 1,    \
-    .attr_size = sizeof(struct ew_scale_attr), .infer = ew_unary_infer_float,                      \
-    .onnx = {__VA_ARGS__}
+    .saves = EW_SAVE_OUT, .attr_size = sizeof(struct ew_scale_attr), EW_UNARY_OP(__VA_ARGS__)
 
 /* Cases and descriptor of ceil, floor and round. */
 #define EW_ROUNDING_CASES 2
@@ -137,5 +138,27 @@ extern const struct ew_op_case ew_extreme_cases[EW_EXTREME_CASES];
     {                                                                                              \
         return ew_binary_backward(c, df);                                                          \
     }
+
+/* Comparisons (`sign`: <, >=, ...): forward, cases, descriptor. */
+#define EW_ORDER_FORWARD(sign)                                                                     \
+    static double f(double a, double b)                                                            \
+    {                                                                                              \
+        return a sign b;                                                                           \
+    }                                                                                              \
+    static int64_t fi(int64_t a, int64_t b)                                                        \
+    {                                                                                              \
+        return a sign b;                                                                           \
+    }                                                                                              \
+    static uint64_t fu(uint64_t a, uint64_t b)                                                     \
+    {                                                                                              \
+        return a sign b;                                                                           \
+    }                                                                                              \
+    EW_BINARY_FORWARD(f, fi, fu)
+
+#define EW_ORDER_CASES 4
+extern const struct ew_op_case ew_order_cases[EW_ORDER_CASES];
+#define EW_ORDER_OP(...)                                                                           \
+    .flags = EW_OP_ELEMENTWISE, .min_in = 2, .max_in = 2, .infer = ew_broadcast_infer_order,       \
+    .forward = forward, .onnx = {__VA_ARGS__}, .cases = ew_order_cases, .n_cases = EW_ORDER_CASES
 
 #endif
