@@ -46,6 +46,10 @@ static const struct ew_op_case cases[] = {
     {.name = "DCR", .in = {{"2x2x3x8"}}, .n_in = 1, .out_shape = "2x4x6x2"},
     {.name = "CRD", .attrs = "size=3 mode=CRD", .in = {{"1x2x1x18"}}, .n_in = 1,
      .out_shape = "1x6x3x2"},
+    {.name = "one channel", .attrs = "mode=CRD", .in = {{"2x3x2x4"}}, .n_in = 1,
+     .out_shape = "2x6x4x1"},
+    {.name = "one pixel", .attrs = "size=4", .in = {{"1x1x1x48"}}, .n_in = 1,
+     .out_shape = "1x4x4x3"},
     {.name = "bytes", .in = {{"1x1x2x4", EW_U8}}, .n_in = 1, .out_shape = "1x2x4x1"},
 };
 /* clang-format on */

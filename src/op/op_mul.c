@@ -134,6 +134,8 @@ static const struct ew_op_case cases[] = {
     {.name = "gate", .in = {{"2x5x5x3"}, {"2x1x1x3"}}, .n_in = 2, .out_shape = "2x5x5x3"},
     {.name = "wide gate", .in = {{"2x3x2x21"}, {"2x1x1x21"}}, .n_in = 2, .out_shape = "2x3x2x21"},
     {.name = "left gate", .in = {{"1x1x5"}, {"2x3x5"}}, .n_in = 2, .out_shape = "2x3x5"},
+    {.name = "channels first", .in = {{"2x3x5x7"}, {"3x1x1"}}, .n_in = 2, .out_shape = "2x3x5x7"},
+    {.name = "pixels", .in = {{"2x3x2x5"}, {"2x3x2x1"}}, .n_in = 2, .out_shape = "2x3x2x5"},
     {.name = "left", .in = {{"3"}, {"2x3x1"}}, .n_in = 2, .out_shape = "2x3x3"},
     {.name = "int", .in = {{"4", EW_S8}, {"", EW_S8}}, .n_in = 2, .out_shape = "4"},
 };

@@ -6,13 +6,11 @@
 #include "graph/onnx.h"
 #include "op/axis.h"
 #include "op/move.h"
-#include "op/shape_attr.h"
+#include "op/pad.h"
 #include "op/types.h"
 #include "op/walk.h"
 
 extern const struct ew_op ew_op_pad;
-
-enum { DATA, PADS, VALUE, AXES, INPUTS };
 
 static const char *const modes[] = {"constant", "reflect", "edge", "wrap", NULL};
 
@@ -24,17 +22,12 @@ static const struct ew_field attrs[] = {{.name = "mode",
                                          .help = "what the new elements are"},
                                         EW_FIELD_END};
 
-/* Pads before and after each axis. */
-struct pads {
-    int64_t before[EW_MAX_RANK], after[EW_MAX_RANK];
-};
-
-static ew_err read_pads(const struct ew_call *c, struct pads *out)
+ew_err ew_pads_read(const struct ew_call *c, struct ew_pads *out)
 {
-    const int rank = c->in[DATA]->shape.rank;
+    const int rank = c->in[EW_PAD_DATA]->shape.rank;
     struct ew_ints pads, axes;
-    EW_TRY(ew_tensor_ints(c->in[PADS], "pads", &pads));
-    EW_TRY(ew_axes_read(ew_call_in(c, AXES), rank, rank, &axes));
+    EW_TRY(ew_tensor_ints(c->in[EW_PAD_PADS], "pads", &pads));
+    EW_TRY(ew_axes_read(ew_call_in(c, EW_PAD_AXES), rank, rank, &axes));
     EW_CHECK(pads.n == 2 * axes.n, EW_ERR_SHAPE, "%d pads for %d axes", pads.n, axes.n);
     memset(out, 0, sizeof(*out));
     for (int i = 0; i < axes.n; i++) {
@@ -47,12 +40,12 @@ static ew_err read_pads(const struct ew_call *c, struct pads *out)
 static ew_err infer(const struct ew_call *c)
 {
     const struct ew_pad_attr *a = c->attr;
-    const struct ew_shape *in = &c->in[DATA]->shape;
-    const struct ew_tensor *value = ew_call_in(c, VALUE);
-    struct pads p;
-    EW_TRY(read_pads(c, &p));
+    const struct ew_shape *in = &c->in[EW_PAD_DATA]->shape;
+    const struct ew_tensor *value = ew_call_in(c, EW_PAD_VALUE);
+    struct ew_pads p;
+    EW_TRY(ew_pads_read(c, &p));
     EW_CHECK(!value || ew_tensor_count(value) == 1, EW_ERR_SHAPE, "the pad value is not a scalar");
-    EW_TRY(ew_types_same(c, VALUE));
+    EW_TRY(ew_types_same(c, EW_PAD_VALUE));
     c->out[0]->shape.rank = in->rank;
     for (int i = 0; i < in->rank; i++) {
         const int64_t limit = (int64_t)1 << 40;
@@ -69,8 +62,7 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* The source index on an axis of `d` for position i, which may be outside; -1: the constant. */
-static int64_t source(int mode, int64_t i, int64_t d)
+int64_t ew_pad_source(int mode, int64_t i, int64_t d)
 {
     if (i >= 0 && i < d)
         return i;
@@ -91,12 +83,12 @@ static int64_t source(int mode, int64_t i, int64_t d)
 }
 
 /* The source element for the walk's position, or -1. */
-static int64_t source_element(const struct ew_walk *w, int mode, const struct pads *p,
+static int64_t source_element(const struct ew_walk *w, int mode, const struct ew_pads *p,
                               const struct ew_shape *in)
 {
     int64_t at = 0;
     for (int k = 0; k < in->rank; k++) {
-        const int64_t i = source(mode, w->at[k] - p->before[k], in->dim[k]);
+        const int64_t i = ew_pad_source(mode, w->at[k] - p->before[k], in->dim[k]);
         if (i < 0)
             return -1;
         at = at * in->dim[k] + i;
@@ -105,7 +97,7 @@ static int64_t source_element(const struct ew_walk *w, int mode, const struct pa
 }
 
 /* The part of the input that is copied unchanged. */
-static struct ew_move kept(const struct pads *p, const struct ew_shape *in,
+static struct ew_move kept(const struct ew_pads *p, const struct ew_shape *in,
                            const struct ew_shape *out)
 {
     struct ew_move m = ew_move_box(in, in, out);
@@ -120,9 +112,9 @@ static struct ew_move kept(const struct pads *p, const struct ew_shape *in,
 
 ew_err ew_pad_move(const struct ew_call *c, struct ew_move *out)
 {
-    struct pads p;
-    EW_TRY(read_pads(c, &p));
-    *out = kept(&p, &c->in[DATA]->shape, &c->out[0]->shape);
+    struct ew_pads p;
+    EW_TRY(ew_pads_read(c, &p));
+    *out = kept(&p, &c->in[EW_PAD_DATA]->shape, &c->out[0]->shape);
     return EW_OK;
 }
 
@@ -139,38 +131,38 @@ static void fill(struct ew_tensor *out, const struct ew_tensor *value)
 static ew_err forward(const struct ew_call *c)
 {
     const struct ew_pad_attr *a = c->attr;
-    const struct ew_shape *in = &c->in[DATA]->shape;
-    struct pads p;
-    EW_TRY(read_pads(c, &p));
+    const struct ew_shape *in = &c->in[EW_PAD_DATA]->shape;
+    struct ew_pads p;
+    EW_TRY(ew_pads_read(c, &p));
     const int64_t count = ew_tensor_count(c->out[0]);
     if (a->mode == EW_PAD_CONSTANT) {
         const struct ew_move m = kept(&p, in, &c->out[0]->shape);
         if (count)
-            fill(c->out[0], ew_call_in(c, VALUE));
-        ew_move_copy(&m, c->in[DATA], c->out[0]);
+            fill(c->out[0], ew_call_in(c, EW_PAD_VALUE));
+        ew_move_copy(&m, c->in[EW_PAD_DATA], c->out[0]);
         return EW_OK;
     }
     struct ew_walk w = ew_walk_begin(&c->out[0]->shape);
     for (int64_t i = 0; i < count; i++, ew_walk_next(&w))
-        ew_element_copy(c->in[DATA], source_element(&w, a->mode, &p, in), c->out[0], i);
+        ew_element_copy(c->in[EW_PAD_DATA], source_element(&w, a->mode, &p, in), c->out[0], i);
     return EW_OK;
 }
 
 static ew_err backward(const struct ew_call *c)
 {
     const struct ew_pad_attr *a = c->attr;
-    const struct ew_shape *in = &c->in[DATA]->shape;
+    const struct ew_shape *in = &c->in[EW_PAD_DATA]->shape;
     const struct ew_tensor *dy = c->dout[0];
-    struct ew_tensor *dvalue = c->n_in > VALUE ? c->din[VALUE] : NULL;
+    struct ew_tensor *dvalue = c->n_in > EW_PAD_VALUE ? c->din[EW_PAD_VALUE] : NULL;
     if (!dy)
         return EW_OK;
-    struct pads p;
-    EW_TRY(read_pads(c, &p));
+    struct ew_pads p;
+    EW_TRY(ew_pads_read(c, &p));
     struct ew_walk w = ew_walk_begin(&dy->shape);
     for (int64_t i = 0; i < ew_tensor_count(dy); i++, ew_walk_next(&w)) {
         const int64_t from = source_element(&w, a->mode, &p, in);
-        if (from >= 0 && c->din[DATA])
-            ew_element_add(dy, i, c->din[DATA], from);
+        if (from >= 0 && c->din[EW_PAD_DATA])
+            ew_element_add(dy, i, c->din[EW_PAD_DATA], from);
         else if (from < 0 && dvalue)
             ew_element_add(dy, i, dvalue, 0);
     }
@@ -179,29 +171,31 @@ static ew_err backward(const struct ew_call *c)
 
 static ew_err permute(struct ew_graph *g, int node, const int *perm, int *out_perm)
 {
-    return ew_axes_input_permute(g, node, AXES, -1, perm);
+    return ew_axes_input_permute(g, node, EW_PAD_AXES, -1, perm);
 }
 
 /* Before opset 11 pads and value are attributes. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     static const char *const ignore[] = {"pads", "value", NULL};
-    int in[INPUTS] = {n->in[DATA], -1, -1, -1};
+    int in[EW_PAD_INPUTS] = {n->in[EW_PAD_DATA], -1, -1, -1};
     struct ew_pad_attr attr;
     EW_TRY(ew_onnx_fill(&ew_op_pad, n, ignore, &attr));
-    EW_TRY(ew_onnx_input_or_attr(g, n, PADS, "pads", &in[PADS]));
-    EW_CHECK(in[PADS] >= 0, EW_ERR_FORMAT, "needs pads");
-    for (int i = VALUE; i < n->n_in && i < INPUTS; i++)
+    EW_TRY(ew_onnx_input_or_attr(g, n, EW_PAD_PADS, "pads", &in[EW_PAD_PADS]));
+    EW_CHECK(in[EW_PAD_PADS] >= 0, EW_ERR_FORMAT, "needs pads");
+    for (int i = EW_PAD_VALUE; i < n->n_in && i < EW_PAD_INPUTS; i++)
         in[i] = n->in[i];
     const struct ew_onnx_attr *value = ew_onnx_attr(n, "value");
-    if (value && in[VALUE] < 0) {
+    if (value && in[EW_PAD_VALUE] < 0) {
         const double v = (double)value->f;
         double room = 0;
-        struct ew_tensor t = {.dtype = g->values[in[DATA]].t.dtype, .data = &room};
+        struct ew_tensor t = {.dtype = g->values[in[EW_PAD_DATA]].t.dtype, .data = &room};
         ew_tensor_store(&t, 0, 1, &v);
-        EW_TRY(ew_graph_const(g, NULL, EW_VALUE_CONST, &t, true, &in[VALUE]));
+        EW_TRY(ew_graph_const(g, NULL, EW_VALUE_CONST, &t, true, &in[EW_PAD_VALUE]));
     }
-    const int n_in = in[AXES] >= 0 ? INPUTS : in[VALUE] >= 0 ? AXES : VALUE;
+    const int n_in = in[EW_PAD_AXES] >= 0    ? EW_PAD_INPUTS
+                     : in[EW_PAD_VALUE] >= 0 ? EW_PAD_AXES
+                                             : EW_PAD_VALUE;
     const struct ew_onnx_node own = ew_onnx_with_inputs(n, in, n_in);
     return ew_onnx_import_default(g, &ew_op_pad, &own, &attr, out);
 }
@@ -213,25 +207,25 @@ static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_nod
     const struct ew_pad_attr *a = from->attr;
     if (a->mode == EW_PAD_WRAP)
         n->opset = n->opset < 19 ? 19 : n->opset;
-    if (from->n_in <= AXES || from->in[AXES] < 0 || n->opset >= 18)
+    if (from->n_in <= EW_PAD_AXES || from->in[EW_PAD_AXES] < 0 || n->opset >= 18)
         return EW_OK;
-    if (g->values[from->in[PADS]].kind != EW_VALUE_CONST) {
+    if (g->values[from->in[EW_PAD_PADS]].kind != EW_VALUE_CONST) {
         n->opset = 18;
         return EW_OK;
     }
-    struct ew_tensor *slots[INPUTS + 1];
+    struct ew_tensor *slots[EW_PAD_INPUTS + 1];
     struct ew_call c;
-    struct pads p;
+    struct ew_pads p;
     int64_t list[2 * EW_MAX_RANK];
     ew_graph_call(g, from, slots, &c);
-    EW_TRY(read_pads(&c, &p));
-    const int rank = c.in[DATA]->shape.rank;
+    EW_TRY(ew_pads_read(&c, &p));
+    const int rank = c.in[EW_PAD_DATA]->shape.rank;
     for (int i = 0; i < rank; i++) {
         list[i] = p.before[i];
         list[i + rank] = p.after[i];
     }
-    n->n_in = AXES;
-    return ew_onnx_set_input_ints(n, PADS, list, 2 * rank);
+    n->n_in = EW_PAD_AXES;
+    return ew_onnx_set_input_ints(n, EW_PAD_PADS, list, 2 * rank);
 }
 
 #define INTS(count, text)                                                                          \
@@ -252,6 +246,11 @@ static const struct ew_op_case cases[] = {
      .in = {{"2x4"}, INTS("4", "1,3,1,2")},
      .n_in = 2,
      .out_shape = "4x9"},
+    {.name = "reflect, image",
+     .attrs = "mode=reflect",
+     .in = {{"2x4x5x3"}, INTS("8", "0,2,1,0,0,1,3,0")},
+     .n_in = 2,
+     .out_shape = "2x7x9x3"},
     {.name = "edge",
      .attrs = "mode=edge",
      .in = {{"2x3"}, INTS("4", "1,2,1,4")},
@@ -277,8 +276,8 @@ const struct ew_op ew_op_pad = {
     .name = "pad",
     .help = "more elements at the ends of each axis",
     .min_in = 2,
-    .max_in = INPUTS,
-    .known_in = 1 << PADS | 1 << AXES,
+    .max_in = EW_PAD_INPUTS,
+    .known_in = 1 << EW_PAD_PADS | 1 << EW_PAD_AXES,
     .attr_size = sizeof(struct ew_pad_attr),
     .attrs = attrs,
     .infer = infer,

@@ -42,6 +42,10 @@ static const struct ew_op_case cases[] = {
      .n_in = 2,
      .out_shape = "2x3x3x4"},
     {.name = "one", .in = {{"2x5", EW_F32, EW_FILL_AWAY}, {"1"}}, .n_in = 2, .out_shape = "2x5"},
+    {.name = "rows",
+     .in = {{"2x3x5x7", EW_F32, EW_FILL_AWAY}, {"3x1x1"}},
+     .n_in = 2,
+     .out_shape = "2x3x5x7"},
     {.name = "int", .in = {{"2x5", EW_S32}, {"5", EW_S32}}, .n_in = 2, .out_shape = "2x5"},
 };
 

@@ -41,6 +41,7 @@ static const char *const renames[] = {"size", "blocksize", NULL};
 static const struct ew_op_case cases[] = {
     {.name = "2x2", .in = {{"2x4x6x2"}}, .n_in = 1, .out_shape = "2x2x3x8"},
     {.name = "3x3", .attrs = "size=3", .in = {{"1x6x3x2"}}, .n_in = 1, .out_shape = "1x2x1x18"},
+    {.name = "one channel", .in = {{"2x4x6x1"}}, .n_in = 1, .out_shape = "2x2x3x4"},
     {.name = "bytes", .in = {{"1x2x4x1", EW_U8}}, .n_in = 1, .out_shape = "1x1x2x4"},
 };
 /* clang-format on */

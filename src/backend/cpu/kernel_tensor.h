@@ -132,13 +132,19 @@ struct ew_map {
     bool add; /* accumulate into dx */
 };
 
-enum ew_pair_kind { EW_PAIR_ADD, EW_PAIR_SUB, EW_PAIR_MUL, EW_PAIR_DIV };
+enum ew_pair_kind {
+    EW_PAIR_ADD,
+    EW_PAIR_SUB,
+    EW_PAIR_MUL,
+    EW_PAIR_DIV,
+    EW_PAIR_PRELU /* a, or a b where a <= 0 */
+};
 
 struct ew_pair_side {
     const float *x;
     bool one;       /* x is a scalar */
-    int64_t repeat; /* period of a broadcast operand, x[i % repeat], on one side at most; 0: not
-                     * broadcast */
+    int64_t repeat; /* period of a broadcast operand, on one side at most; 0: not broadcast */
+    int64_t each;   /* elements that share one of its values, x[i / each % repeat]; 1 or more */
 };
 
 /* y = f(a, b), element by element */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Binary element-wise operators with broadcasting: equal shapes, a scalar, or an operand that
- * repeats over the leading axes.  Backward only what losses need: differences of equal shapes, and
- * squares; the rest is left to the reference.  The usual cases of add and mul have families of
- * their own. */
+ * repeats over the leading axes, the trailing axes or both.  Backward only what losses need:
+ * differences of equal shapes, and squares; the rest is left to the reference.  The usual cases of
+ * add and mul have families of their own. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
 #include "graph/ops.h"
@@ -10,7 +10,8 @@
 static const struct ew_op *const ops[] = {[EW_PAIR_ADD] = &ew_op_add,
                                           [EW_PAIR_SUB] = &ew_op_sub,
                                           [EW_PAIR_MUL] = &ew_op_mul,
-                                          [EW_PAIR_DIV] = &ew_op_div};
+                                          [EW_PAIR_DIV] = &ew_op_div,
+                                          [EW_PAIR_PRELU] = &ew_op_prelu};
 
 /* How t is broadcast to the output; false if in another way. */
 static bool side_of(const struct ew_tensor *t, const struct ew_shape *y, struct ew_pair_side *out)
@@ -20,7 +21,11 @@ static bool side_of(const struct ew_tensor *t, const struct ew_shape *y, struct 
     if (n == 1 || n == ew_shape_count(y))
         return t->dtype == EW_F32;
     int64_t tail = 1;
-    for (int i = 1; i <= t->shape.rank && tail < n; i++) {
+    int i = 1;
+    out->each = 1;
+    for (; i <= t->shape.rank && t->shape.dim[t->shape.rank - i] == 1; i++)
+        out->each *= y->dim[y->rank - i];
+    for (; i <= t->shape.rank && tail < n; i++) {
         if (t->shape.dim[t->shape.rank - i] != y->dim[y->rank - i])
             return false;
         tail *= y->dim[y->rank - i];
@@ -149,4 +154,5 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 }
 
 const struct ew_kernel_family ew_offer_pair = {
-    .ops = EW_FAMILY_OPS(&ew_op_add, &ew_op_sub, &ew_op_mul, &ew_op_div), .offer = offer};
+    .ops = EW_FAMILY_OPS(&ew_op_add, &ew_op_sub, &ew_op_mul, &ew_op_div, &ew_op_prelu),
+    .offer = offer};

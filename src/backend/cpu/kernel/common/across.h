@@ -28,10 +28,11 @@ INLINE float across_sum(vec v)
 /* Sets the lanes from n on to `fill`. */
 INLINE vec fill_part(vec v, int64_t n, float fill)
 {
-    if (n < LANES)
-        for (int64_t i = n; i < LANES; i++)
-            v[i] = fill;
-    return v;
+    vint lane;
+    UNROLL
+    for (int i = 0; i < LANES; i++)
+        lane[i] = i;
+    return n < LANES ? pick(lane < (int32_t)n, v, splat(fill)) : v;
 }
 
 #endif

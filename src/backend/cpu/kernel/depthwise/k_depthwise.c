@@ -326,30 +326,96 @@ SPAN(3, 2)
 SPAN(5, 1)
 SPAN(5, 2)
 
-/* Any taps, strides and dilations. */
-static void span_any(const struct span *s, int64_t pixels)
+/* Any taps, strides and dilations.
+ * A line's taps are taken up to MOST at a time, with their weights in registers; with stride 1 and
+ * no dilation an input then serves all of them. */
+#define MOST 7
+
+/* A position in a span's filter: taps [tap, tap + taps) of a line. */
+struct taps {
+    const float *const *at; /* table entry of the first output's first tap of these */
+    const float *w;
+    int64_t last; /* outputs of the span but one */
+};
+
+/* n channels from c on of PIXELS outputs; those beyond the span read its last pixels again. */
+INLINE void add_near(const struct taps *t, int64_t wide, const int taps, const bool whole,
+                     int64_t c, int64_t n, vec sum[PIXELS])
 {
-    const struct ew_conv_shape *shape = &s->conv->shape;
-    const struct ew_conv_axis *a = &shape->axis[2];
-    const int64_t lines = (int64_t)shape->axis[0].taps * shape->axis[1].taps;
-    for (int64_t p = 0; p < pixels; p++) {
-        for (int64_t c = 0; c < shape->cin; c += LANES) {
-            const int64_t n = shape->cin - c;
-            vec sum = bias_at(&s->conv->end, c, n);
-            for (int64_t i = 0; i < lines * a->taps; i++) {
-                const int64_t column = p * a->stride + i % a->taps * a->dilation;
-                const float *from = s->at[i / a->taps * s->columns + column] + c;
-                sum += (load_n(from, n)) * load(s->w + i * s->wide + c);
-            }
-            put(&s->conv->end, s->conv->y, s->y + p * shape->cout + c, sum, n);
-            if (s->stats.to) {
-                const struct stats to = {s->stats.to, s->stats.step, s->stats.begins && p == 0};
-                struct stats_sums all = stats_load(&to, c, sum, n);
-                stats_add(&all, sum);
-                stats_store(&to, c, &all, n);
-            }
+    vec w[MOST];
+    UNROLL
+    for (int u = 0; u < taps; u++)
+        w[u] = load(t->w + u * wide);
+    UNROLL
+    for (int i = 0; i < PIXELS + taps - 1; i++) {
+        const vec x = load_n(t->at[whole ? i : min_i64(i, t->last + taps - 1)] + c, n);
+        UNROLL
+        for (int u = 0; u < taps; u++)
+            if (i >= u && i - u < PIXELS)
+                sum[i - u] += x * w[u];
+    }
+}
+
+/* One tap, with any stride. */
+INLINE void add_tap(const struct taps *t, int64_t stride, const bool whole, int64_t c, int64_t n,
+                    vec sum[PIXELS])
+{
+    const vec w = load(t->w);
+    UNROLL
+    for (int p = 0; p < PIXELS; p++)
+        sum[p] += load_n(t->at[(whole ? p : min_i64(p, t->last)) * stride] + c, n) * w;
+}
+
+INLINE void any_vector(const struct span *s, int64_t pixels, const bool whole, int64_t c, int64_t n)
+{
+    const struct ew_conv_axis *a = s->conv->shape.axis;
+    const int64_t lines = (int64_t)a[0].taps * a[1].taps, stride = a[2].stride;
+    const bool near = stride == 1 && a[2].dilation == 1;
+    vec sum[PIXELS];
+    UNROLL
+    for (int p = 0; p < PIXELS; p++)
+        sum[p] = s->bias ? load_n(s->bias + c, n) : (vec){0};
+    for (int64_t i = 0; i < lines * a[2].taps;) {
+        const int64_t tap = i % a[2].taps, left = near ? a[2].taps - tap : 1;
+        const struct taps t = {.at = s->at + i / a[2].taps * s->columns + tap * a[2].dilation,
+                               .w = s->w + i * s->wide + c,
+                               .last = pixels - 1};
+        if (left == 7 || left >= 10) {
+            add_near(&t, s->wide, 7, whole, c, n, sum);
+            i += 7;
+        } else if (left >= 8 || left == 5) {
+            add_near(&t, s->wide, 5, whole, c, n, sum);
+            i += 5;
+        } else if (left == 4) {
+            add_near(&t, s->wide, 4, whole, c, n, sum);
+            i += 4;
+        } else if (left >= 3) {
+            add_near(&t, s->wide, 3, whole, c, n, sum);
+            i += 3;
+        } else {
+            add_tap(&t, stride, whole, c, n, sum);
+            i++;
         }
     }
+    put_any(s, sum, (int)pixels, c, n);
+}
+
+FORMED void any_span(const struct span *span, int64_t pixels, const bool whole)
+{
+    const struct span own = *span; /* a copy, which stores to y cannot alias */
+    int64_t c = 0;
+    for (; c + LANES <= own.channels; c += LANES)
+        any_vector(&own, pixels, whole, c, LANES);
+    if (c < own.channels && own.channels - c < LANES)
+        any_vector(&own, pixels, whole, c, own.channels - c);
+}
+
+static void span_any(const struct span *s, int64_t pixels)
+{
+    if (pixels == PIXELS)
+        any_span(s, PIXELS, true);
+    else
+        any_span(s, pixels, false);
 }
 
 typedef void span_fn(const struct span *s, int64_t pixels);

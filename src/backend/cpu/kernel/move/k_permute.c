@@ -32,6 +32,11 @@ void EW_K(permute_run)(const struct ew_permute *p, int64_t begin, int64_t end)
             left /= p->dim[i];
         }
         float *y = p->y + tile * last * p->run;
+        if (p->run == 1 && !p->add) {
+            for (int64_t j = 0; j < last; j++)
+                y[j] = p->x[at + j * step];
+            continue;
+        }
         for (int64_t j = 0; j < last; j++)
             put_run(p, p->x + at + j * step, y + j * p->run);
     }

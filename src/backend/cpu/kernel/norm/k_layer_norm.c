@@ -30,6 +30,14 @@ INLINE double row_total(const float *x, int64_t n, float mean, const enum sum ki
     return all;
 }
 
+/* The results of v, elements [i, i + n) of a row. */
+INLINE void put_row(const struct ew_layer_norm *l, float *y, vec v, int64_t i, int64_t n,
+                    float mean, float rstd)
+{
+    const vec bias = l->bias ? load_n(l->bias + i, n) : (vec){0};
+    store_n(y + i, (v - mean) * rstd * load_n(l->scale + i, n) + bias, n);
+}
+
 void EW_K(layer_norm_run)(const struct ew_layer_norm *l, int64_t begin, int64_t end)
 {
     const int64_t n = l->n;
@@ -41,10 +49,14 @@ void EW_K(layer_norm_run)(const struct ew_layer_norm *l, int64_t begin, int64_t 
         const float mean = (float)((double)first + row_total(x, n, first, SUM) / (double)n);
         const double variance = row_total(x, n, mean, SQUARES) / (double)n;
         const float rstd = (float)(1 / sqrt(variance + (double)l->eps));
-        for (int64_t i = 0; i < n; i += LANES) {
-            const vec bias = l->bias ? load_n(l->bias + i, n - i) : (vec){0};
-            const vec v = (load_n(x + i, n - i) - mean) * rstd;
-            store_n(y + i, v * load_n(l->scale + i, n - i) + bias, n - i);
+        if (n < LANES) {
+            put_row(l, y, load_n(x, n), 0, n, mean, rstd);
+        } else {
+            /* The last vector may overlap the one before it: y may be x, so it is read first. */
+            const vec last = load(x + n - LANES);
+            for (int64_t i = 0; i + LANES < n; i += LANES)
+                put_row(l, y, load(x + i), i, LANES, mean, rstd);
+            put_row(l, y, last, n - LANES, LANES, mean, rstd);
         }
         if (l->mean)
             l->mean[row] = mean;

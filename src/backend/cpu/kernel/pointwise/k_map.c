@@ -90,32 +90,42 @@ INLINE vec pair_of(const enum ew_pair_kind kind, vec a, vec b)
         return a * b;
     case EW_PAIR_DIV:
         return a / b;
+    case EW_PAIR_PRELU:
+        return pick(a > 0, a, a * b);
     case EW_PAIR_ADD:
         break;
     }
     return a + b;
 }
 
+/* True if all elements of a span have one value of this operand. */
+INLINE bool is_one(const struct ew_pair_side *s)
+{
+    return s->one || (s->repeat && s->each > 1);
+}
+
 INLINE void pair_span(const struct ew_pair *p, const enum ew_pair_kind kind, const float *a,
                       const float *b, float *y, int64_t n)
 {
+    const bool one_a = is_one(&p->a), one_b = is_one(&p->b);
     for (int64_t i = 0; i < n; i += LANES) {
-        const vec u = p->a.one ? splat(a[0]) : load_n(a + i, n - i);
-        const vec v = p->b.one ? splat(b[0]) : load_n(b + i, n - i);
+        const vec u = one_a ? splat(a[0]) : load_n(a + i, n - i);
+        const vec v = one_b ? splat(b[0]) : load_n(b + i, n - i);
         store_n(y + i, pair_of(kind, u, v), n - i);
     }
 }
 
 static const float *operand(const struct ew_pair_side *s, int64_t i)
 {
-    return s->one ? s->x : s->x + (s->repeat ? i % s->repeat : i);
+    return s->one ? s->x : s->x + (s->repeat ? i / s->each % s->repeat : i);
 }
 
-/* Elements until the end, or until the repeated row restarts. */
+/* Elements until the end, or until a broadcast operand's next value or restart. */
 static int64_t span_of(const struct ew_pair *p, int64_t i, int64_t end)
 {
-    const int64_t repeat = p->a.repeat ? p->a.repeat : p->b.repeat;
-    return repeat ? min_i64(end - i, repeat - i % repeat) : end - i;
+    const struct ew_pair_side *s = p->a.repeat ? &p->a : &p->b;
+    const int64_t span = s->each > 1 ? s->each : s->repeat;
+    return s->repeat ? min_i64(end - i, span - i % span) : end - i;
 }
 
 void EW_K(pair_run)(const struct ew_pair *p, int64_t begin, int64_t end)
@@ -135,6 +145,9 @@ void EW_K(pair_run)(const struct ew_pair *p, int64_t begin, int64_t end)
             break;
         case EW_PAIR_DIV:
             pair_span(p, EW_PAIR_DIV, a, b, p->y + i, n);
+            break;
+        case EW_PAIR_PRELU:
+            pair_span(p, EW_PAIR_PRELU, a, b, p->y + i, n);
             break;
         }
     }
