@@ -294,25 +294,6 @@ ew_err ew_results_csv(struct ew_rows *rows, const char *columns)
     return EW_OK;
 }
 
-static void json_cell(struct ew_json *j, const struct ew_rows *rows, int i)
-{
-    const char *name = ew_rows_name(rows, i);
-    switch (ew_rows_cell(rows, i)) {
-    case EW_CELL_ABSENT:
-        ew_json_null(j, name);
-        break;
-    case EW_CELL_INT:
-        ew_json_int(j, name, ew_rows_int(rows, i));
-        break;
-    case EW_CELL_NUM:
-        ew_json_num(j, name, ew_rows_num(rows, i));
-        break;
-    case EW_CELL_TEXT:
-        ew_json_str(j, name, ew_rows_text(rows, i));
-        break;
-    }
-}
-
 ew_err ew_results_json(struct ew_rows *rows, const char *columns)
 {
     struct ew_json j;
@@ -324,7 +305,7 @@ ew_err ew_results_json(struct ew_rows *rows, const char *columns)
     while (ew_rows_next(rows)) {
         ew_json_object(&j, NULL);
         for (int i = 0; i < n; i++)
-            json_cell(&j, rows, picked[i]);
+            ew_rows_json(&j, rows, picked[i]);
         ew_json_end(&j);
     }
     ew_json_end(&j);

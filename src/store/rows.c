@@ -150,6 +150,25 @@ const char *ew_rows_text(const struct ew_rows *r, int column)
     return text;
 }
 
+void ew_rows_json(struct ew_json *j, const struct ew_rows *r, int column)
+{
+    const char *name = ew_rows_name(r, column);
+    switch (ew_rows_cell(r, column)) {
+    case EW_CELL_ABSENT:
+        ew_json_null(j, name);
+        break;
+    case EW_CELL_INT:
+        ew_json_int(j, name, ew_rows_int(r, column));
+        break;
+    case EW_CELL_NUM:
+        ew_json_num(j, name, ew_rows_num(r, column));
+        break;
+    case EW_CELL_TEXT:
+        ew_json_str(j, name, ew_rows_text(r, column));
+        break;
+    }
+}
+
 ew_err ew_rows_free(struct ew_rows *r)
 {
     if (!r)

@@ -6,8 +6,8 @@
 
 #include "store/store_impl.h"
 
-#define STRICT_SINCE                                                                               \
-    3037000 /* older libraries on boards create ordinary tables with the same columns */
+/* Older libraries on boards create ordinary tables with the same columns. */
+#define STRICT_SINCE 3037000
 
 const struct ew_table_form *ew_table_form(enum ew_record r)
 {

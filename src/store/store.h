@@ -11,6 +11,7 @@
 #ifndef EW_STORE_STORE_H
 #define EW_STORE_STORE_H
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "record/record.h"
 
@@ -126,7 +127,9 @@ enum ew_cell ew_rows_cell(const struct ew_rows *r, int column);
 int64_t ew_rows_int(const struct ew_rows *r, int column);      /* EW_INT_ABSENT where absent */
 double ew_rows_num(const struct ew_rows *r, int column);       /* nan where absent */
 const char *ew_rows_text(const struct ew_rows *r, int column); /* NULL where absent; till next */
-ew_err ew_rows_free(struct ew_rows *r);                        /* NULL is fine */
+/* Writes the value under the column's name; null where absent. */
+void ew_rows_json(struct ew_json *j, const struct ew_rows *r, int column);
+ew_err ew_rows_free(struct ew_rows *r); /* NULL is fine */
 
 /* Fills a record from the columns that have its fields' names; text goes to the arena. */
 ew_err ew_rows_read(const struct ew_rows *r, enum ew_record kind, struct ew_arena *a, void *row);

@@ -46,26 +46,6 @@ static void add_alive(struct ew_json *j, const void *row)
     ew_json_bool(j, "alive", s->stamp && s->pid > 0 && ew_process_alive((int)s->pid, s->stamp));
 }
 
-/* One column of the present row, under its own name. */
-static void column(struct ew_json *j, const struct ew_rows *rows, int i)
-{
-    const char *name = ew_rows_name(rows, i);
-    switch (ew_rows_cell(rows, i)) {
-    case EW_CELL_INT:
-        ew_json_int(j, name, ew_rows_int(rows, i));
-        break;
-    case EW_CELL_NUM:
-        ew_json_num(j, name, ew_rows_num(rows, i));
-        break;
-    case EW_CELL_TEXT:
-        ew_json_str(j, name, ew_rows_text(rows, i));
-        break;
-    case EW_CELL_ABSENT:
-        ew_json_null(j, name);
-        break;
-    }
-}
-
 /* Rows of any query as an array of objects; `inside` adds to each, by its column "id". */
 static ew_err array(struct ew_store *s, const char *key, const char *sql, struct ew_json *j,
                     ew_err (*inside)(struct ew_store *s, int64_t id, struct ew_json *j))
@@ -78,7 +58,7 @@ static ew_err array(struct ew_store *s, const char *key, const char *sql, struct
     while (e == EW_OK && ew_rows_next(rows)) {
         ew_json_object(j, NULL);
         for (int i = 0; i < ew_rows_columns(rows); i++)
-            column(j, rows, i);
+            ew_rows_json(j, rows, i);
         if (inside)
             e = inside(s, ew_rows_int(rows, id), j);
         ew_json_end(j);
