@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#define SHARP                                                                                      \
-    6.0 /* how sharply the slower of two that overlap decides: fitted to TRAIN's workers */
+/* How sharply the slower of two that overlap decides: fitted to TRAIN's workers. */
+#define SHARP 6.0
 
 double ew_loader_step(const struct ew_loader_case *c)
 {

@@ -29,12 +29,12 @@ struct ew_tuner {
 
 /* ---- Keys ---- */
 
+/* FNV-1a, with a separator at the end, so that "ab", "c" and "a", "bc" differ. */
 static uint64_t hash_text(uint64_t h, const char *s)
 {
     for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 1099511628211u; /* FNV-1a */
-    return (h ^ 0x1f) * 1099511628211u;               /* a separator, so that "ab","c" and "a","bc"
-                                                       * differ */
+        h = (h ^ (unsigned char)*s) * 1099511628211u;
+    return (h ^ 0x1f) * 1099511628211u;
 }
 
 static uint64_t key_of(const struct ew_kernel_query *query)
@@ -123,9 +123,8 @@ void ew_tuner_close(struct ew_tuner *t)
 {
     if (!t)
         return;
-    EW_CLEANUP(ew_free_ptr)
-    char *message = strdup(ew_error_message()); /* keep a pending error of
-                                                 * the caller */
+    /* a pending error of the caller stays */
+    EW_CLEANUP(ew_free_ptr) char *message = strdup(ew_error_message());
     if (t->path && t->measured && save(t) != EW_OK) {
         EW_WARN("%s; what was measured is used, but not remembered", ew_error_message());
         ew_fail(EW_ERR_IO, "%s", message ? message : "");

@@ -299,8 +299,8 @@ void ew_pool_free(struct ew_pool *p)
 {
     if (!p)
         return;
-    if (p->forks != ew_process_forks()) { /* a forked child has no threads to join, and the lock may
-                                           * be held forever */
+    /* a forked child has no threads to join, and the lock may be held forever */
+    if (p->forks != ew_process_forks()) {
         free(p);
         return;
     }

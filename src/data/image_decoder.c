@@ -19,9 +19,9 @@
 
 #define SILENCE_MS 30000 /* timeout of a request */
 #define ROOM       ((size_t)16 << 20)
-#define ROOM_LARGE                                                                                 \
-    ((size_t)512 << 20)        /* the largest file and its pixels; untouched pages take no memory */
-#define KEPT ((size_t)1 << 20) /* memory that an idle process may keep */
+/* The largest file and its pixels; untouched pages take no memory. */
+#define ROOM_LARGE ((size_t)512 << 20)
+#define KEPT       ((size_t)1 << 20) /* memory that an idle process may keep */
 
 /* Header of the shared memory. */
 struct place {

@@ -430,8 +430,8 @@ void ew_loader_release(struct ew_loader *l, const struct ew_batch *b)
         return;
     pthread_mutex_lock(&l->lock);
     l->released = l->want - l->held;
-    if (l->next - l->want <=
-        l->n_slots / 2) /* wake workers in batches, since waking costs as much as a sample or two */
+    /* several batches later, since waking workers costs as much as a sample or two */
+    if (l->next - l->want <= l->n_slots / 2)
         pthread_cond_broadcast(&l->work);
     pthread_mutex_unlock(&l->lock);
 }

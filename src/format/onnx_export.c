@@ -13,9 +13,8 @@
 #include "graph/ops.h"
 
 #define OPSET 13 /* supported by all current readers */
-#define OPSET_PASSES                                                                               \
-    4 /* iterations of find_opset, since raising the opset for one node may make another raise it  \
-         again */
+/* Iterations of find_opset: raising the opset for one node may make another raise it again. */
+#define OPSET_PASSES 4
 
 /* AttributeProto.AttributeType */
 enum { FLOAT = 1, INT, STRING, TENSOR, GRAPH, FLOATS, INTS };

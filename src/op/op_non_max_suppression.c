@@ -164,8 +164,8 @@ static ew_err forward(const struct ew_call *c)
 
 static void cost(const struct ew_call *c, struct ew_cost *out)
 {
-    out->flops += ew_tensor_count(c->in[SCORES]); /* one comparison each; the rest depends on the
-                                                   * data */
+    /* one comparison each; the rest depends on the data */
+    out->flops += ew_tensor_count(c->in[SCORES]);
 }
 
 /* clang-format off */

@@ -7,9 +7,8 @@
 
 #include "op/types.h"
 
-#define EW_CHUNK                                                                                   \
-    256 /* elements converted at a time; a few of them stay in the first-level cache               \
-         */
+/* Elements converted at a time; a few of them stay in the first-level cache. */
+#define EW_CHUNK 256
 
 /* ---- One input ------------------------------------------------------------------------------- */
 

@@ -175,8 +175,8 @@ ew_err ew_memory_sweep(struct ew_buffer *buffers, int n, size_t *total, int64_t 
     h.regions = regions;
     for (int i = 0; i < CLASSES; i++)
         h.class[i] = NONE;
-    for (int i = 0; i < n;
-         i++) { /* of those that begin together, the longest-lived first, at low addresses */
+    /* of those that begin together, the longest-lived first, at low addresses */
+    for (int i = 0; i < n; i++) {
         begin[i] = (struct ew_ranked){-(double)buffers[i].first, buffers[i].last, &buffers[i]};
         end[i] = (struct ew_ranked){-(double)buffers[i].last, -(double)i, &buffers[i]};
     }

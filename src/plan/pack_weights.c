@@ -13,12 +13,10 @@
 #include "base/arena_move.h"
 #include "plan/plan_impl.h"
 
-#define LARGE                                                                                      \
-    ((size_t)16                                                                                    \
-     << 20) /* bytes: from this size weights are freed page by page while they are packed */
-#define TAKEN                                                                                      \
-    ((size_t)128                                                                                   \
-     << 10) /* from this size weights move to the plan, and passes fold into them in place */
+/* Bytes from which weights are freed page by page while they are packed. */
+#define LARGE ((size_t)16 << 20)
+/* Bytes from which weights move to the plan, and passes fold into them in place. */
+#define TAKEN ((size_t)128 << 10)
 
 /* A block of weight data, and its references. */
 struct data_block {

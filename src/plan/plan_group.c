@@ -161,8 +161,8 @@ static ew_err add_role(struct ew_plan *p, const struct ew_group_step *s, int dep
     return EW_OK;
 }
 
-#define FUSED_DEPTH                                                                                \
-    1 /* a step includes the backward of a norm, which includes those of its readers */
+/* A step includes the backward of a norm, which includes those of its readers. */
+#define FUSED_DEPTH 1
 
 ew_err ew_plan_add_roles(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c)
 {

@@ -20,8 +20,8 @@ static ew_err find_kernels(struct ew_plan *p, int node, struct ew_kernel_query *
     }
     EW_CHECK(*n > 0, EW_ERR_UNSUPPORTED, "node %s: operator %s cannot be %s", c->name,
              query->op->name, query->phase == EW_PHASE_FORWARD ? "run" : "trained through");
-    for (int i = 0; i < *n && query->be != p->be;
-         i++) { /* on host copies nothing is fused, in place or split */
+    /* on host copies nothing is fused, in place or split */
+    for (int i = 0; i < *n && query->be != p->be; i++) {
         offers[i].roles = 0;
         offers[i].in_place = false;
         offers[i].reduce = offers[i].apply = NULL;

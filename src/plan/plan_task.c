@@ -46,8 +46,8 @@ ew_err ew_plan_update_call(struct ew_plan *p, int value, struct ew_call *out)
     EW_CHECK(in, EW_ERR_MEMORY, "no memory for a step");
     in[0] = &p->values[value].t;
     in[1] = &p->grads[value].t;
-    for (int i = 0; i < states;
-         i++) { /* persistent, since the steps' block may be lent between runs */
+    /* persistent, since the steps' block may be lent between runs */
+    for (int i = 0; i < states; i++) {
         struct ew_slot *s = &p->state[i][value];
         in[2 + i] = &s->t;
         if (s->region != EW_REGION_OPTIMIZER)

@@ -15,9 +15,8 @@
 #include "base/log.h"
 #include "base/owned.h"
 
-#define SPILL_BYTES                                                                                \
-    65536 /* bytes of rows that are buffered: one write per row costs 5 % of a small network's     \
-             step */
+/* Bytes of rows that are buffered: one write per row costs 5 % of a small network's step. */
+#define SPILL_BYTES 65536
 
 static const struct {
     const char *name;

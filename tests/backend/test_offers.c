@@ -14,8 +14,8 @@
 #include "op_case.h"
 
 #define SLOTS 24
-#define TOLERANCE                                                                                  \
-    1e-4 /* relative to a tensor's largest value: Winograd, exp, other orders of sums */
+/* Relative to a tensor's largest value: Winograd, exp, other orders of sums. */
+#define TOLERANCE 1e-4
 
 /* The call of a case, with memory of its own. */
 struct set {

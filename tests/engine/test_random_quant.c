@@ -18,8 +18,8 @@
 #include "random_seeds.h"
 
 #define GRAPHS 240
-#define STEP                                                                                       \
-    0.01f /* of rounded results, which have hundreds of steps between minimum and maximum */
+/* Of rounded results, which have hundreds of steps between minimum and maximum. */
+#define STEP 0.01f
 
 /* Other orders of sums, and biases rounded to integers; rounded results may differ by a step or
  * two. */

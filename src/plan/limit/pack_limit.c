@@ -16,9 +16,8 @@
 #include "plan/strategy.h"
 
 #define CANDIDATES 16
-#define SMALL                                                                                      \
-    ((size_t)64 << 10) /* weights below this size share arena blocks, and are not freed            \
-                        */
+/* Weights below this size share arena blocks, and are not freed. */
+#define SMALL ((size_t)64 << 10)
 
 /* Another kernel for a layer. */
 struct swap {

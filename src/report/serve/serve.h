@@ -22,8 +22,8 @@ struct ew_serve_opts {
 };
 
 #define EW_SERVE_TOKEN_LEAST 16 /* characters */
-#define EW_SERVE_VIDEO                                                                             \
-    "-video" /* suffix of the database's name: the file that `edgewise run --live` writes */
+/* Suffix of the database's name: the file that `edgewise run --live` writes. */
+#define EW_SERVE_VIDEO "-video"
 
 struct ew_serve;
 
