@@ -10,7 +10,7 @@
 
 #define CELL    128 /* pixels, both sides, with the text */
 #define TEXT    28  /* pixel rows of a cell for text */
-#define DOT     2
+#define DOT     1
 #define COLUMNS 8
 #define CELLS   48
 

@@ -24,10 +24,14 @@ void ew_canvas_box(struct ew_canvas *c, struct ew_rect b, const uint8_t colour[3
 void ew_canvas_line(struct ew_canvas *c, const double at[4], int64_t thick,
                     const uint8_t colour[3]);
 
-/* Glyphs are 3 x 5 dots of `dot` pixels: capitals, digits and some signs; others are blank. */
+/* Text with its upper left corner at (at[0], at[1]), each dot of a glyph `dot` pixels wide. */
 void ew_canvas_text(struct ew_canvas *c, const int64_t at[2], int64_t dot, const char *text,
                     const uint8_t colour[3]);
+/* The same turned to the left, read upwards from its lower left corner at (at[0], at[1]). */
+void ew_canvas_text_upwards(struct ew_canvas *c, const int64_t at[2], int64_t dot, const char *text,
+                            const uint8_t colour[3]);
 int64_t ew_canvas_text_width(const char *text, int64_t dot);
+/* Height of capitals; g, j, p, q and y reach two dots lower. */
 int64_t ew_canvas_text_height(int64_t dot);
 
 #endif

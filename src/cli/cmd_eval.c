@@ -60,7 +60,7 @@ static const struct ew_field fields[] = {
     {.name = "predictions", .type = EW_FIELD_STR, .offset = offsetof(struct opts, predictions),
      .metavar = "FILE.csv", .help = "write the true class and the top 5 of each image"},
     {.name = "mistakes", .type = EW_FIELD_STR, .offset = offsetof(struct opts, mistakes),
-     .metavar = "FILE.png", .help = "draw the most confident mistakes, and list them"},
+     .metavar = "FILE.png", .help = "draw the most confident mistakes with their true and predicted classes, and list them"},
     {.name = "min-accuracy", .type = EW_FIELD_FLOAT,
      .offset = offsetof(struct opts, min_accuracy), .def = "0", .min = 0, .max = 1,
      .metavar = "SHARE",

@@ -127,7 +127,7 @@ ew_err ew_anomaly_print(const struct ew_eval_report *r, const struct ew_roc *roc
     if (roc->n) {
         printf("anomalies: %lld of %lld samples\n", (long long)roc->anomalies,
                (long long)(roc->anomalies + roc->normal));
-        printf("area:      %.4f below the ROC curve, standard error %.4f\n", roc->area,
+        printf("AUC:       %.4f of the ROC curve, standard error %.4f\n", roc->area,
                roc->area_error);
         print_point("threshold:", &roc->best, " (largest difference)");
         print_point("threshold:", &roc->quiet, " (--false-alarms)");
@@ -223,7 +223,7 @@ ew_err ew_anomaly_write_errors(const struct ew_eval_report *r, const char *path)
     return ew_file_out_commit(&out);
 }
 
-enum { SIDE = 400, MARGIN = 48 };
+enum { SIDE = 400, MARGIN = 72 };
 
 static double x_of(double false_alarms)
 {
@@ -247,11 +247,16 @@ static void draw_axes(struct ew_canvas *c)
         const int64_t w = ew_canvas_text_width(text, 2);
         ew_canvas_text(c, (const int64_t[]){(int64_t)x_of(u) - w / 2, MARGIN + SIDE + 8}, 2, text,
                        ink);
-        ew_canvas_text(c, (const int64_t[]){MARGIN - 8 - w, (int64_t)y_of(u) - 5}, 2, text, ink);
+        ew_canvas_text(c, (const int64_t[]){MARGIN - 8 - w, (int64_t)y_of(u) - 7}, 2, text, ink);
     }
     ew_canvas_line(c, (const double[]){x_of(0), y_of(0), x_of(1), y_of(1)}, 1, ink);
-    ew_canvas_text(c, (const int64_t[]){MARGIN + SIDE / 2 - 48, MARGIN + SIDE + 28}, 2,
-                   "false alarms", ink);
+    static const char across[] = "false positive rate", up[] = "true positive rate";
+    ew_canvas_text(c,
+                   (const int64_t[]){MARGIN + (SIDE - ew_canvas_text_width(across, 2)) / 2,
+                                     MARGIN + SIDE + 30},
+                   2, across, ink);
+    ew_canvas_text_upwards(
+        c, (const int64_t[]){6, MARGIN + (SIDE + ew_canvas_text_width(up, 2)) / 2}, 2, up, ink);
 }
 
 ew_err ew_anomaly_write_png(const struct ew_roc *roc, const char *path)
@@ -271,8 +276,8 @@ ew_err ew_anomaly_write_png(const struct ew_roc *roc, const char *path)
     }
     const int64_t x = (int64_t)x_of(roc->best.false_alarms), y = (int64_t)y_of(roc->best.found);
     ew_canvas_box(&c, (struct ew_rect){x - 4, y - 4, 9, 9}, red);
-    snprintf(title, sizeof(title), "found: area %.4f", roc->area);
-    ew_canvas_text(&c, (const int64_t[]){MARGIN, MARGIN - 22}, 2, title, ink);
+    snprintf(title, sizeof(title), "ROC curve, AUC %.4f", roc->area);
+    ew_canvas_text(&c, (const int64_t[]){MARGIN, MARGIN - 26}, 2, title, ink);
     const ew_err e = ew_image_write_png(path, c.rgb, (const int64_t[]){c.h, c.w, 3});
     free(c.rgb);
     return e;

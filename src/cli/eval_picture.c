@@ -1,34 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The confusion matrix as a picture: true classes downwards, predicted ones to the right, each
- * row's shares from white to blue, class numbers along both edges.  Also a sheet of misclassified
- * images. */
+/* The confusion matrix as a picture: true classes downwards, predicted ones to the right, names
+ * along both edges, each row's shares from white to blue. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "cli/canvas.h"
 #include "cli/eval_show.h"
 #include "data/image_file.h"
+#include "report/text_table.h"
 
 #define SIDE_PIXELS 640 /* approximate side of the matrix */
-#define DOT         2   /* pixels per dot of a glyph */
-#define GAP         1   /* pixel between large cells */
+#define LARGEST     56  /* pixels of a cell */
+#define LARGE       8   /* cells above this are separated by a line */
+#define PAD         10  /* pixels around everything */
+#define DOT         2   /* pixels per dot of a glyph; 1 where that does not fit */
+#define NAME_CHARS  14  /* longer class names are cut */
 
-static void fill(struct ew_canvas *c, int64_t x, int64_t y, int64_t side, const uint8_t colour[3])
+static const uint8_t dark[3] = {40, 40, 40}, grey[3] = {90, 90, 90}, light[3] = {255, 255, 255};
+
+/* Where the matrix stands, and how its classes are named. */
+struct layout {
+    int64_t classes;
+    int64_t side;       /* of a cell */
+    int64_t left, top;  /* of the matrix */
+    int64_t dot, every; /* of class names; every tenth has its number where names do not fit */
+};
+
+static int64_t line_height(int64_t dot)
 {
-    ew_canvas_box(c, (struct ew_rect){x, y, side, side}, colour);
+    return ew_canvas_text_height(dot) + 4 * dot;
 }
 
-static int64_t text_width(const char *digits)
+static void name_of(const struct ew_eval_report *r, const struct layout *l, int64_t k,
+                    char out[NAME_CHARS + 1])
 {
-    return ew_canvas_text_width(digits, DOT);
+    if (l->every > 1)
+        snprintf(out, NAME_CHARS + 1, "%d", (int)k);
+    else
+        snprintf(out, NAME_CHARS + 1, "%s", ew_eval_class(r, k));
 }
 
-static void draw_digits(struct ew_canvas *c, int64_t x, int64_t y, const char *digits,
-                        const uint8_t colour[3])
+static struct layout lay_out(const struct ew_eval_report *r)
 {
-    ew_canvas_text(c, (const int64_t[]){x, y}, DOT, digits, colour);
+    struct layout l = {.classes = r->run->confusion.classes, .dot = DOT, .every = 1};
+    int64_t names = 0;
+    l.side = ew_max_i64(1, ew_min_i64(LARGEST, SIDE_PIXELS / l.classes));
+    if (l.side < ew_canvas_text_height(DOT) + 2)
+        l.dot = 1;
+    if (l.side < ew_canvas_text_height(1) + 1)
+        l.every = l.side >= 2 ? 10 : 100;
+    for (int64_t k = 0; k < l.classes; k += l.every) {
+        char name[NAME_CHARS + 1];
+        name_of(r, &l, k, name);
+        names = ew_max_i64(names, ew_canvas_text_width(name, l.dot));
+    }
+    l.left = PAD + line_height(DOT) + names + 6;
+    l.top = PAD + 2 * line_height(DOT) + names + 6;
+    return l;
 }
 
 /* From white to dark blue; the square root makes small shares visible. */
@@ -40,125 +71,83 @@ static void shade(double share, uint8_t out[3])
         out[i] = (uint8_t)(low[i] + (high[i] - low[i]) * s);
 }
 
-static void draw_cell(struct ew_canvas *c, const struct ew_confusion *m, const int64_t at[2],
-                      const int64_t box[3])
+/* The number in the middle of the cell, as large as fits. */
+static void draw_count(struct ew_canvas *c, const int64_t box[3], int64_t n, const uint8_t ink[3])
 {
     char text[24];
-    uint8_t colour[3];
-    const int64_t n = m->count[at[0] * m->classes + at[1]], side = box[2];
-    int64_t row = 0;
-    for (int64_t k = 0; k < m->classes; k++)
-        row += m->count[at[0] * m->classes + k];
-    const double share = row ? (double)n / (double)row : 0;
-    shade(share, colour);
-    fill(c, box[0], box[1], side - (side > 8 ? GAP : 0), colour);
     snprintf(text, sizeof(text), "%lld", (long long)n);
-    if (n == 0 || text_width(text) + 4 > side || ew_canvas_text_height(DOT) + 4 > side)
+    for (int64_t dot = DOT; n && dot; dot--) {
+        const int64_t w = ew_canvas_text_width(text, dot), h = ew_canvas_text_height(dot);
+        if (w + 4 > box[2] || h + 4 > box[2])
+            continue;
+        const int64_t at[2] = {box[0] + (box[2] - w) / 2, box[1] + (box[2] - h) / 2};
+        ew_canvas_text(c, at, dot, text, ink);
         return;
-    static const uint8_t dark[3] = {40, 40, 40}, light[3] = {255, 255, 255};
-    draw_digits(c, box[0] + (side - text_width(text)) / 2,
-                box[1] + (side - ew_canvas_text_height(DOT)) / 2, text, share > 0.3 ? light : dark);
+    }
 }
 
-/* Class numbers along both edges, each or every tenth. */
-static void draw_edges(struct ew_canvas *c, int64_t classes, int64_t margin, int64_t side)
+static void draw_row(struct ew_canvas *c, const struct ew_confusion *m, const struct layout *l,
+                     int64_t row)
 {
-    static const uint8_t grey[3] = {90, 90, 90};
-    const int64_t every = side >= text_width("888") + 4 ? 1 : side * 10 >= 40 ? 10 : 100;
-    for (int64_t k = 0; k < classes; k += every) {
-        char text[24];
-        snprintf(text, sizeof(text), "%lld", (long long)k);
-        const int64_t at = margin + k * side + (side - ew_canvas_text_height(DOT)) / 2;
-        draw_digits(c, margin - 6 - text_width(text), at, text, grey);
-        draw_digits(c, margin + k * side + (side - text_width(text)) / 2,
-                    margin - 6 - ew_canvas_text_height(DOT), text, grey);
+    const int64_t *counts = m->count + row * m->classes;
+    int64_t sum = 0;
+    for (int64_t k = 0; k < m->classes; k++)
+        sum += counts[k];
+    for (int64_t k = 0; k < m->classes; k++) {
+        const double share = sum ? (double)counts[k] / (double)sum : 0;
+        const int64_t box[3] = {l->left + k * l->side, l->top + row * l->side,
+                                l->side - (l->side > LARGE ? 1 : 0)};
+        uint8_t colour[3];
+        shade(share, colour);
+        ew_canvas_box(c, (struct ew_rect){box[0], box[1], box[2], box[2]}, colour);
+        draw_count(c, box, counts[k], share > 0.3 ? light : dark);
     }
+}
+
+static void draw_names(struct ew_canvas *c, const struct ew_eval_report *r, const struct layout *l)
+{
+    const int64_t middle = (l->side - ew_canvas_text_height(l->dot)) / 2;
+    for (int64_t k = 0; k < l->classes; k += l->every) {
+        char name[NAME_CHARS + 1];
+        name_of(r, l, k, name);
+        const int64_t row[2] = {l->left - 6 - ew_canvas_text_width(name, l->dot),
+                                l->top + k * l->side + middle};
+        ew_canvas_text(c, row, l->dot, name, grey);
+        const int64_t column[2] = {l->left + k * l->side + middle, l->top - 6};
+        ew_canvas_text_upwards(c, column, l->dot, name, grey);
+    }
+}
+
+static void draw_titles(struct ew_canvas *c, const struct ew_eval_report *r, const struct layout *l)
+{
+    static const char down[] = "true class", across[] = "predicted class";
+    const int64_t size = l->side * l->classes;
+    const int64_t length = ew_canvas_text_width(down, DOT);
+    char title[256], count[EW_TEXT_CHARS];
+    snprintf(title, sizeof(title), "%.100s: %.2f %% of %s images", r->network,
+             100 * ew_confusion_scores(&r->run->confusion).accuracy,
+             ew_text_count(r->run->n, count));
+    ew_canvas_text(c, (const int64_t[]){PAD, PAD}, DOT, title, dark);
+    const int64_t x = l->left + (size - ew_canvas_text_width(across, DOT)) / 2;
+    ew_canvas_text(c, (const int64_t[]){ew_max_i64(x, l->left), PAD + line_height(DOT)}, DOT,
+                   across, dark);
+    const int64_t y = l->top + (size + length) / 2;
+    ew_canvas_text_upwards(c, (const int64_t[]){PAD, ew_min_i64(y, l->top + size)}, DOT, down,
+                           dark);
 }
 
 ew_err ew_eval_write_png(const struct ew_eval_report *r, const char *path)
 {
-    const struct ew_confusion *m = &r->run->confusion;
-    const int64_t side = m->classes >= SIDE_PIXELS       ? 1
-                         : SIDE_PIXELS / m->classes > 56 ? 56
-                                                         : SIDE_PIXELS / m->classes;
-    const int64_t margin = text_width("8888") + 12;
+    const struct layout l = lay_out(r);
+    const int64_t size = l.side * l.classes;
     struct ew_canvas c;
-    EW_TRY(ew_canvas_new(margin + side * m->classes + 8, margin + side * m->classes + 8, 235, &c));
-    for (int64_t i = 0; i < m->classes; i++)
-        for (int64_t k = 0; k < m->classes; k++) {
-            const int64_t box[3] = {margin + k * side, margin + i * side, side};
-            draw_cell(&c, m, (const int64_t[]){i, k}, box);
-        }
-    draw_edges(&c, m->classes, margin, side);
+    EW_TRY(ew_canvas_new(ew_max_i64(l.left + size, 320) + PAD, ew_max_i64(l.top + size, 180) + PAD,
+                         245, &c));
+    for (int64_t i = 0; i < l.classes; i++)
+        draw_row(&c, &r->run->confusion, &l, i);
+    draw_names(&c, r, &l);
+    draw_titles(&c, r, &l);
     const ew_err e = ew_image_write_png(path, c.rgb, (const int64_t[]){c.h, c.w, 3});
     free(c.rgb);
-    return e;
-}
-
-/* ---- The worst mistakes ---- */
-
-#define GALLERY_COLUMNS 8
-#define GALLERY_MAX     48
-#define TILE            96 /* pixels of an image with its frame */
-
-/* Draws the sample in a square, as large as fits, by nearest-neighbour scaling. */
-static void draw_sample(struct ew_canvas *c, const struct ew_sample *s, int64_t x, int64_t y)
-{
-    const int64_t side = TILE - 4, longer = s->h > s->w ? s->h : s->w;
-    const int64_t h = s->h * side / longer, w = s->w * side / longer;
-    for (int64_t j = 0; j < h; j++)
-        for (int64_t i = 0; i < w; i++) {
-            const uint8_t *p = s->pixels + j * s->h / h * s->sy + i * s->w / w * s->sx;
-            uint8_t *to = c->rgb + 3 * ((y + j) * c->w + x + i);
-            for (int k = 0; k < 3; k++)
-                to[k] = p[s->c == 3 ? k * s->sc : 0];
-        }
-}
-
-static void draw_number(struct ew_canvas *c, int64_t number, int64_t x, int64_t y)
-{
-    static const uint8_t paper[3] = {255, 255, 255}, ink[3] = {170, 20, 20};
-    char text[24];
-    snprintf(text, sizeof(text), "%lld", (long long)number);
-    const int64_t w = text_width(text) + 6, h = ew_canvas_text_height(DOT) + 6;
-    for (int64_t i = 0; i < w; i++)
-        for (int64_t j = 0; j < h; j++)
-            fill(c, x + i, y + j, 1, paper);
-    draw_digits(c, x + 3, y + 3, text, ink);
-}
-
-static ew_err draw_gallery(const struct ew_eval_report *r, const struct ew_eval_sample **list,
-                           int64_t n, struct ew_canvas *c)
-{
-    struct ew_sample s = {0};
-    ew_err e = EW_OK;
-    for (int64_t i = 0; i < n && e == EW_OK; i++) {
-        const int64_t x = i % GALLERY_COLUMNS * TILE + 2, y = i / GALLERY_COLUMNS * TILE + 2;
-        e = ew_dataset_read(r->data, r->split, list[i]->index, &s);
-        if (e != EW_OK)
-            break;
-        draw_sample(c, &s, x, y);
-        draw_number(c, i + 1, x, y);
-    }
-    ew_sample_fini(&s);
-    return e;
-}
-
-ew_err ew_eval_write_mistakes(const struct ew_eval_report *r, const char *path)
-{
-    const struct ew_eval_sample **list;
-    int64_t n;
-    EW_TRY(ew_eval_mistakes(r, &list, &n));
-    n = n < GALLERY_MAX ? n : GALLERY_MAX;
-    const int64_t columns = n < GALLERY_COLUMNS ? n : GALLERY_COLUMNS;
-    struct ew_canvas c;
-    ew_err e = ew_canvas_new((columns ? columns : 1) * TILE,
-                             (n ? (n - 1) / GALLERY_COLUMNS + 1 : 1) * TILE, 235, &c);
-    if (e == EW_OK)
-        e = draw_gallery(r, list, n, &c);
-    if (e == EW_OK)
-        e = ew_image_write_png(path, c.rgb, (const int64_t[]){c.h, c.w, 3});
-    free(c.rgb);
-    free(list);
     return e;
 }

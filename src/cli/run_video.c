@@ -105,7 +105,7 @@ static ew_err add_to_sheet(struct shown *t, const struct ew_video_step *s)
 static void draw_answer(const struct shown *t, struct ew_canvas *c)
 {
     static const uint8_t dark[3] = {20, 20, 20}, light[3] = {240, 240, 240}, bar[3] = {40, 140, 60};
-    const int64_t dot = ew_max_i64(1, c->h / 120), line = ew_canvas_text_height(dot) + 4 * dot;
+    const int64_t dot = ew_max_i64(1, c->h / 160), line = ew_canvas_text_height(dot) + 4 * dot;
     const struct ew_video_step *a = &t->last;
     char text[128];
     answer_text(t, a, text, sizeof(text));
