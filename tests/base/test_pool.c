@@ -315,6 +315,9 @@ static void after_fork(void)
     atomic_long sum = 0;
     if (getenv("EW_TEST_EMULATED"))
         EW_SKIP("qemu-user 7.2 ends where a copy of a process with threads makes a thread");
+#ifdef __SANITIZE_THREAD__
+    EW_SKIP("the thread sanitizer ends a copy of a process with threads that makes one");
+#endif
     EW_EXPECT_OK(ew_pool_new(3, &p));
     for (int round = 0; round < 50; round++) {
         ew_pool_run(p, 1000, add, &sum);
