@@ -2,6 +2,7 @@
 /* Owned folders. */
 #include "base/owned.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -128,6 +129,12 @@ static int remove_entry(const char *path, const struct stat *st, int kind, struc
     return remove(path);
 }
 
+/* Removes what is in an owned folder, but not its marker. */
+static bool empty(const char *path)
+{
+    return nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) == 0;
+}
+
 bool ew_owned_remove(const char *path)
 {
     char mark[PATH_MAX];
@@ -135,9 +142,15 @@ bool ew_owned_remove(const char *path)
     int holder;
     if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode) || !read_mark(path, &holder) || holder)
         return false;
-    if (nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) != 0)
-        return false;
-    return mark_path(path, mark) == EW_OK && unlink(mark) == 0 && rmdir(path) == 0;
+    return empty(path) && mark_path(path, mark) == EW_OK && unlink(mark) == 0 && rmdir(path) == 0;
+}
+
+bool ew_owned_remove_unmarked(const char *path)
+{
+    char mark[PATH_MAX];
+    if (mark_path(path, mark) == EW_OK)
+        ew_file_sweep(mark); /* killed while writing the marker */
+    return rmdir(path) == 0;
 }
 
 static ew_err mark_new(const char *path)
@@ -157,12 +170,45 @@ ew_err ew_owned_make(const char *path)
     EW_CHECK(errno == EEXIST, EW_ERR_IO, "%s: %s", path, strerror(errno));
     const bool ours = read_mark(path, &holder);
     EW_CHECK(!holder, EW_ERR_IO, "%s: process %d is at work there", path, holder);
-    /* an empty folder without a marker: killed between mkdir and marker */
-    EW_CHECK(ours ? ew_owned_remove(path) : rmdir(path) == 0, EW_ERR_IO,
+    EW_CHECK(ours ? ew_owned_remove(path) : ew_owned_remove_unmarked(path), EW_ERR_IO,
              "%s: exists, and is not a folder of Edgewise's own; it is left alone: move it away",
              path);
     EW_CHECK(mkdir(path, 0777) == 0, EW_ERR_IO, "%s: %s", path, strerror(errno));
     return mark_new(path);
+}
+
+static bool is_empty(const char *path)
+{
+    DIR *d = opendir(path);
+    bool empty = d != NULL;
+    for (const struct dirent *e; empty && (e = readdir(d));)
+        empty = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
+    if (d)
+        closedir(d);
+    return empty;
+}
+
+ew_err ew_owned_fill(const char *path)
+{
+    char mark[PATH_MAX];
+    int holder = 0;
+    EW_TRY(mark_path(path, mark));
+    if (mkdir(path, 0777) == 0)
+        return mark_new(path);
+    EW_CHECK(errno == EEXIST, EW_ERR_IO, "%s: %s", path, strerror(errno));
+    const bool ours = read_mark(path, &holder);
+    EW_CHECK(!holder, EW_ERR_IO, "%s: process %d is at work there", path, holder);
+    if (!ours)
+        ew_file_sweep(mark);
+    EW_CHECK(ours ? empty(path) : is_empty(path), EW_ERR_IO, "%s: is not an empty folder", path);
+    return write_mark(path);
+}
+
+void ew_owned_filled(const char *path, bool whole)
+{
+    char mark[PATH_MAX];
+    if ((whole || empty(path)) && mark_path(path, mark) == EW_OK)
+        unlink(mark);
 }
 
 ew_err ew_owned_publish(const char *from, const char *to)

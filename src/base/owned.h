@@ -34,6 +34,17 @@ ew_err ew_owned_make(const char *path);
  * and left unchanged. */
 bool ew_owned_remove(const char *path);
 
+/* Removes a folder whose process was killed before the marker was in place, or after it was
+ * removed. False: it contains more than an unfinished marker, and is left unchanged. */
+bool ew_owned_remove_unmarked(const char *path);
+
+/* Marks a new or empty folder of the user's while it is filled; what an interrupted process has
+ * left there is removed first.  A non-empty folder without a marker is an error. */
+ew_err ew_owned_fill(const char *path);
+
+/* Removes the marker, and if the contents are not whole, those too. */
+void ew_owned_filled(const char *path, bool whole);
+
 /* Renames a completed folder; fails if the target exists. */
 ew_err ew_owned_publish(const char *from, const char *to);
 

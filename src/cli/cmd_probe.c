@@ -178,6 +178,23 @@ static void close_board(struct ew_board **b)
     ew_board_close(*b);
 }
 
+static ew_err capture(const struct ew_cmd_call *c, struct ew_board *b, const char *folder)
+{
+    int files;
+    struct ew_json j;
+    EW_TRY(ew_capture(b, folder, &files));
+    if (!c->json) {
+        printf("%d files in %s\n", files, folder);
+        return EW_OK;
+    }
+    ew_json_init(&j, stdout);
+    ew_json_object(&j, NULL);
+    ew_json_str(&j, "folder", folder);
+    ew_json_int(&j, "files", files);
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
 static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
@@ -193,12 +210,8 @@ static ew_err run(struct ew_cmd_call *c)
              "--peaks measures this machine, not a captured one");
     EW_TRY(ew_board_open(&board, &b));
     ew_board_recover(b);
-    if (o->capture) {
-        int files;
-        EW_TRY(ew_capture(b, o->capture, &files));
-        printf("%d files in %s\n", files, o->capture);
-        return EW_OK;
-    }
+    if (o->capture)
+        return capture(c, b, o->capture);
     struct ew_sample_value *values =
         ew_arena_array(&b->arena, (size_t)b->n_channels + 1, sizeof(*values));
     EW_CHECK(values, EW_ERR_MEMORY, "no memory for %d values", b->n_channels);

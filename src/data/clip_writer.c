@@ -144,6 +144,13 @@ static ew_err open_codec(struct ew_clip_writer *c, int64_t h, int64_t w)
     return EW_OK;
 }
 
+/* The error of a call that returned `code`: FFmpeg's own codes are below those of errno. */
+static ew_err cannot_write(const struct ew_clip_writer *c, int code)
+{
+    const char *reason = code > -4096 ? strerror(-code) : "FFmpeg cannot write it";
+    return ew_fail(EW_ERR_IO, "%s: %s", c->path, reason);
+}
+
 static ew_err open_file(struct ew_clip_writer *c, int64_t h, int64_t w)
 {
     EW_CHECK(av.new_file(&c->file, NULL, NULL, c->path) >= 0 && c->file, EW_ERR_USAGE,
@@ -155,9 +162,13 @@ static ew_err open_file(struct ew_clip_writer *c, int64_t h, int64_t w)
     char url[2 * sizeof(c->path)]; /* a path may look like a URL ("a:b.mp4") */
     snprintf(url, sizeof(url), "file:%s", c->out.temp ? c->out.temp : c->path);
     c->stream->time_base = c->codec->time_base;
-    EW_CHECK(av.get_parameters(c->stream->codecpar, c->codec) >= 0 &&
-                 av.open_io(&c->file->pb, url, AVIO_FLAG_WRITE) >= 0 && av.head(c->file, NULL) >= 0,
-             EW_ERR_IO, "%s: cannot be written", c->path);
+    int code = av.get_parameters(c->stream->codecpar, c->codec);
+    if (code >= 0)
+        code = av.open_io(&c->file->pb, url, AVIO_FLAG_WRITE);
+    if (code >= 0)
+        code = av.head(c->file, NULL);
+    if (code < 0)
+        return cannot_write(c, code);
     c->begun = true;
     return EW_OK;
 }
@@ -185,7 +196,9 @@ static ew_err drain(struct ew_clip_writer *c)
         if (c->packet->duration <= 0) /* players skip a last frame without duration */
             c->packet->duration = c->step;
         av.rescale(c->packet, c->codec->time_base, c->stream->time_base);
-        EW_CHECK(av.write(c->file, c->packet) >= 0, EW_ERR_IO, "%s: cannot be written", c->path);
+        const int code = av.write(c->file, c->packet);
+        if (code < 0)
+            return cannot_write(c, code);
     }
     return EW_OK;
 }
@@ -213,11 +226,10 @@ ew_err ew_clip_writer_close(struct ew_clip_writer *c)
     if (!c)
         return EW_OK;
     ew_err e = av.send(c->codec, NULL) == 0 ? drain(c) : EW_OK;
-    const bool whole = e == EW_OK && av.tail(c->file) >= 0;
-    const bool written = av.close_io(&c->file->pb) >= 0 && whole;
+    const int tail = e == EW_OK ? av.tail(c->file) : 0, end = av.close_io(&c->file->pb);
     if (e == EW_OK)
-        e = written ? ew_file_out_commit(&c->out)
-                    : ew_fail(EW_ERR_IO, "%s: cannot be written", c->path);
+        e = tail < 0 || end < 0 ? cannot_write(c, tail < 0 ? tail : end)
+                                : ew_file_out_commit(&c->out);
     release(c);
     return e;
 }

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,16 +33,23 @@ void ew_staging_remove(const char *path)
         remove_around(path);
 }
 
-/* Removes staging folders of processes that have ended: ".name.kind.PID" with the ownership marker.
- */
+static bool is_gone(const char *pid)
+{
+    char *end;
+    const long n = strtol(pid, &end, 10);
+    return n > 0 && *end == '\0' && kill((pid_t)n, 0) != 0 && errno == ESRCH;
+}
+
+/* Removes staging folders of processes that have ended: ".name.kind.PID". */
 static void remove_stale(const char *dir, const char *prefix)
 {
     DIR *d = opendir(dir);
     const size_t n = strlen(prefix);
     for (const struct dirent *e; d && (e = readdir(d));) {
         char path[EW_DATA_PATH];
-        if (strncmp(e->d_name, prefix, n) == 0 && ew_data_join(path, dir, e->d_name))
-            ew_owned_remove(path);
+        if (strncmp(e->d_name, prefix, n) == 0 && ew_data_join(path, dir, e->d_name) &&
+            !ew_owned_remove(path) && is_gone(e->d_name + n))
+            ew_owned_remove_unmarked(path);
     }
     if (d)
         closedir(d);

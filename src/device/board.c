@@ -2,12 +2,15 @@
 /* A board: opening all sensors, one reading of all channels, the total. */
 #include "device/board.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/owned.h"
 #include "base/utf8.h"
 #include "device/sensor.h"
 
@@ -187,6 +190,8 @@ static ew_err open_all(struct ew_board *b, const struct ew_board_opts *opts)
     const char *path = ew_arena_strdup(&b->arena, opts->root ? opts->root : "/");
     EW_CHECK(b->impl && path, EW_ERR_MEMORY, "no memory for a board");
     EW_TRY(ew_root_open(path, &b->root));
+    EW_CHECK(!opts->root || faccessat(b->root.fd, EW_OWNED_MARK, F_OK, 0) != 0, EW_ERR_FORMAT,
+             "%s: the capture was interrupted; repeat it", path);
     EW_TRY(ew_board_identify(b));
     EW_TRY(find_profile(b));
     EW_TRY(probe_all(b, opts));

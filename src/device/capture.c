@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/owned.h"
 #include "device/nvml.h"
 #include "device/pmic.h"
 
@@ -249,23 +250,21 @@ static ew_err put_pmic(struct capture *c, bool captured)
     return put(c, EW_PMIC_CAPTURED, answer, strlen(answer));
 }
 
+static ew_err copy_all(struct capture *c)
+{
+    for (size_t i = 0; i < EW_COUNT(patterns); i++)
+        EW_TRY(follow(c, "", patterns[i], 0));
+    const bool captured = strcmp(c->board->root.path, "/") != 0;
+    EW_TRY(put_nvml(c, captured));
+    return put_pmic(c, captured);
+}
+
 ew_err ew_capture(struct ew_board *b, const char *dir, int *files)
 {
     struct capture c = {.board = b, .dir = dir};
-    EW_CHECK(mkdir(dir, 0777) == 0 || errno == EEXIST, EW_ERR_IO, "%s: %s", dir, strerror(errno));
-    struct ew_root target;
-    const char *const *names;
-    int n = 0;
-    EW_TRY(ew_root_open(dir, &target));
-    const ew_err listed = ew_root_list(&target, "/", &b->arena, &names, &n);
-    ew_root_close(&target);
-    EW_TRY(listed);
-    EW_CHECK(n == 0, EW_ERR_IO, "%s: is not empty", dir);
-    for (size_t i = 0; i < EW_COUNT(patterns); i++)
-        EW_TRY(follow(&c, "", patterns[i], 0));
-    const bool captured = strcmp(b->root.path, "/") != 0;
-    EW_TRY(put_nvml(&c, captured));
-    EW_TRY(put_pmic(&c, captured));
+    EW_TRY(ew_owned_fill(dir));
+    const ew_err err = copy_all(&c);
+    ew_owned_filled(dir, err == EW_OK);
     *files = c.files;
-    return EW_OK;
+    return err;
 }

@@ -36,16 +36,19 @@ static const char *why_not_open(const char *path, int error, const char *why)
     return is_sealed(path) ? strerror(errno) : error ? strerror(error) : why;
 }
 
-ew_err ew_store_fail(const struct ew_store *s, int rc)
+ew_err ew_store_fail(struct ew_store *s, int rc)
 {
     const int primary = rc & 0xff;
     const char *why = s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc);
     const int error = s->db ? sqlite3_system_errno(s->db) : 0;
-    if (primary == SQLITE_FULL || (primary == SQLITE_IOERR && (error == ENOSPC || error == EFBIG)))
+    if (primary == SQLITE_FULL || rc == SQLITE_IOERR_SHMSIZE ||
+        (primary == SQLITE_IOERR && (error == ENOSPC || error == EDQUOT || error == EFBIG))) {
+        s->full = true;
         return ew_fail(EW_ERR_IO,
                        "%s: the disk is full; what was stored before is safe, and the same command "
                        "continues from it once there is room",
                        s->path);
+    }
     if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED)
         return ew_fail(EW_ERR_IO, "%s: another program has kept it locked for %d s", s->path,
                        WAIT_MS / 1000);
@@ -157,8 +160,11 @@ static ew_err check_file(struct ew_store *s, bool *fresh, bool *older)
     struct marks m = {0};
     EW_TRY(ew_store_exec(s, "SAVEPOINT look"));
     const ew_err read = read_marks(s, &m);
+    if (read != EW_OK) { /* which may have ended the transaction */
+        sqlite3_exec(s->db, "RELEASE look", NULL, NULL, NULL);
+        return read;
+    }
     EW_TRY(ew_store_exec(s, "RELEASE look"));
-    EW_TRY(read);
     *fresh = m.tables == 0 && m.app == 0;
     EW_CHECK(*fresh || m.app == atoi(APPLICATION), EW_ERR_FORMAT,
              "%s: a database, but not one of Edgewise's", s->path);
@@ -302,14 +308,19 @@ static char *still_name(const char *path)
     return name;
 }
 
-/* Whether to open the file as immutable: readers normally create a log beside it, which is
- * impossible on read-only media.  Not if an existing log has rows. */
-static bool is_still(const char *path)
+static bool has_log(const char *path)
 {
     char log[4096];
     struct stat st;
     const int n = snprintf(log, sizeof(log), "%s-wal", path);
-    return is_sealed(path) && n < (int)sizeof(log) && (stat(log, &st) != 0 || st.st_size == 0);
+    return n >= (int)sizeof(log) || (stat(log, &st) == 0 && st.st_size > 0);
+}
+
+/* Whether to open the file as immutable: readers normally create a log beside it, which is
+ * impossible on read-only media.  Not if an existing log has rows. */
+static bool is_still(const char *path)
+{
+    return is_sealed(path) && !has_log(path);
 }
 
 static int open_file(const char *path, int flags, bool still, sqlite3 **db)
@@ -319,6 +330,15 @@ static int open_file(const char *path, int flags, bool still, sqlite3 **db)
         return SQLITE_NOMEM;
     flags = still ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : flags;
     return sqlite3_open_v2(still ? name : path, db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+}
+
+static ew_err open_store(struct ew_store *s, const struct ew_store_opts *o, bool still)
+{
+    const int flags =
+        o->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    const int rc = open_file(s->path, flags, still, &s->db);
+    s->read_only = o->read_only || still;
+    return rc == SQLITE_OK ? prepare_file(s, o) : ew_store_fail(s, rc);
 }
 
 ew_err ew_store_open(const char *path, const struct ew_store_opts *opts, struct ew_store **out)
@@ -340,12 +360,14 @@ ew_err ew_store_open(const char *path, const struct ew_store_opts *opts, struct 
     }
     const bool still = (o->read_only || o->existing) && is_still(path);
     s->path = name;
-    s->read_only = o->read_only || still;
     s->max_steps = o->max_steps ? o->max_steps : MAX_STEPS;
-    const int flags =
-        o->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    const int rc = open_file(path, flags, still, &s->db);
-    const ew_err err = rc == SQLITE_OK ? prepare_file(s, o) : ew_store_fail(s, rc);
+    ew_err err = open_store(s, o, still);
+    if (err != EW_OK && s->full && (o->read_only || o->existing) &&
+        !has_log(path)) { /* as on read-only media */
+        sqlite3_close(s->db);
+        s->db = NULL;
+        err = open_store(s, o, true);
+    }
     if (err != EW_OK) {
         ew_store_close(s);
         return err;

@@ -12,6 +12,7 @@ struct ew_store {
     char *path;
     bool read_only;
     bool grouped;                   /* between begin and end */
+    bool full;                      /* a statement failed because the disk is full */
     int64_t steps, max_steps;       /* of the current statement, in units of STEP_UNIT */
     sqlite3_stmt *put[EW_RECORD_N]; /* prepared when first used */
 };
@@ -25,7 +26,7 @@ struct ew_table_form {
 const struct ew_table_form *ew_table_form(enum ew_record r);
 
 /* Turns a result code into a failure that names the file. */
-ew_err ew_store_fail(const struct ew_store *s, int rc);
+ew_err ew_store_fail(struct ew_store *s, int rc);
 
 /* Runs statements without a result. */
 ew_err ew_store_exec(struct ew_store *s, const char *sql);

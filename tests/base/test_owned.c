@@ -114,5 +114,50 @@ static void publishes_without_replacing(void)
     EW_EXPECT(there(to) && !there(from));
 }
 
-EW_TEST_MAIN(EW_TEST(removes_what_it_made), EW_TEST(leaves_what_is_not_its_own),
-             EW_TEST(respects_the_living), EW_TEST(publishes_without_replacing))
+/* Killed before the marker was in place. */
+static void removes_unmarked(void)
+{
+    char dir[512], temp[600], file[600];
+    at("unmarked", dir);
+    snprintf(temp, sizeof(temp), "%s/" EW_OWNED_MARK ".edgewise-0.tmp", dir);
+    snprintf(file, sizeof(file), "%s/file", dir);
+    mkdir(dir, 0777);
+    put(temp);
+    EW_EXPECT_OK(ew_owned_make(dir));
+    EW_EXPECT(ew_owned_remove(dir));
+    mkdir(dir, 0777);
+    put(temp);
+    EW_EXPECT(ew_owned_remove_unmarked(dir));
+    EW_EXPECT(!there(dir));
+    mkdir(dir, 0777);
+    put(file);
+    EW_EXPECT(!ew_owned_remove_unmarked(dir));
+    EW_EXPECT(there(file));
+}
+
+static void fills_a_folder(void)
+{
+    char dir[512], file[600], mark[600];
+    at("filled", dir);
+    snprintf(file, sizeof(file), "%s/file", dir);
+    snprintf(mark, sizeof(mark), "%s/%s", dir, EW_OWNED_MARK);
+    mkdir(dir, 0777);
+    EW_EXPECT_OK(ew_owned_fill(dir)); /* interrupted */
+    put(file);
+    EW_EXPECT_OK(ew_owned_fill(dir));
+    EW_EXPECT(!there(file) && there(mark));
+    put(file);
+    ew_owned_filled(dir, true);
+    EW_EXPECT(there(file) && !there(mark));
+    EW_EXPECT_ERR(ew_owned_fill(dir), EW_ERR_IO, "not an empty folder");
+    EW_EXPECT(there(file));
+    unlink(file);
+    EW_EXPECT_OK(ew_owned_fill(dir));
+    put(file);
+    ew_owned_filled(dir, false);
+    EW_EXPECT(there(dir) && !there(file) && !there(mark));
+}
+
+EW_TEST_MAIN(EW_TEST(removes_unmarked), EW_TEST(fills_a_folder), EW_TEST(removes_what_it_made),
+             EW_TEST(leaves_what_is_not_its_own), EW_TEST(respects_the_living),
+             EW_TEST(publishes_without_replacing))

@@ -10,4 +10,4 @@ edgewise probe --root board >again
 diff <(sed -n 's/^\([a-z].*\)  .*$/\1/p' text | cut -c1-28 | grep -v -e '^power ' -e '^energy.' -e '^power\.') \
     <(sed -n 's/^\([a-z].*\)  .*$/\1/p' again | cut -c1-28 | grep -v -e '^power ' -e '^energy.' -e '^power\.')
 if edgewise probe --capture board 2>error; then exit 1; fi
-grep -q 'board: is not empty' error
+grep -q 'board: is not an empty folder' error

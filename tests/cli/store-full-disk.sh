@@ -12,8 +12,17 @@ edgewise results --db disk/a.db --columns id,status
 mount -o remount,size=2m disk
 edgewise bench lenet5 --iters 1 --warmup 0 --db disk/a.db >/dev/null
 edgewise results --db disk/a.db --columns id --where "status = 'done'"
-# An export is complete in its one file, or fails.
 edgewise results export whole.db --db disk/a.db >/dev/null
+# What is stored can be read on a full disk, as on read-only media.
+umount disk
+mount -t tmpfs -o size=300k tmpfs disk
+cp whole.db disk/a.db
+dd if=/dev/zero of=disk/rest bs=1k count=300 2>/dev/null || true
+edgewise results --db disk/a.db --columns id
+edgewise report --db disk/a.db >/dev/null && echo "a report"
+edgewise reproduce --db disk/a.db >/dev/null && echo "a status"
+edgewise results import whole.db --db disk/a.db 2>&1 || echo "exit $?"
+# An export is complete in its one file, or fails.
 for size in 100 140 180 220 260 300 340 380; do
     umount disk
     mount -t tmpfs -o size=${size}k tmpfs disk

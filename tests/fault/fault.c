@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A library for LD_PRELOAD that lets the n-th allocation, or the n-th call that modifies files,
- * fail once: FAULT_KIND=alloc or io, FAULT_AT=n; FAULT_KIND=int sends Ctrl-C at this call.
+ * fail once: FAULT_KIND=alloc or io, FAULT_AT=n; FAULT_KIND=int sends Ctrl-C at this call, and
+ * FAULT_KIND=kill SIGKILL (calls that remove files count too).
  * FAULT_COUNT=FILE receives the number of calls.  Child processes are not affected. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,7 +23,7 @@ void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t n);
 void *__libc_memalign(size_t align, size_t n);
 
-static enum { OFF, ALLOC, IO, INTERRUPT } kind;
+static enum { OFF, ALLOC, IO, INTERRUPT, KILL } kind;
 static atomic_long at;
 static long fail_at;
 static int (*plain_fflush)(FILE *f);
@@ -40,6 +41,7 @@ __attribute__((constructor)) static void begin(void)
     kind = !k                        ? OFF /* last: enables counting */
            : strcmp(k, "alloc") == 0 ? ALLOC
            : strcmp(k, "int") == 0   ? INTERRUPT
+           : strcmp(k, "kill") == 0  ? KILL
                                      : IO;
 }
 
@@ -56,8 +58,9 @@ __attribute__((destructor)) static void end(void)
 
 static int fails(int of)
 {
-    if ((int)kind == INTERRUPT && of == IO && atomic_fetch_add(&at, 1) + 1 == fail_at)
-        raise(SIGINT);
+    if (((int)kind == INTERRUPT || (int)kind == KILL) && of == IO &&
+        atomic_fetch_add(&at, 1) + 1 == fail_at)
+        raise((int)kind == KILL ? SIGKILL : SIGINT);
     return (int)kind == of && atomic_fetch_add(&at, 1) + 1 == fail_at;
 }
 
@@ -128,6 +131,17 @@ DISK(mkdir, (const char *path, mode_t mode), syscall(SYS_mkdirat, AT_FDCWD, path
 DISK(rename, (const char *a, const char *b), syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, 0))
 DISK(renameat2, (int a, const char *from, int b, const char *to, unsigned flags),
      syscall(SYS_renameat2, a, from, b, to, flags))
+
+#define REMOVAL(name, params, call)                                                                \
+    int name params                                                                                \
+    {                                                                                              \
+        if ((int)kind == KILL)                                                                     \
+            fails(IO);                                                                             \
+        return (int)(call);                                                                        \
+    }
+
+REMOVAL(unlink, (const char *path), syscall(SYS_unlinkat, AT_FDCWD, path, 0))
+REMOVAL(rmdir, (const char *path), syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR))
 
 /* Writes of streams happen inside the C library; their failure is injected here. */
 int fflush(FILE *f)
