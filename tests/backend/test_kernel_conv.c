@@ -33,6 +33,12 @@ static const struct {
     {"1x1 to 40",       {1, 1, 33, 40, {A1, {9, 9, 1, 1, 1, 0}, {7, 7, 1, 1, 1, 0}}}},
     {"1x1 of 1024",     {1, 1, 1024, 41, {A1, {7, 7, 1, 1, 1, 0}, {7, 7, 1, 1, 1, 0}}}},
     {"1x1 stride 2",    {1, 1, 19, 5, {A1, {9, 5, 1, 2, 1, 0}, {8, 4, 1, 2, 1, 0}}}},
+    {"3x3 to 3",        {2, 1, 64, 3, {A1, {9, 9, 3, 1, 1, 1}, {11, 11, 3, 1, 1, 1}}}},
+    {"9x9 to 3",        {1, 1, 21, 3, {A1, {13, 13, 9, 1, 1, 4}, {12, 12, 9, 1, 1, 4}}}},
+    {"5x3 to 7, s2",    {1, 1, 40, 7, {A1, {33, 17, 5, 2, 1, 2}, {29, 15, 3, 2, 1, 1}}}},
+    {"3x3 to 1, dilated",{2, 1, 77, 1, {A1, {9, 9, 3, 1, 2, 2}, {20, 18, 3, 1, 1, 0}}}},
+    {"1x1 to 2",        {1, 1, 200, 2, {A1, {6, 6, 1, 1, 1, 0}, {5, 5, 1, 1, 1, 0}}}},
+    {"3x5 to 4, wide pads",{1, 1, 32, 4, {A1, {2, 6, 3, 1, 1, 3}, {3, 11, 5, 1, 1, 6}}}},
     {"7x7 of 3",        {1, 1, 3, 64, {A1, {30, 15, 7, 2, 1, 3}, {29, 15, 7, 2, 1, 3}}}},
     {"5x5 of 1",        {3, 1, 1, 6, {A1, {12, 12, 5, 1, 1, 2}, {12, 12, 5, 1, 1, 2}}}},
     {"5x5 wide",        {2, 1, 40, 72, {A1, {9, 9, 5, 1, 1, 2}, {11, 8, 5, 1, 1, 1}}}},
@@ -490,6 +496,8 @@ static void walk_forward(const struct ew_kernels *k, const struct way *way)
             k->batch_lanes_pack(s, d.w, d.packed);
         else if (way->run == k->pixel_lanes_run)
             k->pixel_lanes_pack(s, d.w, d.packed);
+        else if (way->run == k->input_lanes_run)
+            k->input_lanes_pack(s, d.w, d.packed);
         else
             pack_twice(k->conv_pack, s, k->conv_pack_tiles(s), k->conv_pack_size(s), d.w, d.packed);
         for (size_t e = turn++ % step; e < EW_COUNT(ends); e += step)
@@ -569,6 +577,7 @@ int main(int argc, char **argv)
              k->grouped_scratch, k->grouped_run, 0},
             {"batch lanes", k->batch_lanes_fits, k->batch_lanes_pack_size, k->batch_lanes_tiles, k->batch_lanes_scratch, k->batch_lanes_run, 0},
             {"pixel lanes", k->pixel_lanes_fits, k->pixel_lanes_pack_size, k->pixel_lanes_tiles, k->pixel_lanes_scratch, k->pixel_lanes_run, 0},
+            {"input lanes", k->input_lanes_fits, k->input_lanes_pack_size, k->input_lanes_tiles, k->input_lanes_scratch, k->input_lanes_run, 0},
         };
         /* clang-format on */
         for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++)

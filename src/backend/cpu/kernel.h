@@ -513,6 +513,13 @@ struct ew_column_sums {
     X(int64_t, pixel_lanes_tiles,      (const struct ew_conv_shape *s))                            \
     X(size_t,  pixel_lanes_scratch,    (const struct ew_conv_shape *s))                            \
     X(void,    pixel_lanes_run,        (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
+    /* With input channels in the lanes, as conv: few output channels. */                          \
+    X(bool,    input_lanes_fits,       (const struct ew_conv_shape *s))                            \
+    X(size_t,  input_lanes_pack_size,  (const struct ew_conv_shape *s))                            \
+    X(void,    input_lanes_pack,       (const struct ew_conv_shape *s, const float *w, float *packed)) \
+    X(int64_t, input_lanes_tiles,      (const struct ew_conv_shape *s))                            \
+    X(size_t,  input_lanes_scratch,    (const struct ew_conv_shape *s))                            \
+    X(void,    input_lanes_run,        (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
     X(size_t,  batch_lanes_wgrad_partial, (const struct ew_conv_shape *s))                         \
     X(int64_t, batch_lanes_wgrad_tiles, (const struct ew_conv_shape *s))                           \
     X(size_t,  batch_lanes_wgrad_scratch, (const struct ew_conv_shape *s))                         \

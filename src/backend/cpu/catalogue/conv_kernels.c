@@ -91,6 +91,7 @@ EW_FORWARD_BY(depthwise, EW_CONV_DEPTHWISE)
 EW_FORWARD_BY(grouped, EW_CONV_GROUPED)
 EW_FORWARD_BY(batch_lanes, EW_CONV_BATCH_LANES)
 EW_FORWARD_BY(pixel_lanes, EW_CONV_PIXEL_LANES)
+EW_FORWARD_BY(input_lanes, EW_CONV_INPUT_LANES)
 
 static ew_err prepare_winograd_plain(const struct ew_call *c)
 {
@@ -206,6 +207,13 @@ static const struct ew_kernel_entry forward[] = {
      .rules = {EW_IF_CONTIGUOUS, EW_IF_NO_INPUT_NORM, EW_IF_PIXEL_LANES},
      .cycles = ew_conv_gemm_cycles, /* as many MACs as GEMM */
      .make = make_pixel_lanes},
+    {.name = "inputs in lanes",
+     .folder = "direct",
+     .fuses = EPILOGUE,
+     .test = "backend/test_kernel_conv.c",
+     .rules = {EW_IF_CONTIGUOUS, EW_IF_NO_INPUT_NORM, EW_IF_INFERENCE, EW_IF_INPUT_LANES},
+     .cycles = ew_conv_gemm_cycles, /* as many MACs as GEMM */
+     .make = make_input_lanes},
     {.name = "tap pairs",
      .folder = "unpacked",
      .fuses = "bias, ReLU",

@@ -14,6 +14,11 @@ bool ew_if_training(const struct ew_kernel_case *c)
     return c->c->train;
 }
 
+bool ew_if_inference(const struct ew_kernel_case *c)
+{
+    return !c->c->train;
+}
+
 bool ew_if_relu_at_most(const struct ew_kernel_case *c)
 {
     return ew_conv_trains(c->c);
@@ -53,6 +58,11 @@ bool ew_if_batch_lanes(const struct ew_kernel_case *c)
 bool ew_if_pixel_lanes(const struct ew_kernel_case *c)
 {
     return ew_conv_fits(c->k, EW_CONV_PIXEL_LANES, &c->shape);
+}
+
+bool ew_if_input_lanes(const struct ew_kernel_case *c)
+{
+    return ew_conv_fits(c->k, EW_CONV_INPUT_LANES, &c->shape);
 }
 
 bool ew_if_winograd(const struct ew_kernel_case *c)

@@ -7,6 +7,7 @@
 
 /* clang-format off */
 #define EW_IF_TRAINING        {"training", ew_if_training}
+#define EW_IF_INFERENCE       {"inference", ew_if_inference}
 #define EW_IF_RELU_AT_MOST    {"no activation but ReLU, no residual addition", ew_if_relu_at_most}
 #define EW_IF_CONTIGUOUS      {"output not written into a concatenation", ew_if_contiguous}
 #define EW_IF_NO_INPUT_NORM   {"no batch norm fused into the input", ew_if_no_input_norm}
@@ -15,6 +16,7 @@
 #define EW_IF_GROUPED         {"several groups of at most 32 input channels, fewer than 16 in training, not depthwise", ew_if_grouped}
 #define EW_IF_BATCH_LANES     {"2-D, no groups or dilation, fewer output channels than vector lanes, at least as many images", ew_if_batch_lanes}
 #define EW_IF_PIXEL_LANES     {"2-D, stride 1, no groups or dilation, at most 4 input channels, rows of pixels fill vectors better than output channels", ew_if_pixel_lanes}
+#define EW_IF_INPUT_LANES     {"2-D, no groups, no dilation along rows, output channels fill less than half a vector, and a line of taps of all inputs fills vectors better", ew_if_input_lanes}
 #define EW_IF_WINOGRAD        {"no groups or dilation, filters square in height and width: 3x3 or 5x5 with stride 1, or 3 to 5 strides wide", ew_if_winograd}
 #define EW_IF_WINOGRAD_WIDE   {"16 channels or more on both sides", ew_if_winograd_wide}
 #define EW_IF_WINOGRAD_WINS   {"fewer estimated cycles than implicit gemm", ew_if_winograd_wins, true}
@@ -35,6 +37,7 @@
 /* clang-format on */
 
 bool ew_if_training(const struct ew_kernel_case *c);
+bool ew_if_inference(const struct ew_kernel_case *c);
 bool ew_if_relu_at_most(const struct ew_kernel_case *c);
 bool ew_if_contiguous(const struct ew_kernel_case *c);
 bool ew_if_no_input_norm(const struct ew_kernel_case *c);
@@ -43,6 +46,7 @@ bool ew_if_depthwise(const struct ew_kernel_case *c);
 bool ew_if_grouped(const struct ew_kernel_case *c);
 bool ew_if_batch_lanes(const struct ew_kernel_case *c);
 bool ew_if_pixel_lanes(const struct ew_kernel_case *c);
+bool ew_if_input_lanes(const struct ew_kernel_case *c);
 bool ew_if_winograd(const struct ew_kernel_case *c);
 bool ew_if_winograd_wide(const struct ew_kernel_case *c);
 bool ew_if_winograd_wins(const struct ew_kernel_case *c);

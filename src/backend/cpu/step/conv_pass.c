@@ -65,6 +65,8 @@ bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struc
         return k->batch_lanes_fits(s);
     case EW_CONV_PIXEL_LANES:
         return k->pixel_lanes_fits(s);
+    case EW_CONV_INPUT_LANES:
+        return k->input_lanes_fits(s);
     case EW_CONV_BATCH_LANES_DGRAD:
         return k->batch_lanes_dgrad_fits(s);
     case EW_CONV_GEMM:
@@ -84,6 +86,7 @@ bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struc
         [EW_CONV_GROUPED_DGRAD] = (k)->grouped_dgrad_##what,                                       \
         [EW_CONV_BATCH_LANES] = (k)->batch_lanes_##what,                                           \
         [EW_CONV_PIXEL_LANES] = (k)->pixel_lanes_##what,                                           \
+        [EW_CONV_INPUT_LANES] = (k)->input_lanes_##what,                                           \
         [EW_CONV_BATCH_LANES_DGRAD] = (k)->batch_lanes_##what                                      \
     }
 
@@ -101,6 +104,7 @@ size_t ew_conv_packed_bytes(const struct ew_kernels *k, enum ew_conv_method m,
         [EW_CONV_GROUPED_DGRAD] = k->grouped_dgrad_pack_size,
         [EW_CONV_BATCH_LANES] = k->batch_lanes_pack_size,
         [EW_CONV_PIXEL_LANES] = k->pixel_lanes_pack_size,
+        [EW_CONV_INPUT_LANES] = k->input_lanes_pack_size,
         [EW_CONV_BATCH_LANES_DGRAD] = k->batch_lanes_pack_size};
     return size[m](s) * sizeof(float);
 }
@@ -162,6 +166,9 @@ static void pack_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     case EW_CONV_PIXEL_LANES:
         a->k->pixel_lanes_pack(s, a->w, packed);
         break;
+    case EW_CONV_INPUT_LANES:
+        a->k->input_lanes_pack(s, a->w, packed);
+        break;
     case EW_CONV_BATCH_LANES_DGRAD:
         a->k->batch_lanes_dgrad_pack(s, a->w, packed);
         break;
@@ -185,6 +192,7 @@ static int64_t pack_tile_count(const struct ew_kernels *k, const struct ew_conv_
     case EW_CONV_GROUPED_DGRAD:
     case EW_CONV_BATCH_LANES:
     case EW_CONV_PIXEL_LANES:
+    case EW_CONV_INPUT_LANES:
     case EW_CONV_BATCH_LANES_DGRAD:
         break;
     }

@@ -15,6 +15,7 @@ enum ew_conv_method {
     EW_CONV_GROUPED,     /* groups of few channels */
     EW_CONV_BATCH_LANES, /* few output channels, many images */
     EW_CONV_PIXEL_LANES, /* few channels */
+    EW_CONV_INPUT_LANES, /* few output channels */
     /* Dgrad: */
     EW_CONV_DGRAD,          /* any shape */
     EW_CONV_WINOGRAD_DGRAD, /* stride 1; on the shape of ew_conv_dgrad_shape */

@@ -149,6 +149,7 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
         [EW_CONV_GROUPED] = "grouped",
         [EW_CONV_BATCH_LANES] = "batch in lanes",
         [EW_CONV_PIXEL_LANES] = "pixels in lanes",
+        [EW_CONV_INPUT_LANES] = "inputs in lanes",
         [EW_CONV_WINOGRAD_DGRAD] = "transposed winograd",
         [EW_CONV_DEPTHWISE_DGRAD] = "transposed depthwise",
         [EW_CONV_GROUPED_DGRAD] = "transposed grouped",
