@@ -5,12 +5,12 @@
 #include <string.h>
 #include <strings.h>
 
-#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+#include "base/text.h"
 
 void ew_csv_init(struct ew_csv *csv, char *text, const char *name)
 {
     *csv = (struct ew_csv){.name = name, .rest = text, .next_line = 1, .separator = ','};
-    if (strncmp(text, BYTE_ORDER_MARK, 3) == 0)
+    if (strncmp(text, EW_BYTE_ORDER_MARK, 3) == 0)
         csv->rest += 3;
 }
 

@@ -5,6 +5,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* The text without the white space around it. */
 static char *trim(char *s)
 {
@@ -19,7 +21,8 @@ static char *trim(char *s)
 
 void ew_ini_init(struct ew_ini *ini, char *text, const char *name)
 {
-    *ini = (struct ew_ini){.name = name, .section = "", .rest = text};
+    const size_t mark = strncmp(text, EW_BYTE_ORDER_MARK, 3) == 0 ? 3 : 0;
+    *ini = (struct ew_ini){.name = name, .section = "", .rest = text + mark};
 }
 
 static bool bad_line(struct ew_ini *ini, const char *line)

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#define EW_BYTE_ORDER_MARK "\xef\xbb\xbf" /* what some editors write first into a file */
+
 /* "net.onnx" ends in ".onnx"; ".onnx" alone does, too. */
 static inline bool ew_ends_in(const char *text, const char *end)
 {

@@ -358,10 +358,10 @@ static ew_err take(struct ew_federation *f, int64_t client, const float *answer,
     const struct ew_federation_opts *o = &f->job.opts;
     const bool lies = client < o->nonsense, scaffold = o->method == EW_FEDERATION_SCAFFOLD;
     bool taken;
-    if (scaffold && !lies)
-        EW_TRY(learn_control(f, client, answer, 1 / ((double)reply->steps * rate(f))));
     const double weight = scaffold ? 1 : (double)samples_of(f, client);
     EW_TRY(ew_combine_add(&f->weights, answer, weight, &taken));
+    if (scaffold && taken && !lies)
+        EW_TRY(learn_control(f, client, answer, 1 / ((double)reply->steps * rate(f))));
     row->refused += !taken;
     row->answered += taken;
     row->samples += lies ? 0 : samples_of(f, client) * o->local_epochs;

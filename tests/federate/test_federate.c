@@ -234,6 +234,23 @@ static void methods_agree_where_they_must(void)
         free(all[i]);
 }
 
+/* Weights that are not finite are refused, and leave nothing in scaffold's control variates. */
+static void diverged_clients_leave_no_trace(void)
+{
+    struct ew_federation_opts o = usual();
+    struct ew_federation_row row;
+    o.method = EW_FEDERATION_SCAFFOLD;
+    o.lr = 1e38;
+    o.lr_decay = 1e-40;
+    free(after(&o, 1, &row));
+    EW_EXPECT_INT(row.refused, 3);
+    EW_EXPECT_INT(row.answered, 0);
+    free(after(&o, 3, &row));
+    EW_EXPECT_INT(row.refused, 0);
+    EW_EXPECT_INT(row.answered, 3);
+    EW_EXPECT(isfinite(row.test_loss));
+}
+
 static void learns(void)
 {
     if (ew_test_quick())
@@ -385,4 +402,5 @@ static void fleets_that_are_none(void)
 }
 
 EW_TEST_MAIN(EW_TEST(splits), EW_TEST(combining), EW_TEST(methods_agree_where_they_must),
-             EW_TEST(learns), EW_TEST(resumes), EW_TEST(fleets), EW_TEST(fleets_that_are_none))
+             EW_TEST(diverged_clients_leave_no_trace), EW_TEST(learns), EW_TEST(resumes),
+             EW_TEST(fleets), EW_TEST(fleets_that_are_none))
