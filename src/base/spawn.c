@@ -309,7 +309,10 @@ ew_err ew_spawn_function(void (*f)(void *arg, void *out), void *arg, void *out, 
     }
     const int no_fork = errno;
     close(ends[1]);
-    const bool came = pid > 0 && read(ends[0], out, size) == (ssize_t)size;
+    ssize_t n = -1;
+    while (pid > 0 && (n = read(ends[0], out, size)) < 0 && errno == EINTR)
+        continue;
+    const bool came = n == (ssize_t)size;
     close(ends[0]);
     EW_CHECK(pid > 0, EW_ERR_IO, "no process: %s", strerror(no_fork));
     pid_t ended;

@@ -50,8 +50,8 @@ struct ew_plan_opts {
     bool dry; /* plan only: sizes and kernels are known, no memory is allocated, the plan cannot
                * run */
     uint64_t seed; /* of stochastic operators */
-    bool optimize; /* inference: run the passes of compress/ over a copy of the graph, with its
-                    * present weights */
+    bool optimize; /* inference, not dry: run the passes of compress/ over a copy of the graph, with
+                    * its present weights */
     bool consume;  /* with optimize: free weights of the caller's graph that the plan has folded or
                     * packed; the graph cannot be used for another plan then */
     bool update;   /* training: update the parameters at the end */

@@ -15,7 +15,7 @@ const char *const ew_prune_by_names[] = {
 
 static ew_err plan_bytes(struct ew_graph *g, double *out)
 {
-    const struct ew_plan_opts o = {.mode = EW_PLAN_INFER, .dry = true, .optimize = true};
+    const struct ew_plan_opts o = {.mode = EW_PLAN_INFER, .dry = true};
     struct ew_plan *p;
     struct ew_plan_stats s;
     EW_TRY(ew_plan_compile(g, &o, &p));

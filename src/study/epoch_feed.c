@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/field.h"
+#include "base/file.h"
 
 #define AT_ONCE    64     /* epochs that are sent at a time */
 #define MOST_EPOCH 100000 /* limit for a running job: messages are not trusted */
@@ -37,7 +38,7 @@ static ew_err send_epoch(const struct ew_epoch_row *row, struct ew_frames *io)
         ew_field_print(f, row, value, sizeof(value));
         fprintf(out, "%s=%s\n", f->name, value);
     }
-    fclose(out);
+    EW_CHECK(ew_memstream_close(out, &text), EW_ERR_MEMORY, "no memory for an epoch");
     const ew_err e = ew_frames_put_text(io, "epoch", text);
     free(text);
     return e;

@@ -10,7 +10,6 @@
 
 #define MAX_KEYS 128
 #define MAX_JOBS 5000
-#define MAX_MORE 24 /* settings of a job beside its options */
 
 /* A key of a section, the values that it takes, and the present one with {names} filled in. */
 struct key {
@@ -246,7 +245,7 @@ static ew_err take_option(struct section *s, const struct ew_study_command *c, s
     return EW_OK;
 }
 
-/* Settings that the job's hash covers beside the options. */
+/* Settings that the job's hash covers beside the options; each is a key of the section. */
 static int more_settings(struct section *s, struct ew_setting *out)
 {
     int n = 0;
@@ -257,7 +256,7 @@ static int more_settings(struct section *s, struct ew_setting *out)
         out[n++] = (struct ew_setting){"seconds", value_of(s, "seconds")};
     if (value_of(s, "network"))
         out[n++] = (struct ew_setting){"network", value_of(s, "network")};
-    for (int i = 0; i < s->n && n < MAX_MORE; i++)
+    for (int i = 0; i < s->n; i++)
         if (is_var(s->keys[i].name))
             out[n++] = (struct ew_setting){s->keys[i].name + 4, s->keys[i].value};
     return n;
@@ -289,7 +288,7 @@ static ew_err simulate_job(struct section *s, const struct ew_study_command *c, 
 static ew_err resolve(struct section *s, const struct ew_study_command *c, void *opts,
                       struct ew_study_job *j)
 {
-    struct ew_setting more[MAX_MORE], *given;
+    struct ew_setting more[MAX_KEYS], *given;
     given = ew_arena_array(s->arena, (size_t)s->n + 1, sizeof(*given));
     j->argv = ew_arena_array(s->arena, (size_t)s->n + 6, sizeof(*j->argv));
     EW_CHECK(given && j->argv, EW_ERR_MEMORY, "no memory for a study");
