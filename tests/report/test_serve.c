@@ -436,7 +436,23 @@ static void own_time_counts_for_nobody(void)
     end();
 }
 
-EW_TEST_MAIN(EW_TEST(slow_clients_make_room), EW_TEST(requests_have_an_end),
-             EW_TEST(own_time_counts_for_nobody), EW_TEST(long_answers), EW_TEST(answers),
-             EW_TEST(refusals), EW_TEST(tokens), EW_TEST(addresses), EW_TEST(no_store_yet),
-             EW_TEST(video), EW_TEST(bad_clients))
+/* Two servers on one port would each get some of the requests. */
+static void one_server_on_a_port(void)
+{
+    if (!begin(make_store(), NULL))
+        return;
+    struct ew_serve *second = NULL;
+    EW_EXPECT_ERR(ew_serve_open(&(struct ew_serve_opts){.db = "other.db", .port = port}, &second),
+                  EW_ERR_IO, "Address already in use");
+    ew_serve_close(second);
+    expect(GET("/state.json", ""), "HTTP/1.1 200", NULL);
+    end();
+    /* a port whose last connections have just been closed can be used again */
+    EW_EXPECT_OK(ew_serve_open(&(struct ew_serve_opts){.db = "other.db", .port = port}, &second));
+    ew_serve_close(second);
+}
+
+EW_TEST_MAIN(EW_TEST(one_server_on_a_port), EW_TEST(slow_clients_make_room),
+             EW_TEST(requests_have_an_end), EW_TEST(own_time_counts_for_nobody),
+             EW_TEST(long_answers), EW_TEST(answers), EW_TEST(refusals), EW_TEST(tokens),
+             EW_TEST(addresses), EW_TEST(no_store_yet), EW_TEST(video), EW_TEST(bad_clients))

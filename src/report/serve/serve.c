@@ -336,12 +336,11 @@ static ew_err start(struct ew_serve *s, const union address *at)
     const unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME |
                            (at->any.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
     errno = 0;
-    s->daemon = mhd.start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR,
-                                 &at->any, MHD_OPTION_CONNECTION_LIMIT, (unsigned)EW_CLIENTS_ROOM,
-                                 MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-                                 MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-                                 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
-                                 MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
+    s->daemon = mhd.start_daemon(
+        flags, 0, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR, &at->any,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)EW_CLIENTS_ROOM, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES, MHD_OPTION_END);
     EW_CHECK(s->daemon, EW_ERR_IO, "cannot listen: %s", errno ? strerror(errno) : "port in use?");
     const union MHD_DaemonInfo *port = mhd.get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
     s->port = port ? port->port : 0;
