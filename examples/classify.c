@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Prints the best of n scores, each with its share of the softmax. */
+/* Prints the best of n scores, each with its softmax probability. */
 static void print_best(const struct ew_engine *e, const float *score, int n)
 {
     double sum = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What does an image cost?  Times an engine, runs it for a while under the board's power sensors
- * and prints milliseconds, watts and joules; says why where the board does not tell its power.
+ * and prints milliseconds, watts and joules; or the reason why the board cannot measure its power.
  *
  *   cc energy.c $(pkg-config --cflags --libs edgewise) -o energy
- *   ./energy net.ewe 5                   five seconds, the board's own sensors
+ *   ./energy net.ewe 5                   five seconds, with the board's sensors
  *   ./energy net.ewe 5 'meter --watts'   a command that prints watts, line by line */
 #include <edgewise.h>
 #include <edgewise_bench.h>
@@ -18,7 +18,7 @@ static void print_devices(void)
         printf("device %s: %s\n", d.id[0] ? d.id : d.backend, d.id[0] ? d.name : d.why);
 }
 
-/* Runs the network back to back for so long. */
+/* Runs the network back to back for this many seconds. */
 static ew_err run_for(struct ew_context *c, struct ew_meter *m, double seconds, int64_t *runs)
 {
     const struct ew_timing_opts o = {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A look at a network from Python: what it says of an image, how fast it is here, and where the time goes.
+"""A look at a network from Python: its prediction for an image, its speed here, and where the time goes.
 
     python3 look.py [NETWORK [IMAGE]]
 
@@ -23,7 +23,7 @@ print(f"edgewise {edgewise.version()}: {network}, {net.parameters:,} parameters"
 for port in net.inputs + net.outputs:
     print(f"  {port.name}: {port.shape} of {port.dtype}")
 
-# %% What does it say of the image?
+# %% What does it predict?
 for name, probability in net.classify(image, top=3):
     print(f"{probability:7.1%}  {name}")
 

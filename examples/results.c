@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The benches of a store, fastest first.
+/* Lists the benchmarks of a results database, fastest first.
  *
  *   cc results.c $(pkg-config --cflags --libs edgewise) -o results
  *   edgewise bench resnet18 --db edgewise.db
@@ -12,7 +12,7 @@ int main(int argc, char **argv)
 {
     struct ew_result_list *l = NULL;
     if (argc != 2)
-        return fprintf(stderr, "usage: results STORE\n"), 2;
+        return fprintf(stderr, "usage: results FILE.db\n"), 2;
     ew_err err =
         ew_result_list_open(argv[1], "command = 'bench' AND status = 'done'", "median_ms", &l);
     while (!err && ew_result_list_next(l)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trains a network, takes channels out of it until a share of its multiply-accumulates is left, and
- * trains it again.
+/* Trains a network, prunes channels until a share of its multiply-accumulates is left, and trains
+ * it again.
  *
  *   cc shrink.c $(pkg-config --cflags --libs edgewise) -o shrink
  *   edgewise data get mnist

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From nothing to an int8 engine: trains a network of the zoo on a data set, evaluates it,
+/* From a data set to an int8 engine: trains a network of the zoo on a data set, evaluates it,
  * quantises it and compiles it.
  *
  *   cc train.c $(pkg-config --cflags --libs edgewise) -o train
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The network for images and classes of this data set, with first weights. */
+/* A network for the image size and classes of this data set, with initial weights. */
 static ew_err build(const char *name, const struct ew_dataset *data, struct ew_graph **out)
 {
     struct ew_dataset_facts f = {.size = sizeof(f)};
@@ -19,9 +19,9 @@ static ew_err build(const char *name, const struct ew_dataset *data, struct ew_g
     ew_err err = ew_dataset_facts(data, &f);
     if (err)
         return err;
-    printf("%s: %lld images to learn, %lld to test, %lld classes\n", f.name, (long long)f.train,
+    printf("%s: %lld training images, %lld test images, %lld classes\n", f.name, (long long)f.train,
            (long long)f.test, (long long)f.classes);
-    o.height = f.height; /* 0, where images differ: the network's own */
+    o.height = f.height; /* 0 if sizes differ: the network's own */
     o.width = f.width;
     o.channels = f.channels;
     o.classes = f.classes;
@@ -53,7 +53,7 @@ static ew_err train(struct ew_graph *net, const struct ew_dataset *data, int epo
     return err;
 }
 
-/* As float32, then as int8. */
+/* Accuracy of the float32 network and of the int8 one. */
 static ew_err shrink(const struct ew_graph *net, const struct ew_dataset *data, const char *path)
 {
     struct ew_evaluation e = {.size = sizeof(e)};

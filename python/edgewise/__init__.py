@@ -3,7 +3,7 @@
 
     import edgewise
 
-    with edgewise.open("resnet18.onnx", mean=edgewise.IMAGENET_MEAN, std=edgewise.IMAGENET_STD) as net:
+    with edgewise.open("resnet18.onnx", mean="imagenet") as net:
         for name, probability in net.classify("cat.jpg"):
             print(f"{probability:6.1%} {name}")
         print(net.bench(runs=50))
@@ -53,7 +53,7 @@ Image = Any
 
 
 def _pixels(image: Any) -> memoryview:
-    """The pixels of an array; PIL's images have no buffer, but tell their bytes and shape."""
+    """The pixels of an array; PIL images have no buffer, but an __array_interface__ with bytes and shape."""
     told = getattr(image, "__array_interface__", {})
     if not isinstance(told.get("data"), bytes):
         return memoryview(image)
@@ -64,7 +64,7 @@ def _pixels(image: Any) -> memoryview:
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output: its shape at the present batch, row-major."""
+    """An input or output: its shape at the current batch size, row-major."""
 
     name: str
     dtype: str
@@ -165,7 +165,7 @@ def open(  # noqa: A001 - like gzip.open
     if path.endswith(".ewe"):
         given = any(x is not None for x in (mean, std, classes, precision))
         if given or resize or memory_limit or batch != 1:
-            raise ValueError(f"{path}: is compiled; its images, classes and batches are settled")
+            raise ValueError(f"{path}: is a compiled engine: preprocessing, classes and batches cannot be changed")
         return Network(path, threads)
     first, last = (batch, batch) if isinstance(batch, numbers.Integral) else batch
     opts = CompileOpts(size=c.sizeof(CompileOpts), batch_min=whole("batch", first),
@@ -196,7 +196,7 @@ def open(  # noqa: A001 - like gzip.open
 
 
 class Network:
-    """An engine and a stream of runs on it.  One thread at a time; close it, or use ``with``."""
+    """An engine with a context that runs it.  Use it from one thread at a time; close it, or use ``with``."""
 
     _engine = _context = c.c_void_p()  # of an object whose __init__ has not run
 
@@ -227,7 +227,7 @@ class Network:
     # ---- Life ----
 
     def close(self) -> None:
-        """Gives memory and threads back; a second time is fine."""
+        """Releases memory and threads; may be called twice."""
         if self._context:
             lib.ew_context_free(self._context)
         if self._engine:
@@ -259,7 +259,7 @@ class Network:
 
     @property
     def batch(self) -> int:
-        """Images at a time; may be set within ``batches``."""
+        """Batch size; may be set within ``batches``."""
         return self._batch
 
     @batch.setter
@@ -366,7 +366,7 @@ class Network:
         check(lib.ew_context_put_pixels(self._open(), index, c.byref(pixels)))
 
     def run_images(self, *images: Image, order: str = "rgb") -> List[Any]:
-        """Runs images, preprocessed as the network says, and returns all outputs.
+        """Runs images with the network's preprocessing and returns all outputs.
 
         An image is a PNG or JPEG file, an image of PIL in RGB or L, or an array of uint8, [H, W, 3] or
         [H, W], as cameras and OpenCV give them; ``order`` is that of an array's channels: rgb, bgr (OpenCV), rgba, bgra.
@@ -382,7 +382,7 @@ class Network:
         return [self._get(i, port) for i, port in enumerate(self.outputs)]
 
     def classify(self, image: Image, top: int = 5, order: str = "rgb") -> List[Tuple[str, float]]:
-        """The best classes of one image, as of ``run_images``, with their softmax probabilities."""
+        """The top classes of one image (as for ``run_images``), with their softmax probabilities."""
         got, port = self.run_images(image, order=order)[0], self.outputs[0]
         scores = [float(x) for x in memoryview(got).cast("B").cast(_CODES[port.dtype])]
         probabilities = all(0 <= x <= 1.0001 for x in scores) and abs(sum(scores) - 1) < 1e-3
@@ -395,7 +395,7 @@ class Network:
     # ---- Time ----
 
     def bench(self, runs: int = 100, warmup: int = 5) -> Times:
-        """Times single runs on whatever the inputs hold."""
+        """Times single runs on the current inputs."""
         if runs < 1:
             raise ValueError("at least one run")
         context = self._open()
@@ -414,7 +414,7 @@ class Network:
         return Times(runs, at(0.5), ms[0], sum(ms) / runs, at(0.9), at(0.99), 1e3 * self._batch / at(0.5))
 
     def profile(self, runs: int = 20) -> List[Step]:
-        """Where the time goes, step by step."""
+        """The time of each step."""
         n, steps = c.c_int(), (StepTime * 4096)()
         check(lib.ew_context_profile(self._open(), whole("runs", runs, c.c_int), steps, len(steps), c.byref(n)))
         return [Step(text(s.name), text(s.op), text(s.kernel), s.us, s.flops)

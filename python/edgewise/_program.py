@@ -56,7 +56,7 @@ def call(verb: str, *arguments: Path, **options: Any) -> Any:
 
 
 def train(network: Path, *, data: Path, **options: Any) -> Dict[str, Any]:
-    """Trains a network of the zoo or a file's on a data set; the result of the run.
+    """Trains a network of the zoo or a file on a data set; returns the result of the run.
 
     ``output`` names the run's folder, where ``best.ckpt`` is a network for ``quantize`` and the others.
     """
@@ -64,10 +64,10 @@ def train(network: Path, *, data: Path, **options: Any) -> Dict[str, Any]:
 
 
 def quantize(network: Path, output: Path, *, calib: Path, **options: Any) -> Dict[str, Any]:
-    """Writes a trained network in int8; layers, accuracy and times before and after."""
+    """Writes a trained network in int8; returns layers, and accuracy and times before and after."""
     return dict(call("quantize", network, output=output, calib=calib, **options))
 
 
 def results(db: Path = "edgewise.db", **options: Any) -> List[Dict[str, Any]]:
-    """The runs of a store as rows: ``where`` is a condition over their fields, as ``batch > 1``."""
+    """The runs of a results database as rows; ``where`` is a condition on their fields, as ``batch > 1``."""
     return list(call("results", db=db, **options))
