@@ -139,7 +139,8 @@ static ew_err feed(struct ew_cmd_call *c, struct ew_compared *k)
         return EW_OK;
     }
     struct ew_image_set s = {0};
-    ew_err e = ew_data_hint(c, o->data, ew_image_set_open(o->data, &k->side[0], false, &s));
+    ew_err e =
+        ew_data_hint(c, o->data, ew_image_set_open(o->data, &k->side[0], EW_FOR_COMPARISON, &s));
     if (e == EW_OK)
         e = ew_compare_images(k, &s.loader, s.asked ? s.asked : IMAGES);
     ew_image_set_close(&s);

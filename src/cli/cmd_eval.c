@@ -231,7 +231,9 @@ static ew_err run_on(struct ew_cmd_call *c, struct ew_classifier *k, struct ew_r
     const bool engine = k->network.engine != NULL;
     struct ew_eval_target t = {.name = k->net->name, .loss = k->network.loss};
     struct ew_image_set s = {0};
-    ew_err e = ew_data_hint(c, o->data, ew_image_set_open(o->data, k, o->split == 1, &s));
+    ew_err e = ew_data_hint(
+        c, o->data,
+        ew_image_set_open(o->data, k, o->split == 1 ? EW_FOR_TRAINING : EW_FOR_EVALUATION, &s));
     s.loader.workers = o->workers;
     s.loader.on_bad = (enum ew_on_bad)o->on_bad_sample;
     if (e == EW_OK)

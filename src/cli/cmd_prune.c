@@ -147,9 +147,9 @@ static ew_err open_data(struct work *w)
     const bool some = w->o->train.eval_samples > 0;
     snprintf(test, sizeof(test), some ? "%s:%lld" : "%s", w->o->train.data,
              (long long)w->o->train.eval_samples);
-    EW_TRY(ew_data_hint(w->c, test, ew_image_set_open(test, &w->k, false, &w->test)));
+    EW_TRY(ew_data_hint(w->c, test, ew_image_set_open(test, &w->k, EW_FOR_EVALUATION, &w->test)));
     EW_TRY(ew_data_hint(w->c, w->o->train.data,
-                        ew_image_set_open(w->o->train.data, &w->k, true, &w->train)));
+                        ew_image_set_open(w->o->train.data, &w->k, EW_FOR_TRAINING, &w->train)));
     const struct ew_dataset_info *info = ew_dataset_info(w->train.data);
     EW_CHECK(out->rank == 2 && out->dim[1] >= info->classes, EW_ERR_ARG,
              "%s: data set %s has %lld classes, more than the network's output", g->name,

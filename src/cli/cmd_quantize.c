@@ -155,7 +155,7 @@ static ew_err quantize(struct ew_cmd_call *c, const struct ew_classifier *k,
     struct ew_quant_result r = {0};
     ew_err e = ew_data_hint(c, o->calib, ew_image_set_open_calib(o->calib, k, &calib));
     if (e == EW_OK && o->eval)
-        e = ew_data_hint(c, o->eval, ew_image_set_open(o->eval, k, false, &eval));
+        e = ew_data_hint(c, o->eval, ew_image_set_open(o->eval, k, EW_FOR_EVALUATION, &eval));
     if (e == EW_OK && o->eval)
         warn_same_images(&calib, &eval);
     if (e == EW_OK) {

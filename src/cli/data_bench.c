@@ -159,7 +159,7 @@ static ew_err bench(struct ew_cmd_call *c, struct result *r)
     EW_CHECK(o->size.n == 0 || o->size.n == 2, EW_ERR_USAGE, "--size: %d numbers, not HxW",
              o->size.n);
     r->loader = (struct ew_loader_opts){.data = r->data,
-                                        .split = (enum ew_split)o->split,
+                                        .split = ew_data_split(c, r->data),
                                         .batch = o->batch,
                                         .seed = (uint64_t)o->seed,
                                         .shuffle = true,

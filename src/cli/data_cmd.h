@@ -27,6 +27,9 @@ ew_err ew_data_hint(struct ew_cmd_call *c, const char *what, ew_err err);
 /* Opens a data set; sets a hint if it is not found. */
 ew_err ew_data_open(struct ew_cmd_call *c, const char *what, struct ew_dataset **out);
 
+/* The split of --split; by default of a set without classes the unlabelled one. */
+enum ew_split ew_data_split(const struct ew_cmd_call *c, const struct ew_dataset *d);
+
 ew_err ew_data_list(struct ew_cmd_call *c);
 ew_err ew_data_info(struct ew_cmd_call *c, const char *what);
 ew_err ew_data_bench(struct ew_cmd_call *c, const char *what);

@@ -62,6 +62,15 @@ ew_err ew_data_open(struct ew_cmd_call *c, const char *what, struct ew_dataset *
     return ew_data_hint(c, what, e);
 }
 
+enum ew_split ew_data_split(const struct ew_cmd_call *c, const struct ew_dataset *d)
+{
+    const struct ew_data_opts *o = c->opts;
+    const int64_t *count = ew_dataset_info(d)->count;
+    if (ew_cmd_given(c, "split") || count[EW_SPLIT_TRAIN] || count[EW_SPLIT_TEST])
+        return (enum ew_split)o->split;
+    return EW_SPLIT_UNLABELLED;
+}
+
 /* ---- list ------------------------------------------------------------------------------------ */
 
 /* A data set that can be downloaded, is stored, or both. */
@@ -226,7 +235,7 @@ static void print_numbers(const char *what, const double *v, int64_t n)
 static void print_classes(const struct ew_dataset *d)
 {
     const int64_t n = ew_dataset_info(d)->classes;
-    printf("%-10s %lld:", "classes", (long long)n);
+    printf("%-10s %lld%s", "classes", (long long)n, n ? ":" : "");
     for (int64_t k = 0; k < n && k < 12; k++)
         printf(" %s", ew_dataset_class(d, k));
     printf(n > 12 ? " ...\n" : "\n");
@@ -309,7 +318,7 @@ static ew_err info_json(const struct ew_dataset *d, const struct facts *f)
 static ew_err show(struct ew_cmd_call *c, const struct ew_dataset *d)
 {
     const struct ew_data_opts *o = c->opts;
-    const enum ew_split split = (enum ew_split)o->split;
+    const enum ew_split split = ew_data_split(c, d);
     struct facts f = {.split = split, .info = ew_dataset_info(d), .bytes = count_bytes(d)};
     EW_CHECK(f.info->count[split] > 0, EW_ERR_NOT_FOUND, "%s: there are no %s samples",
              f.info->name, ew_split_name(split));

@@ -100,7 +100,7 @@ static void shrink_batch(const struct ew_cmd_call *c, struct ew_train_run *r)
     struct ew_train_opts *o = &r->o.train;
     int64_t samples, validation, batch = 1;
     ew_train_divide(ew_dataset_info(r->data), o, &samples, &validation);
-    if (ew_cmd_given(c, "batch") || samples == 0 || samples >= o->batch)
+    if (ew_cmd_given(c, "batch") || samples <= 0 || samples >= o->batch)
         return;
     while (2 * batch * STEPS_AT_LEAST <= samples)
         batch *= 2;

@@ -2,8 +2,9 @@
 /* Reader "folder": PNG and JPEG files.  A part (train; test, val or valid; or the whole folder as
  * train) holds a folder per class, with the files inside or in its folder "images" (tinyImageNet's
  * way), or files with a list beside them: labels.txt ("file class-number") or val_annotations.txt
- * ("file class-name ...", the files in "images").  Classes are in the order of their names. Finding
- * the files is here; the lists are read in folder_list.c. */
+ * ("file class-name ...", the files in "images").  Classes are in the order of their names.  A
+ * folder with images only is the unlabelled split.  Finding the files is here; the lists are read
+ * in folder_list.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -82,7 +83,9 @@ static void sniff(struct ew_dataset *d)
     struct ew_sample s = {0};
     bool colour = false, same = true;
     int64_t size[2] = {0};
-    const enum ew_split split = d->info.count[EW_SPLIT_TRAIN] ? EW_SPLIT_TRAIN : EW_SPLIT_TEST;
+    enum ew_split split = EW_SPLIT_TRAIN;
+    while (d->info.count[split] == 0 && split < EW_SPLIT_UNLABELLED)
+        split++;
     const int64_t all = d->info.count[split], n = ew_min_i64(all, SNIFFED);
     d->info.c = 0; /* as in the file */
     for (int64_t i = 0; i < n; i++) {
@@ -122,9 +125,10 @@ static ew_err open_folder(struct ew_dataset *d)
     int64_t n = 0;
     for (int i = 0; i < EW_SPLIT_COUNT; i++)
         n += d->info.count[i];
-    EW_CHECK(n > 0, EW_ERR_FORMAT,
-             "%s: not a data set: no PNG or JPEG in a folder "
-             "per class, no labels.txt",
+    if (n == 0)
+        EW_TRY(ew_folder_add_unlabelled(d, f, d->info.path));
+    EW_CHECK(n + d->info.count[EW_SPLIT_UNLABELLED] > 0, EW_ERR_FORMAT,
+             "%s: not a data set: no PNG or JPEG in it or in a folder per class, no labels.txt",
              d->info.path);
     EW_TRY(ew_folder_name_classes(d, f));
     sniff(d);

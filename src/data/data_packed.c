@@ -117,7 +117,8 @@ static ew_err open_parts(struct ew_dataset *d)
     EW_CHECK(d->info.frames == 0 || (d->info.h > 0 && d->info.h % d->info.frames == 0),
              EW_ERR_FORMAT, "tells of %lld frames in %lld rows", (long long)d->info.frames,
              (long long)d->info.h);
-    EW_CHECK(d->info.classes > 0 && d->info.classes <= MAX_CLASSES &&
+    const bool labelled = ew_get_le(h + 32, 8) || ew_get_le(h + 40, 8);
+    EW_CHECK(d->info.classes >= labelled && d->info.classes <= MAX_CLASSES &&
                  (d->info.c == 1 || d->info.c == 3) && d->info.h < 65536 && d->info.w < 65536,
              EW_ERR_FORMAT, "tells of %lld classes and %lld channels", (long long)d->info.classes,
              (long long)d->info.c);

@@ -33,6 +33,9 @@ ew_err ew_folder_add_classes(struct ew_dataset *d, struct ew_folder *f, enum ew_
 ew_err ew_folder_add_numbered(struct ew_dataset *d, struct ew_folder *f, enum ew_split split);
 ew_err ew_folder_add_annotated(struct ew_dataset *d, struct ew_folder *f, enum ew_split split);
 
+/* Adds the images that lie in `dir` itself, without classes. */
+ew_err ew_folder_add_unlabelled(struct ew_dataset *d, struct ew_folder *f, const char *dir);
+
 /* Finds the files of all parts below `path`, and counts them in d->info. */
 ew_err ew_folder_open_parts(struct ew_dataset *d, struct ew_folder *f, const char *path);
 

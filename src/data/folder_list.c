@@ -149,6 +149,16 @@ ew_err ew_folder_add_classes(struct ew_dataset *d, struct ew_folder *f, enum ew_
     return EW_OK;
 }
 
+ew_err ew_folder_add_unlabelled(struct ew_dataset *d, struct ew_folder *f, const char *dir)
+{
+    struct ew_folder_part *p = &f->part[EW_SPLIT_UNLABELLED];
+    p->dir = ew_arena_strdup(&d->arena, dir);
+    EW_CHECK(p->dir, EW_ERR_MEMORY, "%s: no memory", dir);
+    EW_TRY(add_dir(d, f, p, ".", -1));
+    d->info.count[EW_SPLIT_UNLABELLED] = p->n;
+    return EW_OK;
+}
+
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
 struct line {

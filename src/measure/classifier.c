@@ -65,24 +65,39 @@ static ew_err split_count(const char *what, char **name, int64_t *count)
     return EW_OK;
 }
 
-ew_err ew_image_set_of(const struct ew_dataset *data, const struct ew_classifier *k, bool train,
-                       int64_t count, struct ew_image_set *out)
+static ew_err choose_split(const struct ew_dataset_info *d, enum ew_images_for use,
+                           enum ew_split *out)
 {
-    const int64_t *counts = ew_dataset_info(data)->count;
-    const bool has_test = counts[EW_SPLIT_TEST] > 0, has_train = counts[EW_SPLIT_TRAIN] > 0;
+    const bool train_first = use == EW_FOR_TRAINING || use == EW_FOR_CALIBRATION;
+    const bool any = use == EW_FOR_CALIBRATION || use == EW_FOR_COMPARISON;
+    const enum ew_split order[] = {train_first ? EW_SPLIT_TRAIN : EW_SPLIT_TEST,
+                                   train_first ? EW_SPLIT_TEST : EW_SPLIT_TRAIN,
+                                   EW_SPLIT_UNLABELLED};
+    for (size_t i = 0; i < EW_COUNT(order); i++) {
+        *out = order[i];
+        if (d->count[*out] && (any || *out != EW_SPLIT_UNLABELLED))
+            return EW_OK;
+    }
+    EW_CHECK(!d->count[EW_SPLIT_UNLABELLED], EW_ERR_ARG,
+             "%s: its images have no classes, which accuracy needs: a folder per class or "
+             "labels.txt",
+             d->name);
+    return ew_fail(EW_ERR_ARG, "%s: has no images", d->name);
+}
+
+ew_err ew_image_set_of(const struct ew_dataset *data, const struct ew_classifier *k,
+                       enum ew_images_for use, int64_t count, struct ew_image_set *out)
+{
+    enum ew_split split;
     *out = (struct ew_image_set){.data = data};
+    EW_TRY(choose_split(ew_dataset_info(data), use, &split));
     out->loader = (struct ew_loader_opts){
-        .data = data,
-        .split = (train && has_train) || !has_test ? EW_SPLIT_TRAIN : EW_SPLIT_TEST,
-        .batch = EVAL_BATCH,
-        .workers = 1,
-        .prep = k->prep};
+        .data = data, .split = split, .batch = EVAL_BATCH, .workers = 1, .prep = k->prep};
     EW_TRY(ew_preprocess_check(&k->prep, k->net->name));
-    EW_CHECK(has_train || has_test, EW_ERR_ARG, "%s: has no images", ew_dataset_info(data)->name);
     return ew_loader_spread(&out->loader, count, &out->subset);
 }
 
-ew_err ew_image_set_open(const char *what, const struct ew_classifier *k, bool train,
+ew_err ew_image_set_open(const char *what, const struct ew_classifier *k, enum ew_images_for use,
                          struct ew_image_set *out)
 {
     EW_CLEANUP(ew_free_ptr) char *name = NULL;
@@ -91,7 +106,7 @@ ew_err ew_image_set_open(const char *what, const struct ew_classifier *k, bool t
     *out = (struct ew_image_set){0};
     EW_TRY(split_count(what, &name, &count));
     EW_TRY(ew_dataset_open(name, &data));
-    const ew_err e = ew_image_set_of(data, k, train, count, out);
+    const ew_err e = ew_image_set_of(data, k, use, count, out);
     out->own = data;
     out->asked = count;
     return e;
@@ -106,7 +121,7 @@ ew_err ew_image_set_open_calib(const char *what, const struct ew_classifier *k,
     const char *colon = strrchr(what, ':');
     const bool has = colon && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1);
     snprintf(text, sizeof(text), "%s:%d", what, CALIBRATION_IMAGES);
-    return ew_image_set_open(has ? what : text, k, true, out);
+    return ew_image_set_open(has ? what : text, k, EW_FOR_CALIBRATION, out);
 }
 
 void ew_image_set_close(struct ew_image_set *s)

@@ -23,8 +23,13 @@ ew_err ew_classifier_open(const char *what, const struct ew_image_opts *o, int t
                           struct ew_classifier *out);
 void ew_classifier_fini(struct ew_classifier *k);
 
+/* What images are for decides on the split: the first that the data set has of test, train for
+ * evaluation; train, test for training; train, test, unlabelled for calibration; and test, train,
+ * unlabelled for comparing outputs. */
+enum ew_images_for { EW_FOR_EVALUATION, EW_FOR_TRAINING, EW_FOR_CALIBRATION, EW_FOR_COMPARISON };
+
 /* A split of a data set, preprocessed for the classifier: "DATA", or "DATA:N" for N samples spread
- * evenly.  The test split, or the training split if `train` or if there is no other. */
+ * evenly. */
 struct ew_image_set {
     const struct ew_dataset *data;
     struct ew_dataset *own; /* data, if it is closed with the set; else NULL */
@@ -33,12 +38,12 @@ struct ew_image_set {
     int64_t asked;   /* N of "DATA:N", which may exceed the split; 0: all */
 };
 
-ew_err ew_image_set_open(const char *what, const struct ew_classifier *k, bool train,
+ew_err ew_image_set_open(const char *what, const struct ew_classifier *k, enum ew_images_for use,
                          struct ew_image_set *out);
 /* The same for an open data set, which the caller keeps; `count` 0: all. */
-ew_err ew_image_set_of(const struct ew_dataset *data, const struct ew_classifier *k, bool train,
-                       int64_t count, struct ew_image_set *out);
-/* Calibration images of the training split: "DATA" means 1000 of them. */
+ew_err ew_image_set_of(const struct ew_dataset *data, const struct ew_classifier *k,
+                       enum ew_images_for use, int64_t count, struct ew_image_set *out);
+/* Calibration images: "DATA" means 1000 of them. */
 ew_err ew_image_set_open_calib(const char *what, const struct ew_classifier *k,
                                struct ew_image_set *out);
 void ew_image_set_close(struct ew_image_set *s);

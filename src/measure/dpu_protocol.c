@@ -143,7 +143,7 @@ static ew_err judge(const struct ew_classifier *k, const char *eval, struct ew_q
     EW_TRY(calibration_of(eval, name, sizeof(name)));
     ew_err e = ew_image_set_open_calib(name, k, &calib);
     if (e == EW_OK)
-        e = ew_image_set_open(eval, k, false, &test);
+        e = ew_image_set_open(eval, k, EW_FOR_EVALUATION, &test);
     const struct ew_quant_job job = {
         .net = k->net,
         .calibration = calib.loader,

@@ -10,7 +10,7 @@ ew_err ew_side_accuracy(struct ew_side *s, const char *data, double *out)
         .name = s->name, .plan = s->p, .graph = s->g, .batch = s->batch};
     struct ew_image_set set;
     struct ew_eval_run r = {0};
-    ew_err e = ew_image_set_open(data, &k, false, &set);
+    ew_err e = ew_image_set_open(data, &k, EW_FOR_EVALUATION, &set);
     if (e == EW_OK)
         e = ew_eval_run(&t, &set.loader, false, NULL, &r);
     if (e == EW_OK)

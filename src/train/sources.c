@@ -30,7 +30,8 @@ void ew_train_divide(const struct ew_dataset_info *info, const struct ew_train_o
 ew_err ew_train_check_batch(const struct ew_dataset_info *info, const struct ew_train_opts *o)
 {
     int64_t training, validation;
-    EW_CHECK(info->count[EW_SPLIT_TRAIN] > 0, EW_ERR_ARG, "%s: has no training data", info->name);
+    EW_CHECK(info->count[EW_SPLIT_TRAIN] > 0, EW_ERR_ARG, "%s: has no training data%s", info->name,
+             info->count[EW_SPLIT_UNLABELLED] ? ", only images without classes" : "");
     ew_train_divide(info, o, &training, &validation);
     EW_CHECK(training >= o->batch, EW_ERR_ARG,
              "%s: a batch of %lld is more than its %lld samples for training; --batch makes it "

@@ -31,7 +31,8 @@ static ew_err evaluate(const struct ew_eval_target *t, const struct ew_classifie
     struct ew_image_set set = {0};
     struct ew_eval_run r = {0};
     EW_TRY(ew_sized_check(out));
-    ew_err e = ew_image_set_of(data, k, o->train != 0, o->samples, &set);
+    ew_err e =
+        ew_image_set_of(data, k, o->train ? EW_FOR_TRAINING : EW_FOR_EVALUATION, o->samples, &set);
     set.loader.workers = o->workers;
     if (e == EW_OK)
         e = ew_eval_run(t, &set.loader, false, NULL, &r);
@@ -121,9 +122,10 @@ static ew_err run_quant(const struct ew_classifier *k, const struct ew_dataset *
 {
     struct ew_image_set calib = {0}, eval = {0};
     const bool judged = o->max_drop > 0;
-    ew_err e = ew_image_set_of(data, k, true, o->images ? o->images : USUAL_IMAGES, &calib);
+    ew_err e =
+        ew_image_set_of(data, k, EW_FOR_CALIBRATION, o->images ? o->images : USUAL_IMAGES, &calib);
     if (e == EW_OK && judged)
-        e = ew_image_set_of(data, k, false, 0, &eval);
+        e = ew_image_set_of(data, k, EW_FOR_EVALUATION, 0, &eval);
     if (e == EW_OK) {
         const struct ew_quant_job job = {
             .net = k->net,

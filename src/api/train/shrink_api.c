@@ -67,7 +67,7 @@ static ew_err open_images(struct ew_graph *net, const struct ew_dataset *data,
     ew_arena_fini(&a);
     k.prep = card.prep;
     if (e == EW_OK)
-        e = ew_image_set_of(data, &k, true, 0, out);
+        e = ew_image_set_of(data, &k, EW_FOR_TRAINING, 0, out);
     return e;
 }
 

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# A folder with images only calibrates and compares; what needs classes says so.
+exec 2>&1
+edgewise data make --train 12 --test 4 --to digits >/dev/null
+mkdir flat && i=0
+for f in digits/train/*/*.png; do cp "$f" flat/$((i += 1)).png; done
+echo text >flat/notes.txt
+edgewise data info flat | grep -E '^(train|test|unlabelled|classes|images|from)'
+edgewise data bench flat --epochs 1 --batch 4 --json | grep samples\"
+edgewise data pack flat --to flat.ewpack | sed 's/, .*//'
+edgewise data info flat.ewpack --json | grep -E '"(unlabelled|classes)"'
+edgewise export lenet5 -o net.onnx >/dev/null 2>&1
+edgewise quantize net.onnx --calib flat --mean 0 --std 1 --no-time -o int8.onnx 2>/dev/null | grep -o "ranges from 12 images"
+edgewise compile net.onnx --calib flat:5 --mean 0 --std 1 -o int8.ewe 2>&1 | grep -o "layers in int8"
+edgewise compare net.onnx int8.onnx --data flat:3 --mean 0 --std 1 --min-sqnr 0 | grep -o '^3 inputs'
+for command in "eval int8.onnx --data flat" "quantize net.onnx --calib flat --eval flat --mean 0 --std 1 --no-time -o x.onnx" \
+    "train lenet5 --data flat" "prune net.onnx --macs 50% --data flat --epochs 1 --batch 4 -o x.onnx" "data info flat --split train"; do
+    # shellcheck disable=SC2086 # words on purpose
+    edgewise $command | grep -v random || true
+done
+mkdir none
+edgewise data info none || true
