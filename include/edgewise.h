@@ -259,7 +259,7 @@ struct ew_engine_info {
 /* Fails on a wrong size.  Any thread. */
 EW_API ew_err ew_engine_info(const struct ew_engine *e, struct ew_engine_info *out);
 
-/* An input or output; dims[0], if it is the batch, is given for batch_min. */
+/* An input or output. */
 struct ew_port {
     const char *name;
     const char *dtype; /* "float32", ... */
@@ -268,7 +268,7 @@ struct ew_port {
     int channels_last; /* 1: an image as [N, H, W, C]; 0: the layout of the source network */
 };
 
-/* EW_ERR_ARG if i is out of range.  Any thread. */
+/* The shapes are those at batch_min.  EW_ERR_ARG if i is out of range.  Any thread. */
 EW_API ew_err ew_engine_input(const struct ew_engine *e, int i, struct ew_port *out);
 EW_API ew_err ew_engine_output(const struct ew_engine *e, int i, struct ew_port *out);
 
@@ -290,6 +290,11 @@ EW_API ew_err ew_context_set_batch(struct ew_context *c, int64_t batch);
  * valid until the batch changes. */
 EW_API void *ew_context_input(struct ew_context *c, int i, size_t *bytes);
 EW_API const void *ew_context_output(const struct ew_context *c, int i, size_t *bytes);
+
+/* As ew_engine_input and ew_engine_output, with the shapes at the current batch.  EW_ERR_ARG if i
+ * is out of range. */
+EW_API ew_err ew_context_input_port(const struct ew_context *c, int i, struct ew_port *out);
+EW_API ew_err ew_context_output_port(const struct ew_context *c, int i, struct ew_port *out);
 
 /* Decodes a PNG or JPEG file into image `index` of the first input's batch, with the engine's
  * preprocessing.  Fails if the file is no image, the input takes no images or its normalisation is

@@ -269,23 +269,19 @@ class Network:
         self._batch = n
 
     def _ports(self, get: Any, n: int) -> List[Port]:
-        ports, p = [], PortStruct()
-        self._open()
+        ports, p, context = [], PortStruct(), self._open()
         for i in range(n):
-            check(get(self._engine, i, c.byref(p)))
-            dims = list(p.dims[: p.rank])
-            if dims and self.batches[1] > self.batches[0]:
-                dims[0] = self._batch
-            ports.append(Port(text(p.name), text(p.dtype), tuple(dims), bool(p.channels_last)))
+            check(get(context, i, c.byref(p)))
+            ports.append(Port(text(p.name), text(p.dtype), tuple(p.dims[: p.rank]), bool(p.channels_last)))
         return ports
 
     @property
     def inputs(self) -> List[Port]:
-        return self._ports(lib.ew_engine_input, self._n[0])
+        return self._ports(lib.ew_context_input_port, self._n[0])
 
     @property
     def outputs(self) -> List[Port]:
-        return self._ports(lib.ew_engine_output, self._n[1])
+        return self._ports(lib.ew_context_output_port, self._n[1])
 
     # ---- Runs ----
 

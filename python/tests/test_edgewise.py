@@ -12,6 +12,8 @@ import zlib
 
 import edgewise
 
+FINDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/fixtures/finds")
+
 
 def write_png(path, side, value):
     """A grey image of one value."""
@@ -71,6 +73,16 @@ class Networks(unittest.TestCase):
                 net.run({"nosuch": images})
             with self.assertRaisesRegex(edgewise.Error, "is for 1 to 4"):
                 net.run(edgewise.numpy.zeros((5, 28, 28, 1), "float32"))
+
+    def test_batch_need_not_be_the_first_dimension(self):
+        if edgewise.numpy is None:
+            self.skipTest("numpy is not installed")
+        x = edgewise.numpy.arange(18, dtype="float32").reshape(3, 2, 3)
+        with edgewise.open(os.path.join(FINDS, "batch-not-first.onnx"), threads=1, batch=(1, 4)) as net:
+            swapped, rows = net.run(x)
+            self.assertTrue(edgewise.numpy.array_equal(swapped, x.transpose(1, 0, 2)))
+            self.assertTrue(edgewise.numpy.array_equal(rows, x.reshape(6, 3)))
+            self.assertEqual([port.shape for port in net.outputs], [(2, 3, 3), (6, 3)])
 
     def test_classifies_pixels(self):
         side, row = 24, bytes(range(0, 240, 10))

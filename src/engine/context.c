@@ -162,6 +162,22 @@ EW_API const void *ew_context_output(const struct ew_context *c, int i, size_t *
     return t->data;
 }
 
+EW_API ew_err ew_context_input_port(const struct ew_context *c, int i, struct ew_port *out)
+{
+    EW_C_LOCALE;
+    EW_NEED(c);
+    EW_NEED(out);
+    return ew_port_of_input(c->now->g, i, out);
+}
+
+EW_API ew_err ew_context_output_port(const struct ew_context *c, int i, struct ew_port *out)
+{
+    EW_C_LOCALE;
+    EW_NEED(c);
+    EW_NEED(out);
+    return ew_port_of_output(c->now->g, i, out);
+}
+
 static ew_err open_images(struct ew_context *c)
 {
     const struct ew_engine_card *card = &c->e->file.card;

@@ -38,6 +38,10 @@ struct ew_graph *ew_context_graph(struct ew_context *c);
 /* The engine file's card. */
 const struct ew_engine_card *ew_context_card(const struct ew_context *c);
 
+/* An input or output of the graph, with its shapes. */
+ew_err ew_port_of_input(const struct ew_graph *g, int i, struct ew_port *out);
+ew_err ew_port_of_output(const struct ew_graph *g, int i, struct ew_port *out);
+
 /* The architecture of this build: "x86_64", "aarch64". */
 const char *ew_engine_arch(void);
 

@@ -244,16 +244,29 @@ EW_API ew_err ew_engine_info(const struct ew_engine *e, struct ew_engine_info *o
     return EW_OK;
 }
 
-static ew_err describe(const struct ew_graph *g, int value, struct ew_port *out)
+static ew_err describe(const struct ew_graph *g, const int *values, int n, int i,
+                       struct ew_port *out)
 {
-    const struct ew_value *v = &g->values[value];
+    EW_CHECK(i >= 0 && i < n, EW_ERR_ARG, "%s %d of an engine with %d",
+             values == g->inputs ? "input" : "output", i, n);
+    const struct ew_value *v = &g->values[values[i]];
     *out = (struct ew_port){.name = v->name,
                             .dtype = ew_dtype_name(v->t.dtype),
                             .rank = v->t.shape.rank,
                             .channels_last = v->channels_last};
-    for (int i = 0; i < out->rank; i++)
-        out->dims[i] = v->t.shape.dim[i];
+    for (int d = 0; d < out->rank; d++)
+        out->dims[d] = v->t.shape.dim[d];
     return EW_OK;
+}
+
+ew_err ew_port_of_input(const struct ew_graph *g, int i, struct ew_port *out)
+{
+    return describe(g, g->inputs, g->n_inputs, i, out);
+}
+
+ew_err ew_port_of_output(const struct ew_graph *g, int i, struct ew_port *out)
+{
+    return describe(g, g->outputs, g->n_outputs, i, out);
 }
 
 EW_API ew_err ew_engine_input(const struct ew_engine *e, int i, struct ew_port *out)
@@ -261,10 +274,7 @@ EW_API ew_err ew_engine_input(const struct ew_engine *e, int i, struct ew_port *
     EW_C_LOCALE;
     EW_NEED(e);
     EW_NEED(out);
-    const struct ew_graph *g = e->file.graph;
-    EW_CHECK(i >= 0 && i < g->n_inputs, EW_ERR_ARG, "input %d of an engine with %d", i,
-             g->n_inputs);
-    return describe(g, g->inputs[i], out);
+    return ew_port_of_input(e->file.graph, i, out);
 }
 
 EW_API ew_err ew_engine_output(const struct ew_engine *e, int i, struct ew_port *out)
@@ -272,10 +282,7 @@ EW_API ew_err ew_engine_output(const struct ew_engine *e, int i, struct ew_port 
     EW_C_LOCALE;
     EW_NEED(e);
     EW_NEED(out);
-    const struct ew_graph *g = e->file.graph;
-    EW_CHECK(i >= 0 && i < g->n_outputs, EW_ERR_ARG, "output %d of an engine with %d", i,
-             g->n_outputs);
-    return describe(g, g->outputs[i], out);
+    return ew_port_of_output(e->file.graph, i, out);
 }
 
 EW_API const char *ew_engine_class(const struct ew_engine *e, int i)

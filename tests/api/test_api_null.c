@@ -60,6 +60,8 @@ static void engines(void)
     REFUSED(ew_context_new(NULL, 0, &c), "e");
     REFUSED(ew_context_set_batch(NULL, 1), "c");
     EW_EXPECT(!ew_context_input(NULL, 0, NULL) && !ew_context_output(NULL, 0, NULL));
+    REFUSED(ew_context_input_port(NULL, 0, &port), "c");
+    REFUSED(ew_context_output_port(NULL, 0, &port), "c");
     REFUSED(ew_context_read_image(NULL, 0, "cat.jpg"), "c");
     REFUSED(ew_context_put_pixels(NULL, 0, &pixels), "c");
     REFUSED(ew_context_run(NULL), "c");
@@ -88,6 +90,8 @@ static void contexts(void)
     REFUSED(ew_engine_input(e, 0, NULL), "out");
     REFUSED(ew_engine_output(e, 0, NULL), "out");
     REFUSED(ew_context_new(e, 1, NULL), "out");
+    REFUSED(ew_context_input_port(c, 0, NULL), "out");
+    REFUSED(ew_context_output_port(c, 0, NULL), "out");
     REFUSED(ew_context_read_image(c, 0, NULL), "path");
     REFUSED(ew_context_put_pixels(c, 0, NULL), "p");
     REFUSED(ew_context_profile(c, 1, NULL, 5, &n), "steps");

@@ -379,6 +379,32 @@ static void tells_what_it_is_and_where_time_goes(void)
     ew_engine_free(e);
 }
 
+/* Outputs of [2, N, 3] and [2 N, 3]. */
+static void tells_shapes_at_the_current_batch(void)
+{
+    const struct ew_compile_opts o = {.size = sizeof(o), .batch_min = 1, .batch_max = 3};
+    struct ew_graph *g = NULL;
+    struct ew_engine *e = NULL;
+    struct ew_context *c = NULL;
+    struct ew_port in, swapped, rows;
+    if (EW_EXPECT_OK(ew_onnx_load("tests/fixtures/finds/batch-not-first.onnx", NULL, &g)) &&
+        EW_EXPECT_OK(ew_engine_compile(g, &o, ew_test_path("ports.ewe"))) &&
+        EW_EXPECT_OK(ew_engine_load(ew_test_path("ports.ewe"), &e)) &&
+        EW_EXPECT_OK(ew_context_new(e, 1, &c)) && EW_EXPECT_OK(ew_context_set_batch(c, 3)) &&
+        EW_EXPECT_OK(ew_context_input_port(c, 0, &in)) &&
+        EW_EXPECT_OK(ew_context_output_port(c, 0, &swapped)) &&
+        EW_EXPECT_OK(ew_context_output_port(c, 1, &rows))) {
+        EW_EXPECT_INT(in.dims[0], 3);
+        EW_EXPECT_INT(swapped.dims[0], 2);
+        EW_EXPECT_INT(swapped.dims[1], 3);
+        EW_EXPECT_INT(rows.dims[0], 6);
+        EW_EXPECT_ERR(ew_context_output_port(c, 2, &rows), EW_ERR_ARG, "output 2");
+    }
+    ew_context_free(c);
+    ew_engine_free(e);
+    ew_graph_free(g);
+}
+
 static void refuses_what_it_cannot_compile(void)
 {
     struct ew_graph *g = NULL;
@@ -478,5 +504,6 @@ EW_TEST_MAIN(EW_TEST(loads_from_memory), EW_TEST(computes_what_a_plan_computes),
              EW_TEST(same_bytes_twice), EW_TEST(any_batch_of_the_range),
              EW_TEST(batches_share_packed_weights), EW_TEST(packs_again_for_another_machine),
              EW_TEST(contexts_run_at_the_same_time), EW_TEST(runs_are_started_and_waited_for),
-             EW_TEST(tells_what_it_is_and_where_time_goes), EW_TEST(refuses_what_it_cannot_compile),
+             EW_TEST(tells_what_it_is_and_where_time_goes),
+             EW_TEST(tells_shapes_at_the_current_batch), EW_TEST(refuses_what_it_cannot_compile),
              EW_TEST(refuses_damage), EW_TEST(refuses_another_architecture))
