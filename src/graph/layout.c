@@ -543,11 +543,30 @@ static ew_err count_uses(struct layout_pass *s)
     return EW_OK;
 }
 
+/* Infers at a batch of 2 where it is 1 and may change: dimensions that follow it are then not taken
+ * for dimensions of size 1, which may be moved past others without moving a byte.  *batch gets the
+ * batch to go back to; 0: unchanged, also if the network cannot have another one. */
+static ew_err infer_at_two(struct ew_graph *g, int64_t *batch)
+{
+    int64_t now = 0;
+    bool varies = false;
+    *batch = 0;
+    for (int i = 0; i < g->n_inputs; i++)
+        varies |= (g->values[g->inputs[i]].dynamic & 1) != 0;
+    if (!varies || ew_graph_batch(g, &now) != EW_OK || now != 1)
+        return ew_graph_infer(g);
+    if (ew_graph_set_batch(g, 2) != EW_OK)
+        return ew_graph_set_batch(g, 1);
+    *batch = 1;
+    return EW_OK;
+}
+
 static ew_err relayout(struct ew_graph *g, bool to_last)
 {
+    int64_t batch = 0;
     struct layout_pass s = {.old = g, .to_last = to_last, .transpose = &ew_op_transpose};
     EW_TRY(ew_graph_new(g->name, &s.new));
-    ew_err e = ew_graph_infer(g);
+    ew_err e = infer_at_two(g, &batch);
     if (e == EW_OK)
         e = count_uses(&s);
     if (e == EW_OK)
@@ -566,7 +585,7 @@ static ew_err relayout(struct ew_graph *g, bool to_last)
     EW_TRY(e);
     if (s.leaves_dead)
         EW_TRY(ew_graph_sweep(g));
-    return ew_graph_infer(g);
+    return batch ? ew_graph_set_batch(g, batch) : ew_graph_infer(g);
 }
 
 ew_err ew_graph_channels_last(struct ew_graph *g)

@@ -80,15 +80,25 @@ static double reflect(double x, double low, double high)
     return (x < low) == even ? low + rest : high - rest;
 }
 
+static float nearest_position(const struct ew_grid_sample_attr *a, float g, float n)
+{
+    const float from_start = g + 1;
+    if (a->align_corners)
+        return from_start / 2 * (n - 1);
+    const float doubled = from_start * n;
+    return (doubled - 1) / 2;
+}
+
 /* The position in pixels of coordinate g on an axis of n, with padding applied (except zeros).
  * Cubic applies it to the pixels that it reads instead, as PyTorch and ONNX Runtime do; ONNX leaves
- * this open. */
+ * this open.  Nearest rounds what float32 arithmetic gives, as they do: regular grids have
+ * positions halfway between two pixels. */
 static double position(const struct ew_grid_sample_attr *a, double g, int64_t n)
 {
     const double low = a->align_corners ? 0 : -0.5, high = (double)(n - 1) - low;
     double x = a->align_corners ? (g + 1) / 2 * (double)(n - 1) : ((g + 1) * (double)n - 1) / 2;
     if (a->mode == NEAREST)
-        x = rint(x);
+        x = rintf(nearest_position(a, (float)g, (float)n));
     if ((x >= low && x <= high) || a->padding == ZEROS || a->mode == CUBIC)
         return x;
     return a->padding == BORDER ? fmin(fmax(x, 0), (double)(n - 1)) : reflect(x, low, high);

@@ -102,6 +102,9 @@ static const struct row values[] = {
      {F32("1x1x4x1", "0,1,2,4"), F32("1x1x1x2", "1.2,0")}, "4.2205"},
     {"grid_sample", "mode=nearest padding=reflection",
      {F32("1x1x3x1", "1,2,3"), F32("1x1x3x2", "-1.5,0,0,0,1.8,0")}, "1,2,2"},
+    /* In float32 -0.33333331 is at 0.5, which rounds to 0; with all digits it is behind it. */
+    {"grid_sample", "mode=nearest padding=border",
+     {F32("1x1x3x1", "1,2,3"), F32("1x1x2x2", "-0.33333331,0,0.33333337,0")}, "1,3"},
     {"roi_align", "mode=max sampling_ratio=1 coordinate=output_half_pixel",
      {F32("1x2x2x1", "1,2,3,4"), F32("1x4", "0,0,1,1"), S64("1", "0")}, "1"},
 };
