@@ -65,6 +65,9 @@ struct ew_device_info {
     /* Multiply-accumulates that take as long as a few kernel launches: parallel convolutions are
      * joined into one where that adds at most so many; 0: never join. */
     int64_t launch_macs;
+    /* Machine balance: multiply-accumulates in the time of one byte of memory traffic.  Training
+     * plans then weigh what to recompute by its traffic; 0: by rules for caches. */
+    double macs_per_byte;
     bool updates_last; /* run all optimiser updates together at the end of a step */
     /* backend, name, target and kernels joined: devices with equal identity run the same kernels in
      * about the same time.  Prefix of the keys of the tuner's cache. */

@@ -146,6 +146,15 @@ static int64_t launch_macs(const struct ew_cuda_device *d, const struct precisio
     return (int64_t)d->processors * (full ? 1 << 18 : 1 << 25);
 }
 
+/* ew_device_info.macs_per_byte, measured on an H200: 790 TFLOP/s in bfloat16 and 4.3 TB/s.  The
+ * ratios of other cards, an Orin's among them, are nearly the same. */
+static double macs_per_byte(const struct precision *precision)
+{
+    if (precision->type != EW_CUDA_F32)
+        return 90;
+    return precision->math == EW_CUDA_MATH_TF32 ? 45 : 7;
+}
+
 static ew_err start(struct ew_cuda_own *o, int device, const struct precision *precision)
 {
     struct ew_cuda *be = &o->cuda;
@@ -176,6 +185,7 @@ static ew_err start(struct ew_cuda_own *o, int device, const struct precision *p
                                             .storage = precision->storage,
                                             .updates_last = true,
                                             .launch_macs = launch_macs(&d, precision),
+                                            .macs_per_byte = macs_per_byte(precision),
                                             .fused = EW_FUSED_NORM_ADD | EW_FUSED_NORM_ACT |
                                                      EW_FUSED_CONV_RELU | EW_FUSED_SINK_ACT};
     ew_backend_identify(&be->base);

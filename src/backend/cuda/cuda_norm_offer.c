@@ -28,7 +28,8 @@ static ew_err run_norm(const struct ew_call *c)
                                    .eps = (float)a->eps,
                                    .momentum = (float)a->momentum,
                                    .batch_stats = c->train,
-                                   .update_running = c->train && !c->recompute,
+                                   .update_running = c->train,
+                                   .again = c->recompute,
                                    .act = ew_cuda_act_of(&a->end),
                                    .x = c->in[X]->data,
                                    .residual = a->added ? c->in[ADD]->data : NULL,
@@ -81,8 +82,10 @@ int ew_cuda_offer_norm(const struct ew_kernel_query *query, struct ew_kernel *ou
     if (ew_cuda_query_type(query, statistics, 0) < 0 || a->training_mode || pixels_of(c) == 0)
         return 0;
     const size_t scratch = ew_cuda_reduce_scratch(1, pixels_of(c), channels_of(c), 2);
-    return ew_cuda_one(out, "batch norm", query->phase == EW_PHASE_FORWARD ? run_norm : back_norm,
-                       scratch);
+    const bool back = query->phase == EW_PHASE_BACKWARD;
+    ew_cuda_one(out, "batch norm", back ? back_norm : run_norm, scratch);
+    out->in_place = back;
+    return 1;
 }
 
 /* ---- Pools ---- */

@@ -79,7 +79,7 @@ static ew_err pack(const struct ew_call *c)
 
 void ew_cuda_pack_weights(const struct ew_call *c, struct ew_kernel *k)
 {
-    k->packed = copy_at(c, LAST + 1);
+    k->packed = c->recompute ? 0 : copy_at(c, LAST + 1); /* the forward step has packed them */
     if (!k->packed)
         return;
     k->prepare = prepare;

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EW_CUDA_MODULE_VERSION 10 /* must be the same in the library and the module */
+#define EW_CUDA_MODULE_VERSION 11 /* must be the same in the library and the module */
 
 /* Storage types of activations. */
 enum ew_cuda_type { EW_CUDA_F32, EW_CUDA_F16, EW_CUDA_BF16 };
@@ -33,8 +33,10 @@ struct ew_cuda_queue {
     int processors;     /* streaming multiprocessors */
     int deterministic;  /* only algorithms of cuDNN and cuBLASLt that always give the same bits */
     void *cudnn, *blas; /* library handles */
-    void *workspace;    /* of cuDNN and cuBLASLt */
-    size_t workspace_bytes;
+    void *workspace;    /* of cuDNN and cuBLASLt: grows with what they ask for, */
+    size_t workspace_bytes, workspace_limit; /* to at most this */
+    void **outgrown;                         /* smaller workspaces, which captured graphs may use */
+    int n_outgrown;
     size_t planned_bytes;        /* limit for the workspace of a planar convolution, in its
                                   * scratch */
     struct ew_cuda_found *found; /* cache of chosen cuDNN algorithms */
@@ -185,6 +187,7 @@ struct ew_cuda_norm {
     float eps, momentum; /* momentum: weight of the old running statistics */
     int batch_stats;     /* normalise by the batch's statistics, else by the running ones */
     int update_running;
+    int again; /* recomputation: `kept` has the statistics, running ones stay as they are */
     struct ew_cuda_act act;
     const void *x, *residual; /* y = act(norm(x) + residual); residual may be NULL */
     void *y;
@@ -194,7 +197,8 @@ struct ew_cuda_norm {
     float *scratch;
 };
 
-/* z: input of the activation.  dz = dy * act'(z); dx by the chain rule; dresidual = dz. */
+/* z: input of the activation.  dz = dy * act'(z); dx by the chain rule; dresidual = dz.  dx may be
+ * dy. */
 struct ew_cuda_norm_back {
     int type;
     int64_t pixels;

@@ -164,7 +164,7 @@ static int usable(const struct ew_cuda_queue *q, const struct found *f,
                   const struct ew_cuda_conv *p)
 {
     const int exact = p->type == EW_CUDA_F32 && p->math == EW_CUDA_MATH_FP32;
-    const size_t most = p->planar ? q->planned_bytes : q->workspace_bytes;
+    const size_t most = p->planar ? q->planned_bytes : q->workspace_limit;
     return f->status == CUDNN_STATUS_SUCCESS && f->memory <= most &&
            (!q->deterministic || f->deterministic) && (!exact || f->math == CUDNN_FMA_MATH);
 }
@@ -258,7 +258,7 @@ struct choice {
 static int pick(struct ew_cuda_queue *q, int pass, const struct ew_cuda_conv *p, struct choice *out)
 {
     const struct ew_cuda_found *again = find_again(q, pass, p);
-    struct ew_cuda_algo best = {.algo = p->algo, .workspace = q->workspace_bytes};
+    struct ew_cuda_algo best = {.algo = p->algo, .workspace = q->workspace_limit};
     int n = 1;
     if (again) {
         best.algo = again->algo;
@@ -272,13 +272,26 @@ static int pick(struct ew_cuda_queue *q, int pass, const struct ew_cuda_conv *p,
     }
     size_t at[4];
     const size_t copies = p->planar ? ew_cuda_planar_bytes(&p->g, p->type, at) : 0;
-    *out =
-        (struct choice){best.algo, p->planar ? (char *)p->scratch + copies : (char *)q->workspace,
-                        p->planar ? best.workspace : q->workspace_bytes};
-    return best.algo < 0 ? EW_CU_CUDNN + CUDNN_STATUS_NOT_SUPPORTED : 0;
+    if (best.algo < 0)
+        return EW_CU_CUDNN + CUDNN_STATUS_NOT_SUPPORTED;
+    if (!p->planar)
+        EW_CU_TRY(ew_cu_workspace(q, best.workspace));
+    *out = (struct choice){
+        best.algo, p->planar ? (char *)p->scratch + copies : (char *)q->workspace, best.workspace};
+    return 0;
 }
 
 /* ---- Forward ---- */
+
+/* The only algorithm that cuDNN has a bias for without a relu. */
+static int without_relu(struct ew_cuda_queue *q, const struct job *j,
+                        cudnnConvolutionFwdAlgo_t *algo, size_t *bytes)
+{
+    *algo = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
+    EW_CU_CUDNN_TRY(cudnnGetConvolutionForwardWorkspaceSize((cudnnHandle_t)q->cudnn, j->x, j->w,
+                                                            j->conv, j->y, *algo, bytes));
+    return ew_cu_workspace(q, *bytes);
+}
 
 /* Convolution with bias, residual and relu in the epilogue; fails if cuDNN has no such kernel for
  * it. */
@@ -287,6 +300,10 @@ static int fused(struct ew_cuda_queue *q, const struct ew_cuda_conv *p, struct j
 {
     const float one = 1, zero = 0;
     const int relu = p->act.kind == EW_CUDA_ACT_RELU;
+    cudnnConvolutionFwdAlgo_t algo = (cudnnConvolutionFwdAlgo_t)w->algo;
+    size_t bytes = w->bytes;
+    if (!relu)
+        EW_CU_TRY(without_relu(q, j, &algo, &bytes));
     EW_CU_CUDNN_TRY(cudnnCreateTensorDescriptor(&j->bias));
     EW_CU_CUDNN_TRY(cudnnSetTensor4dDescriptor(j->bias, CUDNN_TENSOR_NHWC, data_type(p->type), 1,
                                                p->g.k, 1, 1));
@@ -294,11 +311,9 @@ static int fused(struct ew_cuda_queue *q, const struct ew_cuda_conv *p, struct j
     EW_CU_CUDNN_TRY(cudnnSetActivationDescriptor(
         j->act, relu ? CUDNN_ACTIVATION_RELU : CUDNN_ACTIVATION_IDENTITY, CUDNN_PROPAGATE_NAN, 0));
     EW_CU_CUDNN_TRY(cudnnConvolutionBiasActivationForward(
-        (cudnnHandle_t)q->cudnn, &one, j->x, p->x, j->w, p->w, j->conv,
-        relu ? (cudnnConvolutionFwdAlgo_t)w->algo
-             : CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
-        w->workspace, w->bytes, p->residual ? &one : &zero, j->y, p->residual ? p->residual : p->y,
-        j->bias, p->type == EW_CUDA_F32 ? p->bias : p->typed_bias, j->act, j->y, p->y));
+        (cudnnHandle_t)q->cudnn, &one, j->x, p->x, j->w, p->w, j->conv, algo, q->workspace, bytes,
+        p->residual ? &one : &zero, j->y, p->residual ? p->residual : p->y, j->bias,
+        p->type == EW_CUDA_F32 ? p->bias : p->typed_bias, j->act, j->y, p->y));
     return 0;
 }
 
@@ -323,7 +338,7 @@ static int plain(struct ew_cuda_queue *q, const struct ew_cuda_conv *p, const st
     const float one = 1, zero = 0;
     EW_CU_CUDNN_TRY(cudnnConvolutionForward((cudnnHandle_t)q->cudnn, &one, j->x, p->x, j->w, p->w,
                                             j->conv, (cudnnConvolutionFwdAlgo_t)w->algo,
-                                            w->workspace, w->bytes, &zero, j->y, p->y));
+                                            q->workspace, w->bytes, &zero, j->y, p->y));
     return finish(q, p);
 }
 

@@ -3,6 +3,7 @@
 #include <cublasLt.h>
 #include <cuda_runtime.h>
 #include <cudnn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,33 @@ int ew_cu_fill(struct ew_cuda_queue *q, void *p, int byte, size_t bytes)
 
 /* ---- Queues ---- */
 
+static atomic_int captures; /* graphs that were captured, on any queue */
+
+/* Keeps the workspace until the queue is closed, if a graph may use it. */
+static int outgrow(struct ew_cuda_queue *q)
+{
+    if (!q->workspace || atomic_load(&captures) == 0)
+        return cudaFree(q->workspace);
+    void **more = realloc(q->outgrown, ((size_t)q->n_outgrown + 1) * sizeof(*more));
+    if (!more)
+        return cudaErrorMemoryAllocation;
+    q->outgrown = more;
+    q->outgrown[q->n_outgrown++] = q->workspace;
+    return 0;
+}
+
+int ew_cu_workspace(struct ew_cuda_queue *q, size_t bytes)
+{
+    if (bytes <= q->workspace_bytes)
+        return 0;
+    EW_CU_TRY(outgrow(q));
+    q->workspace = NULL;
+    q->workspace_bytes = 0;
+    EW_CU_TRY(cudaMalloc(&q->workspace, bytes));
+    q->workspace_bytes = bytes;
+    return 0;
+}
+
 int ew_cu_queue_close(struct ew_cuda_queue *q)
 {
     if (!q)
@@ -121,6 +149,9 @@ int ew_cu_queue_close(struct ew_cuda_queue *q)
     if (q->blas)
         cublasLtDestroy((cublasLtHandle_t)q->blas);
     cudaFree(q->workspace);
+    for (int i = 0; i < q->n_outgrown; i++)
+        cudaFree(q->outgrown[i]);
+    free(q->outgrown);
     cudaFree(q->counters);
     free(q->found);
     const int e = q->stream ? cudaStreamDestroy(stream_of(q)) : 0;
@@ -139,9 +170,8 @@ static int queue_fill(struct ew_cuda_queue *q)
     EW_CU_TRY(cudaMalloc((void **)&q->counters, EW_CUDA_COUNTERS * sizeof(unsigned)));
     /* Asynchronous, on this stream: kernels on it do not synchronise with other streams. */
     EW_CU_TRY(cudaMemsetAsync(q->counters, 0, EW_CUDA_COUNTERS * sizeof(unsigned), stream));
-    if (!q->workspace_bytes)
+    if (!q->workspace_limit)
         return 0; /* a stream for copies only */
-    EW_CU_TRY(cudaMalloc(&q->workspace, q->workspace_bytes));
     EW_CU_CUDNN_TRY(cudnnCreate((cudnnHandle_t *)&q->cudnn));
     EW_CU_CUDNN_TRY(cudnnSetStream((cudnnHandle_t)q->cudnn, stream));
     EW_CU_BLAS_TRY(cublasLtCreate((cublasLtHandle_t *)&q->blas));
@@ -155,7 +185,7 @@ int ew_cu_queue_open(int deterministic, size_t workspace, size_t planned,
     if (!q)
         return cudaErrorMemoryAllocation;
     q->deterministic = deterministic;
-    q->workspace_bytes = workspace;
+    q->workspace_limit = workspace;
     q->planned_bytes = planned;
     const int e = queue_fill(q);
     if (e)
@@ -206,6 +236,7 @@ int ew_cu_event_ms(void *from, void *to, float *out)
 
 int ew_cu_capture_begin(struct ew_cuda_queue *q)
 {
+    atomic_fetch_add(&captures, 1);
     return cudaStreamBeginCapture(stream_of(q), cudaStreamCaptureModeThreadLocal);
 }
 

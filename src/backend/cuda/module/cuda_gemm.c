@@ -89,7 +89,7 @@ static int describe(const struct ew_cuda_queue *q, const struct ew_cuda_gemm *g,
     EW_CU_BLAS_TRY(cublasLtMatmulPreferenceCreate(&p->preference));
     EW_CU_BLAS_TRY(cublasLtMatmulPreferenceSetAttribute(p->preference,
                                                         CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                        &q->workspace_bytes, sizeof(size_t)));
+                                                        &q->workspace_limit, sizeof(size_t)));
     /* In-place split-k reduction is excluded: it adds in the order in which blocks arrive. */
     const uint32_t schemes =
         CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
@@ -111,8 +111,9 @@ static int multiply(struct ew_cuda_queue *q, const struct ew_cuda_gemm *g, const
                                                   p->preference, 1, &best, &n));
     if (n == 0)
         return EW_CU_BLAS + CUBLAS_STATUS_NOT_SUPPORTED;
+    EW_CU_TRY(ew_cu_workspace(q, best.workspaceSize));
     EW_CU_BLAS_TRY(cublasLtMatmul(handle, p->op, &g->alpha, g->b, p->a, g->a, p->b, &beta, c, p->y,
-                                  g->y, p->y, &best.algo, q->workspace, q->workspace_bytes,
+                                  g->y, p->y, &best.algo, q->workspace, best.workspaceSize,
                                   (cudaStream_t)q->stream));
     return 0;
 }

@@ -19,4 +19,7 @@ enum { EW_CU_CUDNN = 100000, EW_CU_BLAS = 200000 };
 #define EW_CU_CUDNN_TRY(call) EW_CU_STEP(call, EW_CU_CUDNN)
 #define EW_CU_BLAS_TRY(call)  EW_CU_STEP(call, EW_CU_BLAS)
 
+/* Makes the queue's workspace at least this large; the limit is the caller's to keep. */
+int ew_cu_workspace(struct ew_cuda_queue *q, size_t bytes);
+
 #endif

@@ -229,9 +229,13 @@ template <int V, int A, typename T> static int norm_launch(ew_cuda_queue *q, con
         norm_running_kernel<V, A, T><<<g.grid, g.block, 0, stream_of(q)>>>(*p);
         return cudaGetLastError();
     }
-    const int status = sheet_sum<V>(q, norm_sum_kernel<V, T>, *p, stats_end<T>{*p}, AHEAD, &s);
-    if (status)
-        return status;
+    if (p->again) {
+        s.parts = SHEET_KEPT;
+    } else {
+        const int status = sheet_sum<V>(q, norm_sum_kernel<V, T>, *p, stats_end<T>{*p}, AHEAD, &s);
+        if (status)
+            return status;
+    }
     norm_apply_kernel<V, A, T><<<g.grid, g.block, 0, stream_of(q)>>>(s, *p);
     return cudaGetLastError();
 }

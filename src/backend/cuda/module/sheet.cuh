@@ -11,8 +11,9 @@
 #include "backend/cuda/module/columns.cuh"
 
 #define SHEET_THREADS 512
-#define SHEET_FEW     32       /* parts that blocks of the second launch add themselves */
-#define SHEET_WIDTH   (32 * 8) /* most columns of a block */
+#define SHEET_FEW     32              /* parts that blocks of the second launch add themselves; */
+#define SHEET_KEPT    (SHEET_FEW + 1) /* with more their values are in `kept` */
+#define SHEET_WIDTH   (32 * 8)        /* most columns of a block */
 
 struct sheet {
     int64_t rows;
