@@ -274,6 +274,7 @@ struct ew_device_found {
     char name[128];
     char target[64], kernels[64]; /* as in ew_device_info */
     bool lowers_pow2, emulated;
+    int64_t launch_macs; /* of ew_backend_probe only */
     char why[256];
     size_t memory_bytes; /* 0: unknown */
 };

@@ -100,6 +100,8 @@ static ew_err make_graph(struct build *b, const struct ew_graph *g)
     if (b->device.lowers_pow2)
         EW_TRY(ew_pass_lower_dpu(b->file.graph));
     EW_TRY(ew_pass_all(b->file.graph));
+    if (b->device.launch_macs > 0)
+        EW_TRY(ew_pass_join_convs(b->file.graph, b->device.launch_macs));
     EW_TRY(ew_graph_sweep(b->file.graph));
     EW_TRY(ew_graph_set_batch(b->file.graph, c->batch_min));
     return check_batches(b);
