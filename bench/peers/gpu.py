@@ -2,10 +2,13 @@
 """Edgewise beside PyTorch on a CUDA card, in turns; a table as Markdown, every round as JSON.
 
     gpu.py EDGEWISE OUT.json [--quick] [--networks a,b] [--precisions fp32,fp16] [--compile]
+           [--layouts nhwc] [--kinds train] [--batches 1]
 
 PyTorch's time is the replay of a CUDA graph of the whole inference or training step, with cuDNN's
 benchmark mode, in both memory layouts and, with --compile, through torch.compile; the best counts.
 Ours is the whole step without copies of inputs and outputs, which a replay does not have either.
+Memory is what the device has to hold: the plan of ours (cuDNN's workspace apart), the most that
+PyTorch had allocated for the best variant (its workspaces included).
 """
 
 import argparse
@@ -21,7 +24,7 @@ from torch import nn
 import nets
 
 TRAIN = [
-    ("lenet5", 28, 16), ("resnet18", 32, 16), ("mobilenet_v3_large", 224, 16),
+    ("lenet5", 28, 16), ("resnet18", 32, 16), ("mobilenet_v2", 32, 64), ("mobilenet_v3_large", 224, 16),
     ("squeezenet1_1", 224, 16), ("alexnet", 224, 16), ("resnet18", 224, 16), ("resnet50", 224, 64),
 ]  # fmt: skip
 INFER = [
@@ -105,17 +108,20 @@ def time_ms(replay, iters):
     return statistics.median(ms)
 
 
-def theirs(case, compiled, iters):
-    """Replays by variant, and the time of each; those that fail are left out."""
+def theirs(case, compiled, layouts, iters):
+    """By variant its time, replay and bytes; those that fail are left out."""
     make = training if case["train"] else inference
     found = {}
-    for layout in ("nchw", "nhwc"):
+    for layout in layouts:
         for c in (False, True) if compiled else (False,):
             name = layout + (" compiled" if c else "")
             try:
+                before = torch.cuda.memory_allocated()
+                torch.cuda.reset_peak_memory_stats()
                 replay = make(case["network"], case["side"], case["batch"], case["precision"], layout, c)
                 time_ms(replay, 5)
-                found[name] = (time_ms(replay, iters), replay)
+                used = torch.cuda.max_memory_allocated() - before
+                found[name] = (time_ms(replay, iters), replay, used)
             except Exception as e:  # a variant that PyTorch cannot capture is no result
                 print(f"  torch {name}: {str(e).splitlines()[0]}", file=sys.stderr)
     return found
@@ -138,7 +144,7 @@ def ours(edgewise, case, iters):
 def measure(edgewise, case, args):
     set_precision(case["precision"])
     iters = 10 if args.quick else 30
-    found = theirs(case, args.compile, iters)
+    found = theirs(case, args.compile, args.layouts.split(","), iters)
     if not found:
         return None
     best = min(found, key=lambda k: found[k][0])
@@ -146,7 +152,8 @@ def measure(edgewise, case, args):
     for _ in range(1 if args.quick else 2):
         r = ours(edgewise, case, iters)
         rounds.append({"ours": r["steps_ms"], "with_copies": r["median_ms"],
-                       "bytes": r["arena_bytes"], "torch": time_ms(found[best][1], iters)})
+                       "bytes": r["arena_bytes"], "torch": time_ms(found[best][1], iters),
+                       "torch_bytes": found[best][2]})
     for replay in found.values():
         del replay
     torch.cuda.empty_cache()
@@ -156,9 +163,11 @@ def measure(edgewise, case, args):
 def cases(args):
     for precision in args.precisions.split(","):
         kinds = [(n, s, b, True) for n, s, b in TRAIN if precision != "fp16"]
-        kinds += [(n, 28 if n == "lenet5" else 224, b, False)
-                  for n in INFER if precision != "bf16" for b in (1, 64)]
+        kinds += [(n, 28 if n == "lenet5" else 224, int(b), False)
+                  for n in INFER if precision != "bf16" for b in args.batches.split(",")]
         for network, side, batch, train in kinds:
+            if ("train" if train else "infer") not in args.kinds.split(","):
+                continue
             if not args.networks or network in args.networks.split(","):
                 yield {"network": network, "side": side, "batch": batch, "train": train,
                        "precision": precision}
@@ -168,7 +177,8 @@ def show(result):
     mid = {k: statistics.median(r[k] for r in result["rounds"]) for k in result["rounds"][0]}
     print(f"| {result['network']} at {result['side']} | {'train' if result['train'] else 'infer'} "
           f"| {result['batch']} | {result['precision']} | {mid['ours']:.3f} | {mid['with_copies']:.3f} "
-          f"| {mid['torch']:.3f} ({result['variant']}) | {mid['torch'] / mid['ours']:.2f} |", flush=True)
+          f"| {mid['torch']:.3f} ({result['variant']}) | {mid['torch'] / mid['ours']:.2f} "
+          f"| {mid['bytes'] / 1e6:.0f} | {mid['torch_bytes'] / 1e6:.0f} |", flush=True)
     return mid["torch"] / mid["ours"]
 
 
@@ -179,14 +189,18 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--networks", default="")
+    parser.add_argument("--layouts", default="nchw,nhwc")
+    parser.add_argument("--kinds", default="train,infer")
+    parser.add_argument("--batches", default="1,64")
     parser.add_argument("--precisions", default="fp32,tf32,bf16,fp16")
     args = parser.parse_args()
     if not torch.cuda.is_available():
         print("skipped: no CUDA device")
         return 77
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}\n")
-    print("| network | what | batch | precision | ours, ms | with copies | PyTorch, ms | ratio |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| network | what | batch | precision | ours, ms | with copies | PyTorch, ms | ratio "
+          "| ours, MB | PyTorch, MB |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     results, ratios = [], {}
     for case in cases(args):
         result = measure(args.edgewise, case, args)
