@@ -18,6 +18,19 @@ const edgewise = (() => {
     };
   }
 
+  // Mixes two colours written as #rrggbb.
+  function mix(a, b, share) {
+    const part = (text, i) => parseInt(text.slice(1 + 2 * i, 3 + 2 * i), 16);
+    const both = [0, 1, 2].map((i) => Math.round(part(a, i) + share * (part(b, i) - part(a, i))));
+    return `#${both.map((v) => v.toString(16).padStart(2, '0')).join('')}`;
+  }
+
+  // Eight colours; the ninth series begins them anew, darker, the seventeenth lighter, and so on (as in style.css).
+  function colourOf(c, s) {
+    const base = c.series[s.colour % 8], turn = Math.floor(s.colour / 8) % 5;
+    return turn ? mix(base, turn % 2 ? c.ink : c.paper, turn < 3 ? 0.45 : 0.7) : base;
+  }
+
   // ---- Hovering: a small table, made of nodes so that no text becomes markup.
   function tip(title, rows) {
     const box = document.createElement('div');
@@ -46,7 +59,7 @@ const edgewise = (() => {
 
   // ---- Looks: what was not measured here is hatched, dashed or hollow.
   function fill(s, c) {
-    const colour = c.series[s.colour % 8];
+    const colour = colourOf(c, s);
     if (s.quality === 'published')
       return {color: 'transparent', borderColor: colour, borderType: 'dotted', borderWidth: 2};
     if (real(s)) return {color: colour};
@@ -69,7 +82,7 @@ const edgewise = (() => {
         const x = low[0] + shift;
         const range = f.kind === 'trace'; // of a stretch of time: its colour, no caps
         const line = (x1, y1, x2, y2) => ({type: 'line', shape: {x1, y1, x2, y2},
-          style: {stroke: range ? c.series[s.colour % 8] : c.ink, lineWidth: range ? 2 : 1, opacity: range ? 0.4 : 0.75}});
+          style: {stroke: range ? colourOf(c, s) : c.ink, lineWidth: range ? 2 : 1, opacity: range ? 0.4 : 0.75}});
         if (range) return {type: 'group', children: [line(x, low[1], x, high[1])]};
         return {type: 'group', children: [line(x, low[1], x, high[1]), line(x - 3, low[1], x + 3, low[1]),
           line(x - 3, high[1], x + 3, high[1])]};
@@ -94,7 +107,7 @@ const edgewise = (() => {
   function lines(f, c) {
     const out = [];
     for (const s of f.series) {
-      const colour = s.front ? c.soft : c.series[s.colour % 8];
+      const colour = s.front ? c.soft : colourOf(c, s);
       out.push({
         type: 'line', name: s.name, yAxisIndex: s.right ? 1 : 0, symbolSize: s.right ? 5 : 7,
         symbol: s.quality === 'published' ? 'emptyCircle' : 'circle',
@@ -108,7 +121,7 @@ const edgewise = (() => {
   }
 
   function dots(f, c, width) {
-    const colour = (s) => (s.front ? c.soft : c.series[s.colour % 8]);
+    const colour = (s) => (s.front ? c.soft : colourOf(c, s));
     // At the right of its dot; at the left where it would leave the picture.
     const beside = ({rect, labelRect}) => ({hideOverlap: true,
       dx: labelRect.x + labelRect.width > width ? -labelRect.width - rect.width - 10 : 0});
@@ -163,12 +176,12 @@ const edgewise = (() => {
   function boxes(f, c) {
     const count = f.series.length;
     return f.series.map((s, place) => ({
-      type: 'custom', name: s.name, itemStyle: {color: c.series[s.colour % 8]},
+      type: 'custom', name: s.name, itemStyle: {color: colourOf(c, s)},
       data: s.points.map((p) => datum(s, p, [p.x, p.box[0], p.box[4]])), encode: {x: 0, y: [1, 2]},
       renderItem(params, api) {
         const layout = api.barLayout({count, barMaxWidth: 90, barCategoryGap: '20%'})[place];
         const x = api.coord([api.value(0), 0])[0] + layout.offsetCenter;
-        return boxParts(api, s.points[params.dataIndex], x, layout.width, c.series[s.colour % 8], c);
+        return boxParts(api, s.points[params.dataIndex], x, layout.width, colourOf(c, s), c);
       },
     }));
   }

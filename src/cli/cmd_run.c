@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -129,12 +130,22 @@ static bool wants_csv(const struct opts *o)
     return o->output && ew_ends_in(o->output, ".csv");
 }
 
+/* In other commands --input is the size. */
+static void check_input(struct job *j)
+{
+    const char *w = j->o->input;
+    const bool size = w && strspn(w, "0123456789x") == strlen(w) && strchr(w, 'x');
+    if (size && access(w, F_OK) != 0)
+        ew_cmd_hint(j->c, "--size %s sets the size of the input; --input names a file", w);
+}
+
 static ew_err read_inputs(struct job *j)
 {
     const struct ew_cmd_call *c = j->c;
     const char **words = ew_arena_array(&j->arena, (size_t)c->n_args, sizeof(*words));
     EW_CHECK(words, EW_ERR_MEMORY, "no memory");
     int n = 0;
+    check_input(j);
     if (j->o->input)
         words[n++] = j->o->input;
     for (int i = 1; i < c->n_args; i++)

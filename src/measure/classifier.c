@@ -85,12 +85,29 @@ static ew_err choose_split(const struct ew_dataset_info *d, enum ew_images_for u
     return ew_fail(EW_ERR_ARG, "%s: has no images", d->name);
 }
 
+/* Warns if a class has another index in the network than in the data set: labels are indices. */
+static void compare_names(const struct ew_dataset *data, const struct ew_classifier *k)
+{
+    const struct ew_image_card *card = &k->network.card;
+    const int64_t n = ew_dataset_info(data)->classes;
+    for (int i = 0; i < card->n_classes; i++)
+        for (int64_t j = 0; j < n; j++)
+            if (j != i && strcmp(card->classes[i], ew_dataset_class(data, j)) == 0) {
+                EW_WARN(
+                    "'%s' is class %d of %s, but class %lld of %s: classes are compared by index",
+                    card->classes[i], i, k->net->name, (long long)j, ew_dataset_info(data)->name);
+                return;
+            }
+}
+
 ew_err ew_image_set_of(const struct ew_dataset *data, const struct ew_classifier *k,
                        enum ew_images_for use, int64_t count, struct ew_image_set *out)
 {
     enum ew_split split;
     *out = (struct ew_image_set){.data = data};
     EW_TRY(choose_split(ew_dataset_info(data), use, &split));
+    if (use == EW_FOR_EVALUATION)
+        compare_names(data, k);
     out->loader = (struct ew_loader_opts){
         .data = data, .split = split, .batch = EVAL_BATCH, .workers = 1, .prep = k->prep};
     EW_TRY(ew_preprocess_check(&k->prep, k->net->name));

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/field.h"
 #include "base/text.h"
 #include "engine/engine.h"
 #include "format/checkpoint.h"
@@ -210,6 +211,8 @@ static ew_err open_file(const struct ew_network_how *how, struct ew_network *n)
     return n->kind == EW_NETWORK_ENGINE ? open_engine(how, n) : open_graph_file(how, n);
 }
 
+#define TYPING_ERROR 2 /* edits */
+
 /* A trained network that is listed, or lies in the user's folder.  A name that is neither is taken
  * for one of the zoo, whose message names the nearest. */
 static ew_err open_trained(const struct ew_network_how *how, struct ew_network *n)
@@ -220,9 +223,12 @@ static ew_err open_trained(const struct ew_network_how *how, struct ew_network *
     int listed;
     if (!ew_trained_find(name, path)) {
         EW_TRY(ew_trained_list(&n->arena, &list, &listed));
-        for (int i = 0; i < listed; i++)
+        for (int i = 0; i < listed; i++) {
             EW_CHECK(strcmp(list[i].name, name) != 0, EW_ERR_NOT_FOUND,
                      "%s is not stored here yet; 'edgewise models get %s' fetches it", name, name);
+            EW_CHECK(ew_edit_distance(list[i].name, name) > TYPING_ERROR, EW_ERR_NOT_FOUND,
+                     "no network is called %.80s; did you mean %s?", name, list[i].name);
+        }
         return open_zoo(how, n);
     }
     n->what = ew_arena_strdup(&n->arena, path);

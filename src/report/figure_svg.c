@@ -294,7 +294,10 @@ static void draw_x(const struct canvas *c)
 static const char *look(const struct ew_series *s, char buf[64])
 {
     const bool real = s->quality == EW_QUALITY_MEASURED || s->quality == EW_QUALITY_DERIVED;
-    snprintf(buf, 64, "c%d%s%s", s->front ? 8 : s->colour % 8,
+    char turn[8] = ""; /* beyond the eighth series: a darker or lighter shade */
+    if (!s->front && s->colour / 8 % 5)
+        snprintf(turn, sizeof(turn), " t%d", s->colour / 8 % 5);
+    snprintf(buf, 64, "c%d%s%s%s", s->front ? 8 : s->colour % 8, turn,
              s->published ? " published"
              : real       ? ""
                           : " unreal",

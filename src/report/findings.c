@@ -395,8 +395,8 @@ static bool say_bench(const struct scope *s, char *out)
         say_one_bench(fast, low, most_of_all, out);
     else
         snprintf(out, EW_FINDING_CHARS,
-                 "Of the networks that `bench` timed, %.60s is the fastest with %s ms an image and "
-                 "%.60s the slowest with %s (each network's fastest run).",
+                 "Of the benchmarked networks %.60s is the fastest with %s ms per image and "
+                 "%.60s the slowest with %s ms (fastest run of each).",
                  fast->job.network, digits(low, least), slow->job.network, digits(high, most));
     return true;
 }

@@ -231,8 +231,8 @@ static void benches(void)
     EW_EXPECT_INT(ew_findings(&r, text), 3);
     EW_EXPECT_STR(
         text[2],
-        "Of the networks that `bench` timed, lenet5 is the fastest with 0.0105 ms an image "
-        "and vgg19 the slowest with 30000 (each network's fastest run).");
+        "Of the benchmarked networks lenet5 is the fastest with 0.0105 ms per image and vgg19 the "
+        "slowest with 30000 ms (fastest run of each).");
     ew_results_fini(&r);
 }
 
