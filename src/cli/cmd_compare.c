@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "cli/data_cmd.h"
 #include "measure/compare_sides.h"
@@ -14,7 +15,7 @@
 #define RANDOM_INPUTS 4
 
 struct opts {
-    bool layers, all, gate;
+    bool layers, all, gate, save;
     const char *data, *input;
     struct ew_image_opts images;
     double min_sqnr;
@@ -33,6 +34,8 @@ static const struct ew_field fields[] = {
      "representative for quantised networks"},
     {.name = "input", .type = EW_FIELD_STR, .offset = offsetof(struct opts, input), .letter = 'i',
      .metavar = "FILE", .help = "tensor (.npy, .pb) from which the saved values were computed"},
+    {.name = "save", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, save),
+     .help = "write every value of the network on --input to FOLDER instead of comparing"},
     EW_PREPROCESS_FIELDS(struct opts, images),
     {.name = "min-sqnr", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, min_sqnr),
      .def = "40", .min = -200, .max = 200, .metavar = "DB",
@@ -165,12 +168,28 @@ static ew_err open_and_run(struct ew_cmd_call *c, const struct ew_compare_how *h
     return feed(c, k);
 }
 
+/* Writes the values for another program, or another machine, to compare with. */
+static ew_err save(const struct ew_cmd_call *c, const struct ew_compare_how *how)
+{
+    const struct opts *o = c->opts;
+    struct ew_compared k;
+    EW_CHECK(o->input && !o->data && !o->gate && !o->all, EW_ERR_USAGE,
+             "--save needs --input FILE, and compares nothing");
+    const ew_err e = ew_compare_save(c->args[0], c->args[1], o->input, how, &k);
+    if (e == EW_OK)
+        EW_INFO("%s: %d values of %s, NAME.npy each, [N, C, H, W]", c->args[1], k.n, c->args[0]);
+    ew_compare_close(&k);
+    return e;
+}
+
 static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
     const struct ew_compare_how how = {
         .layers = o->layers, .images = o->images, .threads = (int)o->threads};
     struct ew_compared k;
+    if (o->save)
+        return save(c, &how);
     EW_CHECK(o->layers || !o->all, EW_ERR_USAGE, "--all needs --layers");
     EW_CHECK(!is_saved(c->args[1]) || (o->input && !o->data), EW_ERR_USAGE,
              "%s has saved values: --input FILE says what they were computed from", c->args[1]);
@@ -198,10 +217,13 @@ const struct ew_cmd ew_cmd_compare = {
              "value that differs is named.\n"
              "Instead of the second network it takes the values that another program computed "
              "from the tensor of --input: a file with the output, or a folder with NAME.npy for "
-             "each value to compare ('_' for '/'), in ONNX's layout [N, C, H, W].",
+             "each value to compare ('_' for '/'), in ONNX's layout [N, C, H, W].\n"
+             "--save writes such a folder, to find the layer where another runtime or "
+             "accelerator differs.",
     .examples = "compare net.onnx int8.onnx --data cifar10:100 --min-sqnr 20 --gate\n"
                 "compare old.onnx new.onnx --layers\n"
-                "compare net.onnx saved/ --input x.npy",
+                "compare net.onnx saved/ --input x.npy\n"
+                "compare net.onnx values/ --input x.npy --save",
     .min_args = 2,
     .max_args = 2,
     .opts_size = sizeof(struct opts),

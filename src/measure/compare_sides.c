@@ -3,6 +3,7 @@
  * run without passes, so that every value exists; to compare outputs only, they run optimised. */
 #include "measure/compare_sides.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -235,6 +236,19 @@ static void channels_last(const struct ew_shape *s, const float *from, float *to
                 to[(i * places + p) * c + k] = from[(i * c + k) * places + p];
 }
 
+/* Transposes [N, ..., C] to [N, C, ...] for files. */
+static void channels_first(const struct ew_shape *s, const float *from, float *to)
+{
+    const int64_t n = s->dim[0], c = s->dim[s->rank - 1];
+    int64_t places = 1;
+    for (int i = 1; i < s->rank - 1; i++)
+        places *= s->dim[i];
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t p = 0; p < places; p++)
+            for (int64_t k = 0; k < c; k++)
+                to[(i * c + k) * places + p] = from[(i * places + p) * c + k];
+}
+
 /* Whether the file's shape is [N, C, ...] of this [N, ..., C]; equal for rank 2 and below. */
 static bool fits(const struct ew_shape *file, const struct ew_shape *own)
 {
@@ -266,20 +280,25 @@ static ew_err read_saved(const char *path, const struct ew_shape *own, struct ew
     return EW_OK;
 }
 
-/* The file of a value: for the first output `saved` itself; in a folder NAME.npy with '_' for '/'.
- * False: none. */
+/* FOLDER/NAME.npy, with '_' for '/' in the name.  False: too long. */
+static bool value_path(const char *folder, const char *name, char *path, size_t size)
+{
+    const int n = snprintf(path, size, "%s/", folder);
+    if (n >= (int)size || snprintf(path + n, size - (size_t)n, "%s.npy", name) >= (int)size - n)
+        return false;
+    for (char *p = path + n; *p; p++)
+        if (*p == '/')
+            *p = '_';
+    return true;
+}
+
+/* The file of a value: for the first output `saved` itself, in a folder its own.  False: none. */
 static bool saved_path(const char *saved, bool folder, const char *name, int output, char *path,
                        size_t size)
 {
     if (!folder)
         return output == 0 && snprintf(path, size, "%s", saved) < (int)size;
-    const int n = snprintf(path, size, "%s/", saved);
-    if (snprintf(path + n, size - (size_t)n, "%s.npy", name) >= (int)size - n)
-        return false;
-    for (char *p = path + n; *p; p++)
-        if (*p == '/')
-            *p = '_';
-    return access(path, F_OK) == 0;
+    return value_path(saved, name, path, size) && access(path, F_OK) == 0;
 }
 
 static ew_err compare_file(struct ew_compared *c, int output, const char *path)
@@ -302,22 +321,29 @@ static ew_err compare_file(struct ew_compared *c, int output, const char *path)
     return EW_OK;
 }
 
+/* Opens the network and runs it on the file `input`. */
+static ew_err run_on_file(const char *network, const char *input, const struct ew_compare_how *how,
+                          struct ew_compared *out)
+{
+    float *x;
+    *out = (struct ew_compared){.same_top = -1, .inputs = 1};
+    ew_arena_init(&out->arena);
+    EW_TRY(open_side(network, how, 0, out));
+    struct ew_tensor *in = ew_plan_input(out->plan[0], 0);
+    EW_TRY(read_saved(input, &in->shape, &out->arena, &x));
+    memcpy(in->data, x, ew_tensor_bytes(in));
+    return ew_plan_run(out->plan[0]);
+}
+
 ew_err ew_compare_saved(const char *network, const char *saved, const char *input,
                         const struct ew_compare_how *how, struct ew_compared *out)
 {
     struct stat st;
     char path[4096];
-    float *x;
     const bool folder = stat(saved, &st) == 0 && S_ISDIR(st.st_mode);
     struct ew_compare_how all = *how;
     all.layers = folder || how->layers;
-    *out = (struct ew_compared){.same_top = -1, .inputs = 1};
-    ew_arena_init(&out->arena);
-    EW_TRY(open_side(network, &all, 0, out));
-    struct ew_tensor *in = ew_plan_input(out->plan[0], 0);
-    EW_TRY(read_saved(input, &in->shape, &out->arena, &x));
-    memcpy(in->data, x, ew_tensor_bytes(in));
-    EW_TRY(ew_plan_run(out->plan[0]));
+    EW_TRY(run_on_file(network, input, &all, out));
     const struct ew_graph *g = out->graph[0];
     out->v = ew_arena_array(&out->arena, (size_t)g->n_outputs, sizeof(*out->v));
     EW_CHECK(out->v, EW_ERR_MEMORY, "no memory for %d values", g->n_outputs);
@@ -328,5 +354,45 @@ ew_err ew_compare_saved(const char *network, const char *saved, const char *inpu
     EW_CHECK(out->n > 0, EW_ERR_NOT_FOUND, "%s: has no NAME.npy for any value of %s", saved,
              network);
     qsort(out->v, (size_t)out->n, sizeof(*out->v), by_producer);
+    return EW_OK;
+}
+
+/* Writes a value as [N, C, ...]. */
+static ew_err write_value(const struct ew_tensor *t, const char *name, const char *path,
+                          struct ew_arena *a)
+{
+    struct ew_tensor file = *t;
+    const int rank = t->shape.rank;
+    if (rank < 4)
+        return ew_tensor_file_write(path, t, name);
+    file.data = ew_arena_alloc(a, ew_tensor_bytes(t));
+    EW_CHECK(file.data, EW_ERR_MEMORY, "no memory for %s", path);
+    file.shape.dim[1] = t->shape.dim[rank - 1];
+    for (int i = 2; i < rank; i++)
+        file.shape.dim[i] = t->shape.dim[i - 1];
+    channels_first(&t->shape, t->data, file.data);
+    return ew_tensor_file_write(path, &file, name);
+}
+
+ew_err ew_compare_save(const char *network, const char *folder, const char *input,
+                       const struct ew_compare_how *how, struct ew_compared *out)
+{
+    char path[4096];
+    struct ew_compare_how all = *how;
+    all.layers = true;
+    EW_TRY(run_on_file(network, input, &all, out));
+    EW_CHECK(mkdir(folder, 0777) == 0 || errno == EEXIST, EW_ERR_IO, "%s: %s", folder,
+             strerror(errno));
+    const struct ew_graph *g = out->graph[0];
+    for (int i = 0; i < g->n_outputs; i++) {
+        const char *name = g->values[g->outputs[i]].name;
+        const struct ew_tensor *t = ew_plan_output(out->plan[0], i);
+        if (t->dtype != EW_F32)
+            continue;
+        EW_CHECK(value_path(folder, name, path, sizeof(path)), EW_ERR_LIMIT,
+                 "%s: too long a path for %.80s", folder, name);
+        EW_TRY(write_value(t, name, path, &out->arena));
+        out->n++;
+    }
     return EW_OK;
 }

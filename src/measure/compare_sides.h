@@ -51,6 +51,11 @@ ew_err ew_compare_images(struct ew_compared *c, const struct ew_loader_opts *set
 ew_err ew_compare_saved(const char *network, const char *saved, const char *input,
                         const struct ew_compare_how *how, struct ew_compared *out);
 
+/* Writes every float value of a network run on `input` as FOLDER/NAME.npy, in the layout that
+ * ew_compare_saved reads; out->n is their number.  The folder may exist.  Release as above. */
+ew_err ew_compare_save(const char *network, const char *folder, const char *input,
+                       const struct ew_compare_how *how, struct ew_compared *out);
+
 /* Signal-to-noise ratio in dB; 200 if nothing differs. */
 double ew_agreement_db(const struct ew_agreement *a);
 

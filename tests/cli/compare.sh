@@ -40,6 +40,13 @@ edgewise compare lenet5-mnist same.onnx --input x.npy 2>&1 || echo "exit $?"
 } >rgb.npy
 edgewise run resnet9-cifar10 --input rgb.npy -o scores.npy >/dev/null 2>&1
 edgewise compare resnet9-cifar10 scores.npy --input rgb.npy --gate | tail -n 1
+# --save writes such a folder, with which the same network agrees.
+edgewise compare resnet9-cifar10 values --input rgb.npy --save 2>&1
+ls values | wc -l
+edgewise compare resnet9-cifar10 values --input rgb.npy --layers --gate | tail -n 1
+head -c 128 values/prep.conv.npy | tail -c +11 | tr -s ' '
+edgewise compare resnet9-cifar10 values --save 2>&1 || echo "exit $?"
+edgewise compare resnet9-cifar10 rgb.npy/no --input rgb.npy --save 2>&1 || echo "exit $?"
 # For scripts: the same output, and exit status 1 on a difference.
 edgewise export lenet5 --seed 1 -o one.onnx >/dev/null 2>&1
 edgewise export lenet5 --seed 2 -o two.onnx >/dev/null 2>&1
