@@ -42,6 +42,11 @@ ew_err ew_pass_fold_flatten_own(struct ew_graph *g);
 ew_err ew_pass_trim_taps(struct ew_graph *g);
 /* Turns matrix products with constant matrices, and their biases, into 1x1 convolutions. */
 ew_err ew_pass_matmul_conv(struct ew_graph *g);
+/* Turns transposed convolutions of few outputs into a convolution and a transpose. */
+ew_err ew_pass_transposed_conv(struct ew_graph *g);
+/* Folds products and sums with one constant a channel, or one for all, into the convolution before
+ * them. */
+ew_err ew_pass_fold_scale(struct ew_graph *g);
 /* Fuses activations and additions after a convolution into its epilogue. */
 ew_err ew_pass_fuse_epilogue(struct ew_graph *g);
 /* Merges parallel convolutions whose outputs are concatenated into one, if zero-padding the smaller

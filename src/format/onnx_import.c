@@ -217,7 +217,7 @@ static ew_err build(struct ew_onnx_import *im)
         EW_TRY(ew_onnx_import_node(im, im->wire.order[o]));
     return add_outputs(im);
 }
-/* Finishes the graph: constants, shuffles, conversion to channels-last, parameters. */
+/* Finishes the graph: constants, shuffles, group norms, conversion to channels-last, parameters. */
 static ew_err settle(struct ew_onnx_import *im)
 {
     struct ew_graph *g = im->g;
@@ -225,6 +225,7 @@ static ew_err settle(struct ew_onnx_import *im)
     EW_TRY(ew_graph_sweep(g));
     EW_TRY(ew_graph_mark_params(g));
     EW_TRY(ew_graph_find_shuffles(g));
+    EW_TRY(ew_onnx_find_group_norms(g));
     ew_onnx_file_hand_over(im->file,
                            g); /* so that the originals of permuted weights can be freed */
     EW_TRY(ew_graph_channels_last(g));

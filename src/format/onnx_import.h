@@ -57,6 +57,10 @@ ew_err ew_onnx_narrow(struct ew_graph *g, enum ew_dtype was, int *out, int n_out
 /* Adds node k of the file to the graph. */
 ew_err ew_onnx_import_node(struct ew_onnx_import *im, int node);
 
+/* Before the conversion to channels-last: Reshape-InstanceNormalization-Reshape chains become
+ * group_norm nodes (onnx_group_norm.c). */
+ew_err ew_onnx_find_group_norms(struct ew_graph *g);
+
 /* ---- Bodies (onnx_body.c) ---- */
 
 /* Registers the model's functions in im->shared. */

@@ -172,6 +172,7 @@ static const struct {
               {"fold_pad", ew_pass_fold_pad},
               {"fold_batch_norm", ew_pass_fold_batch_norm},
               {"fold_flatten", ew_pass_fold_flatten},
+              {"fold_scale", ew_pass_fold_scale},
               {"trim_taps", ew_pass_trim_taps},
               {"fuse_epilogue", ew_pass_fuse_epilogue},
               {"fuse_norm", ew_pass_fuse_norm},

@@ -29,14 +29,19 @@ static struct ew_graph *build(const char *name)
 }
 
 /* Folding changes the order of roundings: 1e-4 of the largest output. */
-static void expect_same(struct ew_plan *a, struct ew_plan *b)
+static void expect_same_output(struct ew_plan *a, struct ew_plan *b, int i)
 {
-    const struct ew_tensor *x = ew_plan_output(a, 0), *y = ew_plan_output(b, 0);
+    const struct ew_tensor *x = ew_plan_output(a, i), *y = ew_plan_output(b, i);
     double most = 0;
-    for (int64_t i = 0; i < ew_tensor_count(x); i++)
-        most = fmax(most, fabs(ew_tensor_get(x, i)));
+    for (int64_t k = 0; k < ew_tensor_count(x); k++)
+        most = fmax(most, fabs(ew_tensor_get(x, k)));
     EW_EXPECT_CLOSE((const float *)y->data, (const float *)x->data, (size_t)ew_tensor_count(x), 0,
                     1e-4 * most);
+}
+
+static void expect_same(struct ew_plan *a, struct ew_plan *b)
+{
+    expect_same_output(a, b, 0);
 }
 
 static int count(const struct ew_graph *g, const char *op)
@@ -111,6 +116,123 @@ static void pads_become_the_convolutions_own(void)
         }
 }
 
+/* A convolution, then a product, a sum and a product with constants of shape `row`.  `shared`: a
+ * second convolution reads the filters. */
+static struct ew_graph *scaled(const struct ew_shape *row, bool bias, bool shared)
+{
+    struct ew_graph *g = NULL;
+    const struct ew_shape in = {4, {2, 5, 6, 3}}, filters = {4, {4, 3, 3, 3}}, four = {1, {4}};
+    float w[4 * 27], r[5 * 6 * 4];
+    int ids[3], x, y, c, d = -1;
+    for (int i = 0; i < 4 * 27; i++)
+        w[i] = cosf((float)i);
+    for (int i = 0; i < 5 * 6 * 4; i++)
+        r[i] = 1.5F + sinf((float)i);
+    EW_EXPECT_OK(ew_graph_new("scaled", &g));
+    EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &in, &x));
+    const struct ew_tensor t = {.dtype = EW_F32, .shape = filters, .data = w};
+    const struct ew_tensor b = {.dtype = EW_F32, .shape = four, .data = r + 7};
+    ids[0] = x;
+    EW_EXPECT_OK(ew_graph_const(g, "w", EW_VALUE_PARAM, &t, true, &ids[1]));
+    EW_EXPECT_OK(ew_graph_const(g, "b", EW_VALUE_PARAM, &b, true, &ids[2]));
+    const struct ew_conv_attr conv = {.win = {.pad = {4, {1, 1, 1, 1}}}, .groups = 1};
+    const int n_in = bias ? 3 : 2;
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("conv"), "c", &conv, ew_inputs(ids, n_in), &y));
+    if (shared)
+        EW_EXPECT_OK(ew_graph_add(g, ew_op_find("conv"), "d", &conv, ew_inputs(ids, 2), &d));
+    const struct ew_tensor s = {.dtype = EW_F32, .shape = *row, .data = r};
+    EW_EXPECT_OK(ew_graph_const(g, "s", EW_VALUE_PARAM, &s, true, &c));
+    ids[0] = y;
+    ids[1] = c;
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("mul"), "m", NULL, ew_inputs(ids, 2), &ids[1]));
+    ids[0] = c;
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("add"), "a", NULL, ew_inputs(ids, 2), &ids[0]));
+    ids[1] = c;
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("mul"), "n", NULL, ew_inputs(ids, 2), &y));
+    EW_EXPECT_OK(ew_graph_output(g, y));
+    if (shared)
+        EW_EXPECT_OK(ew_graph_output(g, d));
+    return g;
+}
+
+static void scales_go_into_filters(void)
+{
+    static const struct {
+        struct ew_shape row;
+        bool goes;
+    } cases[] = {{{0, {0}}, true},          {{1, {1}}, true},          {{1, {4}}, true},
+                 {{4, {1, 1, 1, 4}}, true}, {{4, {1, 1, 1, 1}}, true}, {{3, {5, 1, 1}}, false},
+                 {{3, {5, 6, 4}}, false},   {{2, {6, 1}}, false}};
+    for (size_t i = 0; i < EW_COUNT(cases); i++)
+        for (int k = 0; k < 4; k++) {
+            struct ew_graph *a = scaled(&cases[i].row, k & 1, k & 2);
+            struct ew_graph *b = scaled(&cases[i].row, k & 1, k & 2);
+            EW_EXPECT_OK(ew_pass_fold_scale(b));
+            EW_EXPECT_INT(count(b, "mul") + count(b, "add"), cases[i].goes ? 0 : 3);
+            struct ew_plan *p = ew_run_sine(a, true), *q = ew_run_sine(b, true);
+            for (int o = 0; p && q && o < a->n_outputs; o++)
+                expect_same_output(p, q, o);
+            ew_plan_free(p);
+            ew_plan_free(q);
+            ew_graph_free(a);
+            ew_graph_free(b);
+        }
+}
+
+static struct ew_graph *transposed(const struct ew_conv_transpose_attr *attr, int kernel,
+                                   int outputs)
+{
+    struct ew_graph *g = NULL;
+    const struct ew_shape in = {4, {2, 5, 6, 3}}, filters = {4, {3, kernel, kernel, outputs}};
+    float w[3 * 9 * 9 * 4];
+    int ids[3], y;
+    for (size_t i = 0; i < EW_COUNT(w); i++)
+        w[i] = cosf((float)i);
+    EW_EXPECT_OK(ew_graph_new("transposed", &g));
+    EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &in, &ids[0]));
+    const struct ew_tensor t = {.dtype = EW_F32, .shape = filters, .data = w};
+    const struct ew_tensor b = {.dtype = EW_F32, .shape = {1, {outputs}}, .data = w + 3};
+    EW_EXPECT_OK(ew_graph_const(g, "w", EW_VALUE_PARAM, &t, true, &ids[1]));
+    EW_EXPECT_OK(ew_graph_const(g, "b", EW_VALUE_PARAM, &b, true, &ids[2]));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("conv_transpose"), "t", attr,
+                              ew_inputs(ids, outputs == 1 ? 2 : 3), &y));
+    EW_EXPECT_OK(ew_graph_output(g, y));
+    return g;
+}
+
+static void transposed_convolutions_become_convolutions(void)
+{
+    static const struct {
+        int kernel, stride, outputs;
+        int64_t pads[4], more[2]; /* output_padding */
+        bool goes;
+    } cases[] = {{9, 2, 1, {4, 4, 4, 4}, {1, 1}, true},  {2, 2, 3, {0, 0, 0, 0}, {0, 0}, true},
+                 {4, 2, 1, {1, 1, 1, 1}, {0, 0}, true},  {4, 2, 4, {1, 1, 1, 1}, {0, 0}, false},
+                 {5, 2, 2, {2, 1, 1, 2}, {0, 0}, true},  {6, 3, 1, {1, 0, 2, 3}, {0, 0}, true},
+                 {8, 4, 1, {2, 2, 2, 2}, {0, 0}, true},  {3, 2, 1, {1, 1, 1, 1}, {0, 0}, false},
+                 {3, 1, 1, {1, 1, 1, 1}, {0, 0}, false}, {7, 3, 2, {2, 2, 2, 2}, {0, 0}, true}};
+    for (size_t i = 0; i < EW_COUNT(cases); i++) {
+        const int64_t *p = cases[i].pads, s = cases[i].stride;
+        const struct ew_conv_transpose_attr attr = {
+            .win = {.stride = {2, {s, s}}, .pad = {4, {p[0], p[1], p[2], p[3]}}},
+            .groups = 1,
+            .output_padding = {2, {cases[i].more[0], cases[i].more[1]}}};
+        struct ew_graph *a = transposed(&attr, cases[i].kernel, cases[i].outputs);
+        struct ew_graph *b = transposed(&attr, cases[i].kernel, cases[i].outputs);
+        EW_EXPECT_OK(ew_pass_transposed_conv(b));
+        EW_EXPECT_OK(ew_graph_check(b));
+        EW_EXPECT_INT(count(b, "conv_transpose"), !cases[i].goes);
+        EW_EXPECT_INT(count(b, "conv"), cases[i].goes);
+        struct ew_plan *x = ew_run_sine(a, true), *y = ew_run_sine(b, true);
+        if (x && y)
+            expect_same(x, y);
+        ew_plan_free(x);
+        ew_plan_free(y);
+        ew_graph_free(a);
+        ew_graph_free(b);
+    }
+}
+
 static ew_err equalize(struct ew_graph *g)
 {
     return ew_pass_equalize(g, &(struct ew_equalize_opts){.rounds = 1});
@@ -123,6 +245,7 @@ static const struct {
               {"drop_identity", ew_pass_drop_identity},
               {"fold_batch_norm", ew_pass_fold_batch_norm},
               {"fold_flatten", ew_pass_fold_flatten},
+              {"fold_scale", ew_pass_fold_scale},
               {"fuse_epilogue", ew_pass_fuse_epilogue},
               {"equalize", equalize},
               {"all", ew_pass_all}};
@@ -364,12 +487,18 @@ static void a_perceptron_is_two_convolutions(void)
     }
 }
 
-static const struct ew_test tests[] = {
-    EW_TEST(equalize_shares_the_difference),   EW_TEST(resnet_is_convolutions),
-    EW_TEST(mobilenet_has_no_activation_left), EW_TEST(densenet_has_no_activation_left),
-    EW_TEST(vgg_has_no_transpose_left),        EW_TEST(one_pixel_leaves_one_tap),
-    EW_TEST(pads_become_the_convolutions_own), EW_TEST(outputs_keep_their_names),
-    EW_TEST(a_perceptron_is_two_convolutions), EW_TEST(branches_become_one_convolution)};
+static const struct ew_test tests[] = {EW_TEST(equalize_shares_the_difference),
+                                       EW_TEST(resnet_is_convolutions),
+                                       EW_TEST(mobilenet_has_no_activation_left),
+                                       EW_TEST(densenet_has_no_activation_left),
+                                       EW_TEST(vgg_has_no_transpose_left),
+                                       EW_TEST(one_pixel_leaves_one_tap),
+                                       EW_TEST(pads_become_the_convolutions_own),
+                                       EW_TEST(scales_go_into_filters),
+                                       EW_TEST(transposed_convolutions_become_convolutions),
+                                       EW_TEST(outputs_keep_their_names),
+                                       EW_TEST(a_perceptron_is_two_convolutions),
+                                       EW_TEST(branches_become_one_convolution)};
 
 int main(int argc, char **argv)
 {

@@ -16,7 +16,7 @@
 #define EW_IF_GROUPED         {"several groups of at most 32 input channels, fewer than 16 in training, not depthwise", ew_if_grouped}
 #define EW_IF_BATCH_LANES     {"2-D, no groups or dilation, fewer output channels than vector lanes, at least as many images", ew_if_batch_lanes}
 #define EW_IF_PIXEL_LANES     {"2-D, stride 1, no groups or dilation, at most 4 input channels, rows of pixels fill vectors better than output channels", ew_if_pixel_lanes}
-#define EW_IF_INPUT_LANES     {"2-D, no groups, no dilation along rows, output channels fill less than half a vector, and a line of taps of all inputs fills vectors better", ew_if_input_lanes}
+#define EW_IF_INPUT_LANES     {"2-D, no groups, no dilation along rows, output channels fill at most half a vector, and a line of taps of all inputs fills vectors better", ew_if_input_lanes}
 #define EW_IF_WINOGRAD        {"no groups or dilation, filters square in height and width: 3x3 or 5x5 with stride 1, or 3 to 5 strides wide", ew_if_winograd}
 #define EW_IF_WINOGRAD_WIDE   {"16 channels or more on both sides", ew_if_winograd_wide}
 #define EW_IF_WINOGRAD_WINS   {"fewer estimated cycles than implicit gemm", ew_if_winograd_wins, true}

@@ -63,12 +63,13 @@ static const float *input_row(const struct work *w, int64_t row)
 static void put_outside(const struct work *w, const float *x, float *y, int64_t begin, int64_t end)
 {
     const int64_t n = w->in.dim[w->axis], before = w->pads.before[w->axis];
+    if (w->mode == EW_PAD_CONSTANT) {
+        fill(y + begin * w->each, w->value, (end - begin) * w->each);
+        return;
+    }
     for (int64_t i = begin; i < end; i++) {
         const int64_t from = ew_pad_source(w->mode, i - before, n);
-        if (from < 0)
-            fill(y + i * w->each, w->value, w->each);
-        else
-            memcpy(y + i * w->each, x + from * w->each, (size_t)w->each * sizeof(float));
+        memcpy(y + i * w->each, x + from * w->each, (size_t)w->each * sizeof(float));
     }
 }
 

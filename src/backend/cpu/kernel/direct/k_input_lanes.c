@@ -50,15 +50,16 @@ static struct input_lanes input_lanes_of(const struct ew_conv_shape *s)
 bool EW_K(input_lanes_fits)(const struct ew_conv_shape *s)
 {
     const struct ew_conv_axis *a = s->axis;
-    bool fits = s->groups == 1 && s->batch > 0 && s->cin > 0 && 2 * s->cout < LANES &&
+    bool fits = s->groups == 1 && s->batch > 0 && s->cin > 0 && 2 * s->cout <= LANES &&
                 a[0].in == 1 && a[0].out == 1 && a[0].taps == 1 && a[0].pad == 0 &&
                 a[2].dilation == 1;
     for (int i = 1; i < 3; i++)
         fits = fits && a[i].pad >= 0 && a[i].taps > 0 && a[i].out > 0 && a[i].in > 0;
-    /* Cycles of an output pixel, against a GEMM that fills half of a vector at best. */
+    /* Cycles of an output pixel, against 2/3 of those of a GEMM, which multiplies half vectors in
+     * pairs where there are such. */
     const int64_t reads = (int64_t)a[2].taps * s->cin;
     const int64_t own = (a[1].taps * div_up(reads, LANES) + ACROSS) * s->cout;
-    return fits && own * 2 < a[1].taps * reads;
+    return fits && own * 3 < (HALF ? 1 : 2) * a[1].taps * reads;
 }
 
 /* ---- Weights: [chunk of OUTPUTS][line of taps][vector][output of the chunk][LANES] ---- */
