@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "cli/cmd.h"
@@ -59,11 +60,7 @@ struct deployed {
 static const char *machine_of(const char *path)
 {
     Elf64_Ehdr h;
-    FILE *f = fopen(path, "rbe");
-    const bool read = f && fread(&h, 1, sizeof(h), f) == sizeof(h);
-    if (f)
-        fclose(f);
-    if (!read || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0)
+    if (ew_file_head(path, &h, sizeof(h)) != sizeof(h) || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0)
         return "";
     return h.e_machine == EM_X86_64 ? "x86_64" : h.e_machine == EM_AARCH64 ? "aarch64" : "";
 }

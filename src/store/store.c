@@ -380,7 +380,9 @@ bool ew_store_is(const char *path)
 {
     sqlite3 *db = NULL;
     sqlite3_stmt *q = NULL;
+    struct stat st;
     const bool is =
+        stat(path, &st) == 0 && S_ISREG(st.st_mode) && /* opening a pipe would wait for a writer */
         open_file(path, SQLITE_OPEN_READONLY, is_still(path), &db) == SQLITE_OK &&
         sqlite3_prepare_v2(db, "SELECT count(*) FROM sqlite_master", -1, &q, NULL) == SQLITE_OK &&
         sqlite3_step(q) == SQLITE_ROW && sqlite3_column_int(q, 0) > 0;

@@ -13,7 +13,8 @@ mkfifo pipe images/a/x.png
 edgewise data make --kind digits --train 2 --test 1 --to set >/dev/null 2>&1
 cp "$(find set -name '*.png' | head -n 1)" images/b/y.png
 for command in "info pipe" "run pipe --random" "run lenet5 -i pipe" "compile pipe -o x.ewe" "study ./pipe" \
-    "data info pipe" "train lenet5 --data images --init pipe --classes 2" "eval pipe --data images" "report --db pipe"; do
+    "data info pipe" "train lenet5 --data images --init pipe --classes 2" "eval pipe --data images" "report --db pipe" \
+    "predict --from pipe --workload a" "recommend --from pipe --workload a --limit power=1W" "scale select vgg11_cifar --from pipe --latency 1ms"; do
     # shellcheck disable=SC2086
     timeout 20 edgewise $command >/dev/null 2>err.txt && echo "$command: ok" || echo "$command: exit $? $(head -n 1 err.txt)"
 done
