@@ -245,7 +245,7 @@ static void tell_sweeps(const struct story *s)
 static void tell_int8(const struct story *s)
 {
     char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
-    printf("6  shrank    lenet5 by layers that gain from int8: %s of ONNX, an engine of %s\n",
+    printf("6  shrank    lenet5 to int8 where that is faster: %s of ONNX, an engine of %s\n",
            ew_text_bytes(s->study.int8_bytes, a), ew_text_bytes(s->study.engine_bytes, b));
 }
 
@@ -298,11 +298,12 @@ static ew_err tell(struct story *s, bool json)
              "the exported file computes other outputs: they differ by %g", s->difference);
     if (json)
         return tell_json(s);
-    printf("\nnext:  edgewise models                       the networks it knows\n"
-           "       edgewise info resnet50 --svg net.svg  one of them, with a picture\n"
-           "       edgewise bench resnet50 --profile     where the time goes\n"
-           "       edgewise train lenet5 --data mnist    training, with all its figures in a "
-           "folder\n");
+    printf("\nnext, with a network of your own (in a source tree with ./run for edgewise):\n"
+           "       edgewise info net.onnx                                   what it is made of\n"
+           "       edgewise bench net.onnx --profile                        where the time goes\n"
+           "       edgewise run net.onnx photo.jpg --mean imagenet          what it sees\n"
+           "       edgewise quantize net.onnx --calib images/ -o int8.onnx  smaller and faster\n"
+           "or with one of `edgewise models`.\n");
     return EW_OK;
 }
 

@@ -166,7 +166,7 @@ static void print_option(const struct job *b, const struct ew_option *x)
     char mid[EW_VALUE_CHARS], low[EW_VALUE_CHARS], high[EW_VALUE_CHARS];
     print_mode(x);
     const char *seen = b->s.measured.simulated ? "simulated" : "measured";
-    printf(" (%s)\n", b->boards     ? "SIMULATED: not here"
+    printf(" (%s)\n", b->boards     ? "SIMULATED, not measured"
                       : x->measured ? seen
                                     : "predicted, never tried");
     for (int k = 0; k < EW_CRITERIA; k++) {
@@ -194,9 +194,9 @@ static void print_why(const struct job *b)
             "\nwhy: %d of %d configurations keep within the limits, and this one has the best %s\n",
             c->n_good, b->n, goal->name);
     else
-        printf("\nwhy: %d of %d configurations may keep within the limits; this one has %s within "
+        printf("\nwhy: %d of %d configurations may meet the limits; this one has %s within "
                "3 %% of the "
-               "best and is the likeliest to keep within them\n",
+               "best and is the most likely to meet them\n",
                c->n_good, b->n, goal->name);
     for (int k = 0; k < b->n_limits; k++) {
         const struct ew_criterion_info *q = &ew_criteria[b->limits[k].of];
@@ -205,7 +205,7 @@ static void print_why(const struct job *b)
                q->unit, 100 * c->holds[k]);
         ew_text_value(c->relaxed[k], text);
         if (strcmp(text, now) == 0)
-            printf("; relaxing it by 10 %% gains nothing\n");
+            printf("; relaxing it by 10 %% does not help\n");
         else
             printf("; relaxed by 10 %%: %s %s instead of %s%s\n", goal->name, text, now,
                    k == c->binding ? " (this limit binds)" : "");

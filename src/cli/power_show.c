@@ -79,7 +79,7 @@ static void print_modes(const struct ew_power_view *x)
 static void print_allowed(const struct ew_power_view *x)
 {
     if (x->board->id.cores > 0)
-        printf("\ncores    %d, %d on now; --cores N leaves N on\n", x->board->id.cores,
+        printf("\ncores    %d, %d online; --cores N keeps N online\n", x->board->id.cores,
                x->board->id.online);
     printf("\nallowed MHz\n");
     for (int i = 0; i < x->n_clocks; i++) {
