@@ -182,11 +182,21 @@ static void multiply(const struct work *w, int64_t count, const struct direct *d
     }
 }
 
+/* Pixels of a multiple of so many channels are gathered, not read in place: they share so few sets
+ * of L1 that lines are gone before their next use.  AVX2 uses each line at least twice, since a
+ * block of MR rows takes two passes. */
+#if defined(EW_ISA_IS_avx2)
+#define APART 256
+#else
+#define APART 1024
+#endif
+
 /* True if pixels up to `last` can be read in place: 1x1 with stride 1, and whole vectors do not
  * reach beyond x. */
 static bool is_direct(const struct implicit_gemm *c, int64_t last)
 {
-    return c->flat && c->y_step[2] % 1024 != 0 && (c->rows - last) * c->cg >= NR;
+    return c->flat && c->x_step[2] % APART != 0 && c->y_step[2] % APART != 0 &&
+           (c->rows - last) * c->cg >= NR;
 }
 
 /* Gathers and multiplies the pixels and columns `at` of group g, outputs from o on. */
