@@ -36,11 +36,19 @@ int64_t EW_K(tap_pairs_grad_tiles)(const struct ew_conv_shape *s)
     return p.c_tiles * p.splits;
 }
 
-/* Floats of a tap in `edge`, which holds the last, partial vector of each tap, or with folding NR
- * inputs. */
+/* AVX2 multiplies a panel of images in several passes.  Filters that are a multiple of 4 KiB apart
+ * share a set of L1 and would be read from L2 in each: NR inputs of the chunk are copied first. */
+#if defined(EW_ISA_IS_avx2)
+#define COPIES 1
+#else
+#define COPIES 0
+#endif
+
+/* Floats of a tap in `edge`, which holds the last, partial vector of each tap, or with folding or
+ * COPIES NR inputs. */
 static int64_t edge_step(const struct tap_pairs_plan *p)
 {
-    return p->s.folded ? NR : PIECE;
+    return p->s.folded || COPIES ? NR : PIECE;
 }
 
 /* Scratch: x and dx of the tile's inputs, sums of a block of filters and zeros, `edge`. */
@@ -117,17 +125,23 @@ static void fold_filters(const struct work *w, int64_t c)
         }
 }
 
-/* Copies the last inputs of all filters of the chunk, zero padded, since whole pieces are read. */
+/* Copies up to edge_step inputs from c on of all filters of the chunk, zero padded, since whole
+ * pieces are read. */
 static void copy_edge(const struct work *w, int64_t c)
 {
     const struct tap_pairs *s = &w->p->s;
-    for (int64_t t = 0; t < s->taps; t++)
+    const int64_t step = edge_step(w->p);
+    for (int64_t t = 0; t < s->taps; t++) {
+        if (s->first[t] == s->first[t + 1])
+            continue;
         for (int64_t o = 0; o < w->count; o++) {
-            float *to = w->edge + (t * w->count + o) * PIECE;
+            float *to = w->edge + (t * w->count + o) * step;
             const float *from = w->g->w + ((w->o + o) * s->taps + t) * s->cin + w->c0 + c;
-            clear(to, PIECE);
-            copy(to, from, w->inputs - c);
+            const int64_t n = min_i64(step, w->inputs - c);
+            copy(to, from, n);
+            clear(to + n, step - n);
         }
+    }
 }
 
 /* The pairs of one input position. */
@@ -177,9 +191,27 @@ static void multiply_data(struct work *w, const struct input_pairs *pairs, int64
     }
 }
 
+/* Copies NR inputs at a time for all positions. */
+static void run_copied_data(struct work *w)
+{
+    for (int64_t c = 0; c < w->inputs; c += NR) {
+        copy_edge(w, c);
+        for (int in = 0; in < w->p->s.ins; in++) {
+            struct input_pairs pairs;
+            find_pairs(&w->p->s, in, &pairs);
+            if (pairs.count)
+                multiply_data(w, &pairs, c, min_i64(NR, w->inputs - c), true);
+        }
+    }
+}
+
 static void run_data(struct work *w)
 {
     const int64_t whole = w->inputs / PIECE * PIECE;
+    if (COPIES) {
+        run_copied_data(w);
+        return;
+    }
     if (whole < w->inputs)
         copy_edge(w, whole);
     for (int in = 0; in < w->p->s.ins; in++) {
@@ -277,8 +309,7 @@ static void finish_filter(const struct work *w, int64_t o)
 {
     const struct tap_pairs *s = &w->p->s;
     const int64_t block = MR * w->p->wide;
-    const struct ew_conv_wgrad f = w->g->filter;
-    const struct ew_update u = f.update ? *f.update : (struct ew_update){0};
+    const struct ew_conv_wgrad f = w->g->filter; /* a copy, which stores cannot alias */
     for (int64_t r = 0; r < min_i64(MR, s->cout - o); r++) {
         const float *sums = w->sums + r * w->p->wide;
         for (int64_t t = 0; t < s->taps; t++) {
@@ -287,8 +318,10 @@ static void finish_filter(const struct work *w, int64_t o)
             const float *from = used ? sums : w->sums + s->used * block; /* zeros */
             if (!used && w->g->skip_unmet)
                 continue;
-            for (int64_t c = 0; c < w->inputs; c += LANES)
-                put_vec(&f, &u, at + c, load(from + c), w->inputs - c);
+            if (f.update)
+                update_piece(f.update, at, from, w->inputs);
+            for (int64_t c = 0; !f.update && c < w->inputs; c += LANES)
+                put_vec(&f, NULL, at + c, load(from + c), w->inputs - c);
             sums += used ? block : 0;
         }
     }
