@@ -223,6 +223,9 @@ static void statistics_from_the_layer_before(void)
 {
     check(inverted_residual, PATTERNS("batch norm's statistics from the layer before it"), false,
           false);
+    /* conv2 skips zeros, and so takes the statistics in a pass of its own. */
+    check(wide_bottleneck, PATTERNS("batch norm's statistics from the layer before it"), false,
+          false);
 }
 
 static void squeeze_and_excite(void)

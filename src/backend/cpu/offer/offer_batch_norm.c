@@ -150,13 +150,19 @@ void ew_norm_finish(const struct ew_call *c, float *partial, int64_t split_rows)
     ew_cpu(c->be)->isa->batch_finish(&b);
 }
 
+void ew_norm_reduce(const struct ew_call *c, float *partial)
+{
+    struct training t = {.k = ew_cpu(c->be)->isa};
+    ew_norm_of_call(c, &t.b);
+    t.b.partial = partial;
+    ew_pool_run(ew_cpu(c->be)->pool, t.k->batch_splits(t.b.rows), stats_tiles, &t);
+    ew_norm_finish(c, partial, 0);
+}
+
 static ew_err reduce_stats(const struct ew_call *c)
 {
-    struct training t = training_of(c);
-    if (c->recompute || ew_plays(c, EW_ROLE_STATS_READY)) /* aux has the statistics */
-        return EW_OK;
-    ew_pool_run(ew_cpu(c->be)->pool, t.k->batch_splits(t.b.rows), stats_tiles, &t);
-    ew_norm_finish(c, t.b.partial, 0);
+    if (!c->recompute && !ew_plays(c, EW_ROLE_STATS_READY)) /* else aux has the statistics */
+        ew_norm_reduce(c, c->scratch);
     return EW_OK;
 }
 

@@ -14,4 +14,7 @@ void ew_norm_of_call(const struct ew_call *c, struct ew_batch_norm *out);
  * `split_rows` as in struct ew_batch_norm. */
 void ew_norm_finish(const struct ew_call *c, float *partial, int64_t split_rows);
 
+/* The same, from the norm's input; `partial`: batch_partial floats of scratch. */
+void ew_norm_reduce(const struct ew_call *c, float *partial);
+
 #endif

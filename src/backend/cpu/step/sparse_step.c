@@ -7,6 +7,7 @@
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/bias_grad.h"
 #include "backend/cpu/step/cpu_update.h"
+#include "backend/cpu/step/norm_step.h"
 #include "backend/cpu/step/tap_pairs_step.h"
 
 /* The fallback kernel's state follows it. */
@@ -29,6 +30,14 @@ bool ew_scatter_grad_worth(const struct ew_kernel_query *query, const struct ew_
            k->scatter_grad_shared(s) <= elements;
 }
 
+static int64_t rows_of(const struct ew_conv_shape *s)
+{
+    return (int64_t)s->batch * s->axis[0].out * s->axis[1].out * s->axis[2].out;
+}
+
+/* With at most that many rows, GEMM takes longer to pack weights than zeros to multiply: the
+ * kernels here, which read weights in place, are faster for any data. */
+#define FEW_ROWS     128
 #define SCATTER_MOST 0.2 /* upper bound for filters of few taps */
 
 /* The break-even share of non-zeros.  It falls with the number of taps, since Winograd saves more
@@ -36,7 +45,9 @@ bool ew_scatter_grad_worth(const struct ew_kernel_query *query, const struct ew_
 static double most_of(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
     const double one = 1.0 / ((double)s->axis[1].taps * s->axis[2].taps);
-    return k->sparse_fits(s) ? 0.67 : one < SCATTER_MOST ? one : SCATTER_MOST;
+    if (k->sparse_fits(s))
+        return rows_of(s) <= FEW_ROWS ? 1.0 : 0.67;
+    return one < SCATTER_MOST ? one : SCATTER_MOST;
 }
 
 static struct ew_call other_call(const struct ew_call *c)
@@ -115,7 +126,7 @@ static ew_err run_forward(const struct ew_call *c)
     const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
-    if (ew_plays(c, EW_ROLE_OUTPUT_NORM_STATS) || share_of(c, c->in[0], 0) > state->most)
+    if (share_of(c, c->in[0], 0) > state->most)
         return run_otherwise(c);
     struct work w = {.k = k,
                      .forward = {.shape = *s,
@@ -127,7 +138,16 @@ static ew_err run_forward(const struct ew_call *c)
                      .scratch = c->scratch,
                      .size = k->sparse_scratch(s)};
     ew_pool_run(ew_cpu(c->be)->pool, k->sparse_tiles(s), forward_tiles, &w);
+    /* The extra pass over the output costs less than the zeros save. */
+    if (ew_plays(c, EW_ROLE_OUTPUT_NORM_STATS))
+        ew_norm_reduce(ew_call_fused(c, EW_ROLE_OUTPUT_NORM_STATS), c->scratch);
     return EW_OK;
+}
+
+/* Forward: bytes for statistics of the output, after which the threads' scratch is free. */
+static size_t stats_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    return ew_float_bytes(k->batch_partial(rows_of(s), s->cout));
 }
 
 /* Backward: bytes that the threads share. */
@@ -202,9 +222,10 @@ static ew_err run_backward(const struct ew_call *c)
                      .backward = ew_unpacked_grads_of(c, s, ew_cpu_update_of(c, &update)),
                      .scratch = (char *)c->scratch + shared_bytes(ew_cpu(c->be)->isa, s),
                      .size = grad_scratch(ew_cpu(c->be)->isa, s),
-                     .by_x = ew_cpu(c->be)->isa->sparse_wgrad_tiles(s, false) > 0 &&
+                     .by_x = c->din[1] && ew_cpu(c->be)->isa->sparse_fits(s) &&
                              share_of(c, c->in[0], 0) < share};
     const bool bias = c->n_in > 2 && c->din[2], scattered = !ew_cpu(c->be)->isa->sparse_fits(s);
+    w.backward.no_filter = w.by_x; /* a pass of its own */
     w.backward.mask = ew_plays(c, EW_ROLE_RELU_MASK);
     w.backward.filter.db = bias && scattered && !masks && c->din[1] ? c->din[2]->data : NULL;
     w.backward.filter.add_db = !(c->fresh & 4);
@@ -220,6 +241,7 @@ struct ew_kernel ew_sparse_kernel(const struct ew_kernel_query *query,
     const struct ew_kernels *k = ew_cpu(query->be)->isa;
     const bool forward = query->phase == EW_PHASE_FORWARD;
     const size_t own = forward ? k->sparse_scratch(s) : grad_scratch(k, s);
+    const bool stats = forward && ew_plays(query->c, EW_ROLE_OUTPUT_NORM_STATS);
     const size_t bias = forward ? 0 : ew_bias_scratch(s->cout);
     const size_t shared = forward ? 0 : shared_bytes(k, s);
     const size_t mine = shared + ew_share_scratch(query->be, own), all = mine > bias ? mine : bias;
@@ -228,6 +250,8 @@ struct ew_kernel ew_sparse_kernel(const struct ew_kernel_query *query,
     out.run = forward ? run_forward : run_backward;
     out.prepare = NULL;
     out.scratch = all > otherwise.scratch ? all : otherwise.scratch;
+    if (stats && stats_bytes(k, s) > out.scratch)
+        out.scratch = stats_bytes(k, s);
     out.state = ew_align_up(sizeof(struct state)) + otherwise.state;
     return out;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dense layers and 1x1 convolutions on sparse x, forward.
  *
- * A tile is WIDE outputs of some rows.  Weights are read unpacked, and transposed SPAN inputs at a
- * time. */
+ * A tile is up to WIDE outputs of some rows.  Weights are read unpacked, and transposed SPAN inputs
+ * at a time. */
 #include "backend/cpu/kernel/sparse/sparse.h"
 
 #define CHANNELS 128 /* fewest channels on both sides: with fewer, overhead dominates */
@@ -32,7 +32,7 @@ double EW_K(sparse_share)(const float *a, int64_t rows, int64_t n, int64_t step)
 
 int64_t EW_K(sparse_tiles)(const struct ew_conv_shape *s)
 {
-    return div_up(sparse_rows(s), ROWS) * div_up(s->cout, WIDE);
+    return div_up(sparse_rows(s), ROWS) * div_up(s->cout, tile_wide(s->cout));
 }
 
 size_t EW_K(sparse_scratch)(const struct ew_conv_shape *s)
@@ -57,25 +57,28 @@ static void finish(const struct ew_unpacked_conv *p, const float *sums, float *y
 static void run_tile(const struct ew_unpacked_conv *p, int64_t tile, float *scratch)
 {
     const struct ew_conv_shape *s = &p->shape;
-    const int64_t across = div_up(s->cout, WIDE);
+    const int64_t wide = tile_wide(s->cout), across = div_up(s->cout, wide);
     const int64_t first = tile / across * ROWS, rows = min_i64(ROWS, sparse_rows(s) - first);
-    const int64_t o = tile % across * WIDE, outputs = min_i64(WIDE, s->cout - o);
-    float *transposed = scratch, *sums = scratch + SPAN * WIDE;
-    clear_wide(sums, rows);
-    clear_wide(transposed, SPAN);
+    const int64_t o = tile % across * wide, outputs = min_i64(wide, s->cout - o);
+    float *transposed = scratch, *sums = scratch + SPAN * wide;
+    clear_wide(sums, rows, wide);
+    clear_wide(transposed, SPAN, wide);
     for (int64_t k = 0; k < s->cin; k += SPAN) {
         const int64_t n = min_i64(SPAN, s->cin - k), next = k + SPAN;
         struct fetch prefetch = {.at = p->w + o * s->cin + next,
                                  .step = s->cin,
                                  .pieces = next < s->cin ? outputs : 0,
                                  .lines = div_up(min_i64(SPAN, s->cin - next), LINE)};
-        const int64_t share = div_up(prefetch.pieces * prefetch.lines, rows);
-        transpose_block(block_of(p->w + o * s->cin + k, s->cin, outputs, n), transposed, WIDE);
-        sparse_add(block_of(p->x + first * s->cin + k, s->cin, rows, n), transposed, sums,
-                   &prefetch, share);
+        transpose_block(block_of(p->w + o * s->cin + k, s->cin, outputs, n), transposed, wide);
+        sparse_add(
+            &(struct sparse_product){.a = block_of(p->x + first * s->cin + k, s->cin, rows, n),
+                                     .b = transposed,
+                                     .c = sums,
+                                     .wide = wide,
+                                     .prefetch = &prefetch});
     }
     for (int64_t r = 0; r < rows; r++)
-        finish(p, sums + r * WIDE, p->y + (first + r) * y_step_of(s), o, outputs);
+        finish(p, sums + r * wide, p->y + (first + r) * y_step_of(s), o, outputs);
 }
 
 void EW_K(sparse_run)(const struct ew_unpacked_conv *p, int64_t begin, int64_t end, void *scratch)

@@ -2,20 +2,21 @@
 /* Gradients of dense layers and 1x1 convolutions with sparse dy: dgrad, and with few rows also
  * wgrad.
  *
- * A tile is WIDE inputs of some rows and all outputs.  For SPAN outputs at a time it accumulates dx
- * from their part of the filter, which is then updated by dy^T x while it is in the cache.  If
- * there are more rows than in a tile, k_sparse_wgrad.c computes wgrad. */
+ * A tile is up to WIDE inputs of some rows and all outputs.  For SPAN outputs at a time it
+ * accumulates dx from their part of the filter, which is then updated by dy^T x while it is in the
+ * cache.  If there are more rows than in a tile, k_sparse_wgrad.c computes wgrad. */
 #include "backend/cpu/kernel/gemm/wgrad_sum.h"
 #include "backend/cpu/kernel/sparse/sparse.h"
 
 struct work {
     const struct ew_unpacked_grads *g;
     int64_t cin, cout, dy_step;
+    int64_t wide;                    /* inputs of a whole tile */
     int64_t first, rows, c0, inputs; /* rows and inputs of this tile */
-    float *dx;                       /* [ROWS][WIDE] */
-    float *w;                        /* [SPAN][WIDE] */
-    float *x;                        /* [ROWS][WIDE], if is_fused */
-    float *sums;                     /* [SPAN][WIDE]: dw */
+    float *dx;                       /* [ROWS][wide] */
+    float *w;                        /* [SPAN][wide] */
+    float *x;                        /* [ROWS][wide], if is_fused */
+    float *sums;                     /* [SPAN][wide]: dw */
     float *transposed;               /* [SPAN][SPAN]: dy, outputs first */
 };
 
@@ -27,7 +28,7 @@ static bool is_fused(const struct ew_conv_shape *s)
 
 int64_t EW_K(sparse_grad_tiles)(const struct ew_conv_shape *s)
 {
-    return div_up(sparse_rows(s), ROWS) * div_up(s->cin, WIDE);
+    return div_up(sparse_rows(s), ROWS) * div_up(s->cin, tile_wide(s->cin));
 }
 
 size_t EW_K(sparse_grad_scratch)(const struct ew_conv_shape *s)
@@ -45,21 +46,24 @@ static void finish_filter(const struct work *w, int64_t o, int64_t outputs)
     for (int64_t i = 0; i < outputs; i++) {
         const int64_t at = (o + i) * w->cin + w->c0;
         if (f->update)
-            update_piece(f->update, at, w->sums + i * WIDE, w->inputs);
+            update_piece(f->update, at, w->sums + i * w->wide, w->inputs);
         else
-            filter_sum(f, w->sums + i * WIDE, 1, 0, at, w->inputs);
+            filter_sum(f, w->sums + i * w->wide, 1, 0, at, w->inputs);
     }
 }
 
 static void run_filter(const struct work *w, int64_t o, int64_t outputs, struct fetch *prefetch)
 {
-    clear_wide(w->sums, outputs);
+    clear_wide(w->sums, outputs, w->wide);
     for (int64_t r = 0; r < w->rows; r += SPAN) {
         const int64_t n = min_i64(SPAN, w->rows - r);
         const float *dy = w->g->filter.dy + r * w->dy_step + o;
         transpose_block(block_of(dy, w->dy_step, n, outputs), w->transposed, SPAN);
-        sparse_add(block_of(w->transposed, SPAN, outputs, n), w->x + r * WIDE, w->sums, prefetch,
-                   prefetch->lines);
+        sparse_add(&(struct sparse_product){.a = block_of(w->transposed, SPAN, outputs, n),
+                                            .b = w->x + r * w->wide,
+                                            .c = w->sums,
+                                            .wide = w->wide,
+                                            .prefetch = prefetch});
     }
     finish_filter(w, o, outputs);
 }
@@ -72,7 +76,7 @@ static void finish_data(const struct work *w)
         const int64_t at = (w->first + r) * w->cin + w->c0;
         for (int64_t c = 0; c < w->inputs; c += LANES) {
             const int64_t n = w->inputs - c;
-            vec v = load(w->dx + r * WIDE + c);
+            vec v = load(w->dx + r * w->wide + c);
             if (w->g->add_dx)
                 v += load_n(w->g->dx + at + c, n);
             if (w->g->mask)
@@ -85,9 +89,12 @@ static void finish_data(const struct work *w)
 static void run_data(const struct work *w, int64_t o, int64_t outputs, struct fetch *prefetch)
 {
     const float *dy = w->g->filter.dy + w->first * w->dy_step + o;
-    copy_wide(block_of(w->g->w + o * w->cin + w->c0, w->cin, outputs, w->inputs), w->w);
-    sparse_add(block_of(dy, w->dy_step, w->rows, outputs), w->w, w->dx, prefetch,
-               div_up(prefetch->pieces * prefetch->lines, w->rows));
+    copy_wide(block_of(w->g->w + o * w->cin + w->c0, w->cin, outputs, w->inputs), w->w, w->wide);
+    sparse_add(&(struct sparse_product){.a = block_of(dy, w->dy_step, w->rows, outputs),
+                                        .b = w->w,
+                                        .c = w->dx,
+                                        .wide = w->wide,
+                                        .prefetch = prefetch});
 }
 
 /* Prefetch of the weights, or optimiser state, of the outputs after o. */
@@ -108,16 +115,16 @@ static const float *state_of(const struct ew_update *u)
 static void run_tile(struct work *w, int64_t tile)
 {
     const struct ew_conv_shape *s = &w->g->filter.shape;
-    const int64_t across = div_up(w->cin, WIDE);
+    const int64_t wide = w->wide, across = div_up(w->cin, wide);
     const bool filter = is_fused(s) && !w->g->no_filter;
     const float *state = state_of(w->g->filter.update);
     w->first = tile / across * ROWS;
     w->rows = min_i64(ROWS, sparse_rows(s) - w->first);
-    w->c0 = tile % across * WIDE;
-    w->inputs = min_i64(WIDE, w->cin - w->c0);
-    clear_wide(w->dx, w->rows);
+    w->c0 = tile % across * wide;
+    w->inputs = min_i64(wide, w->cin - w->c0);
+    clear_wide(w->dx, w->rows, wide);
     if (filter)
-        copy_wide(block_of(w->g->filter.x + w->c0, w->cin, w->rows, w->inputs), w->x);
+        copy_wide(block_of(w->g->filter.x + w->c0, w->cin, w->rows, w->inputs), w->x, wide);
     for (int64_t o = 0; o < w->cout; o += SPAN) {
         struct fetch prefetch = prefetch_of(w, o, w->g->w), later = {.pieces = 0};
         if (state)
@@ -139,10 +146,11 @@ void EW_K(sparse_grad_run)(const struct ew_unpacked_grads *g, int64_t begin, int
     const int64_t rows = min_i64(sparse_rows(s), ROWS);
     struct work w = {
         .g = g, .cin = s->cin, .cout = s->cout, .dy_step = y_step_of(s), .dx = scratch};
-    w.w = w.dx + rows * WIDE;
-    w.x = w.w + SPAN * WIDE;
-    w.sums = w.x + rows * WIDE;
-    w.transposed = w.sums + SPAN * WIDE;
+    w.wide = tile_wide(w.cin);
+    w.w = w.dx + rows * w.wide;
+    w.x = w.w + SPAN * w.wide;
+    w.sums = w.x + rows * w.wide;
+    w.transposed = w.sums + SPAN * w.wide;
     for (int64_t i = begin; i < end; i++)
         run_tile(&w, i);
 }
