@@ -333,8 +333,8 @@ static bool say_best(const struct scope *s, const struct contest *c, char *out)
 static double image_ms(const struct scope *s, const struct ew_run_data *d)
 {
     const double rate = metric(d, "images_per_s");
-    const bool bench =
-        takes(s, d) && d->job.network && isfinite(metric(d, "median_ms")) && rate > 0;
+    const bool bench = takes(s, d) && d->job.network && isfinite(metric(d, "median_ms")) &&
+                       isfinite(rate) && rate > 0;
     return bench ? 1e3 / rate : (double)NAN;
 }
 
@@ -389,7 +389,7 @@ static bool say_bench(const struct scope *s, char *out)
             slow = &s->r->runs[i];
         }
     }
-    if (!fast)
+    if (!fast || !slow)
         return false;
     if (same_text(fast->job.network, slow->job.network))
         say_one_bench(fast, low, most_of_all, out);

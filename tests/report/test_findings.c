@@ -217,6 +217,19 @@ static void put_bench(struct ew_results *r, const char *network, double ms)
     d->n_metrics = 2;
 }
 
+/* Regression: a rate without bound, as a foreign store may have it, crashed. */
+static void a_boundless_rate(void)
+{
+    struct ew_results r;
+    ew_results_init(&r);
+    put_bench(&r, "lenet5", 0);
+    EW_EXPECT_INT(ew_findings(&r, text), 2);
+    put_bench(&r, "vgg19", 30000);
+    EW_EXPECT_INT(ew_findings(&r, text), 3);
+    EW_EXPECT(strstr(text[2], "vgg19"));
+    ew_results_fini(&r);
+}
+
 /* Regression: it printed "2.94e+04", and named one network as both the fastest and the slowest. */
 static void benches(void)
 {
@@ -250,4 +263,5 @@ static void a_full_store(void)
 EW_TEST_MAIN(EW_TEST(two_configurations), EW_TEST(more_workers_bring_nothing),
              EW_TEST(models_do_not_count), EW_TEST(models_alone), EW_TEST(as_fast_for_less),
              EW_TEST(accelerator_alone), EW_TEST(two_devices), EW_TEST(boundless_numbers),
-             EW_TEST(nothing_done), EW_TEST(little_data), EW_TEST(benches), EW_TEST(a_full_store))
+             EW_TEST(nothing_done), EW_TEST(little_data), EW_TEST(benches),
+             EW_TEST(a_boundless_rate), EW_TEST(a_full_store))
