@@ -246,7 +246,7 @@ static void conformance(void)
     const int node = walk("node");
     const int converted = walk("pytorch-converted");
     const int operators = walk("pytorch-operator");
-    walk("simple");
+    const int simple = walk("simple");
     qsort(tally.reasons, (size_t)tally.n_reasons, sizeof(tally.reasons[0]), by_count);
     for (int i = 0; i < tally.n_reasons; i++)
         printf("unsupported %3d: %s\n", tally.reasons[i].count, tally.reasons[i].text);
@@ -257,6 +257,7 @@ static void conformance(void)
     EW_EXPECT(node >= 864);
     EW_EXPECT_INT(converted, 82);
     EW_EXPECT_INT(operators, 35);
+    EW_EXPECT(simple >= 7);
 }
 
 int main(int argc, char **argv)

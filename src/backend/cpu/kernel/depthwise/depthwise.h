@@ -54,8 +54,10 @@ INLINE int64_t lines_columns(const struct ew_conv_shape *s)
 INLINE int64_t band_rows(const struct ew_conv_shape *s)
 {
     const struct ew_conv_axis *a = s->axis;
+    if (!BANDS)
+        return 1;
     const bool square = a[1].taps == a[2].taps && a[1].stride == a[2].stride;
-    if (!BANDS || s->input_norm || a[0].taps != 1 || !square || a[2].stride > 2 || a[2].out < 4 ||
+    if (s->input_norm || a[0].taps != 1 || !square || a[2].stride > 2 || a[2].out < 4 ||
         a[1].dilation != 1 || a[2].dilation != 1 || (a[2].taps != 3 && a[2].taps != 5) ||
         a[1].pad < 0 || a[2].pad < 0 || s->cin * a[2].stride % (2 * SAME_SET) == 0 ||
         (a[2].taps == 5 && a[1].out < 8))
@@ -117,12 +119,15 @@ static inline const float *lines_at(struct lines *l, const float *x, int64_t lin
     if (!l->norm && !l->back)
         return x + line * floats;
     const int64_t i = line % l->rings;
-    if (l->held[i] != line && l->back)
-        norm_back_rows(l->back, line * pixels, pixels, l->ring + i * floats, l->far ? floats : 0);
-    else if (l->held[i] != line)
-        norm_rows(l->norm, line * pixels, pixels, l->ring + i * floats, l->far ? floats : 0);
+    float *to = l->ring + i * floats;
+    if (l->held[i] == line)
+        return to;
+    if (l->back)
+        norm_back_rows(l->back, line * pixels, pixels, to, l->far ? floats : 0);
+    else
+        norm_rows(l->norm, line * pixels, pixels, to, l->far ? floats : 0);
     l->held[i] = line;
-    return l->ring + i * floats;
+    return to;
 }
 
 /* Prefetches n floats that will be read or written: hardware prefetchers miss accesses of one
