@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "advise/cholesky.h"
-#include "advise/design_rest.h"
+#include "advise/design_residual.h"
 #include "base/mem.h"
 #include "base/rng.h"
 
@@ -29,8 +29,8 @@ struct view {
 
 struct work {
     const struct ew_design *d;
-    struct view views[2 * VECTORS]; /* time, then power of each network */
-    struct ew_design_rest rest;     /* the residual process */
+    struct view views[2 * VECTORS];     /* time, then power of each network */
+    struct ew_design_residual residual; /* the residual process */
     int grid[GRID], n_grid;
     bool *taken;
 };
@@ -120,7 +120,7 @@ static ew_err prepare(struct work *w, struct ew_arena *arena)
     w->taken = ew_arena_array(arena, (size_t)w->d->n, sizeof(*w->taken));
     EW_CHECK(w->taken, EW_ERR_MEMORY, "no memory for a design");
     choose_grid(w);
-    EW_TRY(ew_design_rest_init(arena, w->d, &w->rest));
+    EW_TRY(ew_design_residual_init(arena, w->d, &w->residual));
     for (int i = 0; i < VECTORS; i++) {
         double time[EW_LAW_PARAMS], power[EW_LAW_PARAMS];
         struct view *t = &w->views[2 * i], *p = t + 1;
@@ -179,7 +179,7 @@ static ew_err take(struct work *w, int c)
     w->taken[c] = true;
     for (int i = 0; i < 2 * VECTORS; i++)
         learn(w, &w->views[i], c);
-    return ew_design_rest_learn(&w->rest, c);
+    return ew_design_residual_observe(&w->residual, c);
 }
 
 /* Typical standard deviation: the root of the mean over networks of the mean variance. */
@@ -197,16 +197,16 @@ static int best(const struct work *w)
 {
     double left[2 * VECTORS], high = -1;
     int found = -1;
-    const double rest_left = w->n_grid * ew_design_rest_left(&w->rest);
+    const double residual_left = w->n_grid * ew_design_residual_variance(&w->residual);
     for (int i = 0; i < 2 * VECTORS; i++)
-        left[i] = remaining(&w->views[i]) + rest_left;
+        left[i] = remaining(&w->views[i]) + residual_left;
     for (int c = 0; c < w->d->n; c++) {
         double sum = 0;
         if (w->taken[c])
             continue;
-        const double rest = w->n_grid * ew_design_rest_gain(&w->rest, c);
+        const double residual = w->n_grid * ew_design_residual_gain(&w->residual, c);
         for (int i = 0; i < 2 * VECTORS; i++)
-            sum += (gain(&w->views[i], c) + rest) / left[i];
+            sum += (gain(&w->views[i], c) + residual) / left[i];
         if (sum > high) {
             high = sum;
             found = c;

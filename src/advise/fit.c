@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "advise/cholesky.h"
-#include "advise/rest.h"
+#include "advise/residual_gp.h"
 #include "base/order_stats.h"
 #include "base/rng.h"
 
@@ -201,7 +201,7 @@ static ew_err fit(struct ew_arena *a, struct state *s)
         EW_TRY(own_units(s));
     EW_TRY(search_part(s));
     descend_rounds(s);
-    return ew_rest_fit(a, f, s->data, s->points);
+    return ew_residual_gp_fit(a, f, s->data, s->points);
 }
 
 ew_err ew_fit(struct ew_arena *a, ew_law *law, const void *ctx, const struct ew_prior *prior,
@@ -209,12 +209,12 @@ ew_err ew_fit(struct ew_arena *a, ew_law *law, const void *ctx, const struct ew_
 {
     *out = (struct ew_fit){.law = law, .ctx = ctx, .prior = *prior, .n = data->n};
     out->z = ew_arena_array(a, (size_t)data->n, sizeof(*out->z));
-    out->odd = ew_arena_array(a, (size_t)data->n, sizeof(*out->odd));
-    out->off = ew_arena_array(a, (size_t)data->n, sizeof(*out->off));
+    out->z_usual = ew_arena_array(a, (size_t)data->n, sizeof(*out->z_usual));
+    out->loo_ln = ew_arena_array(a, (size_t)data->n, sizeof(*out->loo_ln));
     struct state s = {.data = data, .f = out};
     s.points = calloc((size_t)data->n * 2, sizeof(*s.points));
     ew_err err = EW_OK;
-    if (!s.points || !out->z || !out->odd || !out->off)
+    if (!s.points || !out->z || !out->z_usual || !out->loo_ln)
         err = ew_fail(EW_ERR_MEMORY, "no memory for %d measurements", data->n);
     else
         err = fit(a, &s);
@@ -225,6 +225,6 @@ ew_err ew_fit(struct ew_arena *a, ew_law *law, const void *ctx, const struct ew_
 void ew_fit_at(const struct ew_fit *f, const struct ew_mode *m, const struct ew_law_point *p,
                double *scratch, double *mean, double *var)
 {
-    ew_rest_at(f, m, p, scratch, mean, var);
+    ew_residual_gp_at(f, m, p, scratch, mean, var);
     *var = fmax(*var, 0);
 }

@@ -7,12 +7,12 @@
 #include "advise/law.h"
 #include "base/mem.h"
 
-#define EW_FIT_ROWS   128 /* that the process for the rest and the checks use */
+#define EW_FIT_ROWS   128 /* that the process for the residuals and the checks use */
 #define EW_FIT_STARTS 6   /* the prior's mean and draws of the prior: there are several minima */
 
 /* The law, linearised at its fit, plus its residuals (Matern 5/2 over the logarithms of cores and
  * clocks), as one Gaussian process conditioned on the measurements. */
-struct ew_rest {
+struct ew_residual_gp {
     double amplitude; /* standard deviation of the residuals of ln; 0: none */
     double length;    /* in logarithms */
     double noise;     /* of measurements, as a factor of the law's */
@@ -31,11 +31,11 @@ struct ew_fit {
     const void *ctx;
     struct ew_prior prior; /* moved to the units of the measurements */
     double theta[EW_LAW_PARAMS];
-    struct ew_rest rest;
+    struct ew_residual_gp residual;
     int n;           /* measurements */
     double *z;       /* leave-one-out residuals in standard deviations; n */
-    double *odd;     /* the same with the usual noise for every measurement; n */
-    double *off;     /* leave-one-out residuals in ln; n */
+    double *z_usual; /* the same with the usual noise for every measurement; n */
+    double *loo_ln;  /* leave-one-out residuals in ln; n */
     double evidence; /* ln of the probability of the measurements under this prior */
 };
 

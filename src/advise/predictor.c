@@ -28,8 +28,8 @@ static double width(const struct ew_fit *f)
 {
     double sum = WIDTH_COUNT;
     for (int i = 0; i < f->n; i++) /* 0 for rows outside of the part */
-        sum += fmin(f->odd[i] * f->odd[i], WIDTH_CLIP * WIDTH_CLIP);
-    return sqrt(sum / (WIDTH_COUNT + f->rest.n));
+        sum += fmin(f->z_usual[i] * f->z_usual[i], WIDTH_CLIP * WIDTH_CLIP);
+    return sqrt(sum / (WIDTH_COUNT + f->residual.n));
 }
 
 /* ---- Fitting --------------------------------------------------------------------------------- */
@@ -234,7 +234,7 @@ struct ew_guess ew_guess_of(double mean, double run_sd, double sd)
 /* Of ln of one run, around its average. */
 static double run_var(const struct ew_fit *f, const struct ew_law_point *p)
 {
-    return f->rest.run_noise * f->rest.run_noise * p->sigma * p->sigma;
+    return f->residual.run_noise * f->residual.run_noise * p->sigma * p->sigma;
 }
 
 /* Mean and variance of ln of the time over all priors, and the variance of one run around it; `t`

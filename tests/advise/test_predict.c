@@ -459,7 +459,7 @@ static void throttled_run_stands_out(void)
     const struct ew_predict_data d = {.modes = m, .time = time, .power = power, .n = got};
     if (EW_EXPECT_OK(ew_predictor_fit(&a, &d, &p))) {
         for (int i = 0; i < got; i++)
-            EW_EXPECT_INT(fabs(p->time.odd[i]) > 5, i == 6);
+            EW_EXPECT_INT(fabs(p->time.z_usual[i]) > 5, i == 6);
         struct ew_prediction *v = ew_arena_array(&a, (size_t)n, sizeof(*v));
         EW_EXPECT_OK(ew_predict(p, modes, n, v));
         for (int i = 0; i < n; i++) {

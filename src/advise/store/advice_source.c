@@ -207,15 +207,16 @@ static void say_odd(const struct ew_series_of_modes *m, const struct ew_predicto
                     const char *file)
 {
     for (int i = 0; i < m->n; i++)
-        if (fabs(p->time.odd[i]) > ODD)
-            say_odd_run(file, &m->modes[i], p->time.off[i] > 0 ? "longer" : "less time",
-                        p->time.off[i] > 0 ? "than the other modes say (throttled?)"
-                                           : "than the other modes say",
-                        p->time.off[i]);
+        if (fabs(p->time.z_usual[i]) > ODD)
+            say_odd_run(file, &m->modes[i], p->time.loo_ln[i] > 0 ? "longer" : "less time",
+                        p->time.loo_ln[i] > 0 ? "than the other modes say (throttled?)"
+                                              : "than the other modes say",
+                        p->time.loo_ln[i]);
     for (int i = 0, k = 0; i < m->n && p->has_power; i++)
-        if (isfinite(m->power[i]) && fabs(p->power.odd[k++]) > ODD)
-            say_odd_run(file, &m->modes[i], p->power.off[k - 1] > 0 ? "more power" : "less power",
-                        "than the other modes say", p->power.off[k - 1]);
+        if (isfinite(m->power[i]) && fabs(p->power.z_usual[k++]) > ODD)
+            say_odd_run(file, &m->modes[i],
+                        p->power.loo_ln[k - 1] > 0 ? "more power" : "less power",
+                        "than the other modes say", p->power.loo_ln[k - 1]);
 }
 
 ew_err ew_advice_fit(struct ew_advice_source *s, const struct ew_series_of_modes *m,

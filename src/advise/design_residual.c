@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Posterior variance of the residual process during a design. */
-#include "advise/design_rest.h"
+#include "advise/design_residual.h"
 
 #include <math.h>
 
-#include "advise/rest.h"
+#include "advise/residual_gp.h"
 #include "base/rng.h"
 
 /* Between 0.02 and 0.1 errors from 50 modes of the boards of tests/made_boards.c are alike. */
@@ -13,11 +13,11 @@
 #define NOISE     0.02 /* of a measurement */
 #define SEED      7
 
-ew_err ew_design_rest_init(struct ew_arena *a, const struct ew_design *d,
-                           struct ew_design_rest *out)
+ew_err ew_design_residual_init(struct ew_arena *a, const struct ew_design *d,
+                               struct ew_design_residual *out)
 {
-    const int n = d->n, g = n < EW_DESIGN_REST_GRID ? n : EW_DESIGN_REST_GRID;
-    *out = (struct ew_design_rest){.arena = a, .n = n, .n_grid = g};
+    const int n = d->n, g = n < EW_DESIGN_RESIDUAL_GRID ? n : EW_DESIGN_RESIDUAL_GRID;
+    *out = (struct ew_design_residual){.arena = a, .n = n, .n_grid = g};
     out->logs = ew_arena_array(a, (size_t)n, sizeof(*out->logs));
     out->var = ew_arena_array(a, (size_t)n, sizeof(*out->var));
     out->cov = ew_arena_array(a, (size_t)n * (size_t)g, sizeof(*out->cov));
@@ -30,12 +30,13 @@ ew_err ew_design_rest_init(struct ew_arena *a, const struct ew_design *d,
         double *cov = out->cov + (int64_t)c * g;
         out->var[c] = AMPLITUDE * AMPLITUDE;
         for (int i = 0; i < g; i++)
-            cov[i] = ew_rest_kernel(AMPLITUDE, LENGTH, &out->logs[c], &out->logs[out->grid[i]]);
+            cov[i] =
+                ew_residual_gp_kernel(AMPLITUDE, LENGTH, &out->logs[c], &out->logs[out->grid[i]]);
     }
     return EW_OK;
 }
 
-double ew_design_rest_left(const struct ew_design_rest *r)
+double ew_design_residual_variance(const struct ew_design_residual *r)
 {
     double sum = 0;
     for (int i = 0; i < r->n_grid; i++)
@@ -43,7 +44,7 @@ double ew_design_rest_left(const struct ew_design_rest *r)
     return sum / r->n_grid;
 }
 
-double ew_design_rest_gain(const struct ew_design_rest *r, int c)
+double ew_design_residual_gain(const struct ew_design_residual *r, int c)
 {
     const double *cov = r->cov + (int64_t)c * r->n_grid;
     double sum = 0;
@@ -53,18 +54,18 @@ double ew_design_rest_gain(const struct ew_design_rest *r, int c)
 }
 
 /* One more column of the Cholesky factor of the candidates' covariance. */
-ew_err ew_design_rest_learn(struct ew_design_rest *r, int c)
+ew_err ew_design_residual_observe(struct ew_design_residual *r, int c)
 {
-    if (r->n_learnt == EW_DESIGN_REST_STEPS)
+    if (r->n_observed == EW_DESIGN_RESIDUAL_STEPS)
         return EW_OK;
     const double root = sqrt(r->var[c] + NOISE * NOISE);
     double *u = ew_arena_array(r->arena, (size_t)r->n, sizeof(*u));
     EW_CHECK(u, EW_ERR_MEMORY, "no memory for a design");
     for (int i = 0; i < r->n; i++)
-        u[i] = ew_rest_kernel(AMPLITUDE, LENGTH, &r->logs[i], &r->logs[c]);
-    for (int k = 0; k < r->n_learnt; k++)
+        u[i] = ew_residual_gp_kernel(AMPLITUDE, LENGTH, &r->logs[i], &r->logs[c]);
+    for (int k = 0; k < r->n_observed; k++)
         for (int i = 0; i < r->n; i++)
-            u[i] -= r->learnt[k][i] * r->learnt[k][c];
+            u[i] -= r->observed[k][i] * r->observed[k][c];
     for (int i = 0; i < r->n; i++)
         u[i] /= root;
     for (int i = 0; i < r->n; i++) {
@@ -73,6 +74,6 @@ ew_err ew_design_rest_learn(struct ew_design_rest *r, int c)
         for (int g = 0; g < r->n_grid; g++)
             cov[g] -= u[i] * u[r->grid[g]];
     }
-    r->learnt[r->n_learnt++] = u;
+    r->observed[r->n_observed++] = u;
     return EW_OK;
 }

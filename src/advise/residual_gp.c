@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Residuals of a law: a Matern 5/2 process whose amplitude, length and noise follow from the
  * evidence; leave-one-out residuals. */
-#include "advise/rest.h"
+#include "advise/residual_gp.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,8 +39,8 @@ static double matern(double square)
     return (1 + u + u * u / 3) * exp(-u);
 }
 
-double ew_rest_kernel(double amplitude, double length, const struct ew_mode *a,
-                      const struct ew_mode *b)
+double ew_residual_gp_kernel(double amplitude, double length, const struct ew_mode *a,
+                             const struct ew_mode *b)
 {
     const double l2 = 1 / (length * length);
     const double d[] = {a->cores - b->cores, a->cpu - b->cpu, a->gpu - b->gpu, a->mem - b->mem};
@@ -53,7 +53,7 @@ double ew_rest_kernel(double amplitude, double length, const struct ew_mode *a,
 }
 
 /* At most EW_FIT_ROWS of the measurements, spread over them all. */
-struct part {
+struct subset {
     int n;
     int row[EW_FIT_ROWS];
     struct ew_mode logs[EW_FIT_ROWS];
@@ -77,7 +77,7 @@ static double student(double z)
 /* The first weights are relative to the median residual of the law alone, so that noise above the
  * law's does not make measurements outliers. */
 static void choose(const struct ew_fit_data *data, const struct ew_law_point *points,
-                   struct part *p)
+                   struct subset *p)
 {
     double off[EW_FIT_ROWS], scratch[EW_FIT_ROWS];
     p->n = data->n < EW_FIT_ROWS ? data->n : EW_FIT_ROWS;
@@ -94,12 +94,12 @@ static void choose(const struct ew_fit_data *data, const struct ew_law_point *po
         p->sigma[i] = p->plain[i] / sqrt(student(off[i] / usual));
 }
 
-/* The rows' covariance by parameters of covariance rest->cov, and r0. */
+/* The rows' covariance by parameters of covariance residual->cov, and r0. */
 static void linearise(const struct ew_fit *f, const struct ew_fit_data *data,
-                      const struct ew_law_point *points, struct part *p)
+                      const struct ew_law_point *points, struct subset *p)
 {
     const int k = f->prior.n;
-    const struct ew_rest *r = &f->rest;
+    const struct ew_residual_gp *r = &f->residual;
     for (int i = 0; i < p->n; i++) {
         const struct ew_law_point *q = &points[p->row[i]];
         double *jac = r->cov_jac + i * k;
@@ -121,19 +121,19 @@ static void linearise(const struct ew_fit *f, const struct ew_fit_data *data,
 }
 
 /* Hyperparameters of the process and the noise. */
-struct sizes {
+struct hyper {
     double amplitude, length, noise, run;
 };
 
-static void process(const struct part *p, double amplitude, double length, double *out)
+static void process(const struct subset *p, double amplitude, double length, double *out)
 {
     for (int i = 0; i < p->n; i++)
         for (int j = 0; j <= i; j++)
-            out[i * p->n + j] = ew_rest_kernel(amplitude, length, &p->logs[i], &p->logs[j]);
+            out[i * p->n + j] = ew_residual_gp_kernel(amplitude, length, &p->logs[i], &p->logs[j]);
 }
 
 /* p->c + base + Sigma, factored in place; false where it has no factor. */
-static bool factor_with(const struct part *p, const double *base, double noise)
+static bool factor_with(const struct subset *p, const double *base, double noise)
 {
     const int n = p->n;
     for (int i = 0; i < n; i++) {
@@ -145,7 +145,7 @@ static bool factor_with(const struct part *p, const double *base, double noise)
 }
 
 /* p->c := the factor of J S0 J' + K + Sigma; false where it has none. */
-static bool factor(const struct part *p, const struct sizes *s)
+static bool factor(const struct subset *p, const struct hyper *s)
 {
     process(p, s->amplitude, s->length, p->c);
     return factor_with(p, p->base, s->noise);
@@ -153,7 +153,7 @@ static bool factor(const struct part *p, const struct sizes *s)
 
 /* ln of the probability of what was measured under a process of this amplitude and the length at
  * `place`. */
-static double evidence(const struct part *p, double amplitude, size_t place, double noise)
+static double evidence(const struct subset *p, double amplitude, size_t place, double noise)
 {
     const int n = p->n;
     for (int i = 0; i < n; i++)
@@ -175,7 +175,7 @@ struct sums {
     double weight, amplitude2, ln_length, ln_noise, noise2;
 };
 
-static void sums_add(struct sums *t, double ln, const struct sizes *s)
+static void sums_add(struct sums *t, double ln, const struct hyper *s)
 {
     if (ln > t->best) {
         const double fade = exp(t->best - ln);
@@ -197,7 +197,7 @@ static void sums_add(struct sums *t, double ln, const struct sizes *s)
 /* Posterior means of the hyperparameters: averaging keeps small samples from deciding for one
  * extreme. *total gets ln of the probability of the measurements.
  */
-static struct sizes decide(const struct part *p, double *total)
+static struct hyper decide(const struct subset *p, double *total)
 {
     static const double amplitudes[] = {0, 0.01, 0.025, 0.06, 0.15, 0.4};
     static const double noises[] = {0.05, 0.07, 0.1, 0.14, 0.19, 0.26, 0.35, 0.46, 0.6,
@@ -208,24 +208,24 @@ static struct sizes decide(const struct part *p, double *total)
         const double off = log(noises[i]) / NOISE_SD;
         for (size_t j = 0; j < EW_COUNT(amplitudes); j++)
             for (size_t l = 0; l < (j ? LENGTHS : 1); l++) {
-                const struct sizes s = {amplitudes[j], lengths[l], noises[i], noises[i]};
+                const struct hyper s = {amplitudes[j], lengths[l], noises[i], noises[i]};
                 const double e = evidence(p, amplitudes[j], l, noises[i]);
                 sums_add(&t, e - 0.5 * off * off + (j ? -each : NONE_LN), &s);
             }
     }
     *total = t.best + log(t.weight);
-    return (struct sizes){sqrt(t.amplitude2 / t.weight),
+    return (struct hyper){sqrt(t.amplitude2 / t.weight),
                           t.amplitude2 > 0 ? exp(t.ln_length / t.amplitude2) : 1,
                           exp(t.ln_noise / t.weight), sqrt(t.noise2 / t.weight)};
 }
 
 /* z_i = (C^-1 r0)_i / sqrt((C^-1)_ii): each measurement against the others, without fitting again
- * (Sundararajan and Keerthi, Neural Computation 13, 2001).  `odd` has the noise that any run would
- * have in the place of this one's, which its weight has widened. */
-static void leave_one_out(const struct part *p, struct ew_fit *f)
+ * (Sundararajan and Keerthi, Neural Computation 13, 2001).  `z_usual` has the noise that any run
+ * would have in the place of this one's, which its weight has widened. */
+static void leave_one_out(const struct subset *p, struct ew_fit *f)
 {
     const int n = p->n;
-    const double noise2 = f->rest.noise * f->rest.noise;
+    const double noise2 = f->residual.noise * f->residual.noise;
     ew_chol_inverse(p->c, n, p->inverse);
     for (int i = 0; i < n; i++) {
         double s = 0;
@@ -233,15 +233,16 @@ static void leave_one_out(const struct part *p, struct ew_fit *f)
             s += p->inverse[i * n + j] * p->r0[j];
         const double own = p->inverse[i * n + i];
         const double any = p->plain[i] * p->plain[i] / STUDENT_SHARE;
-        f->off[p->row[i]] = s / own;
+        f->loo_ln[p->row[i]] = s / own;
         f->z[p->row[i]] = s / sqrt(own);
-        f->odd[p->row[i]] = s / own / sqrt(1 / own + noise2 * (any - p->sigma[i] * p->sigma[i]));
+        f->z_usual[p->row[i]] =
+            s / own / sqrt(1 / own + noise2 * (any - p->sigma[i] * p->sigma[i]));
     }
 }
 
 /* Conditions the parameters on the measurements outside of the part. */
 static ew_err absorb(struct ew_fit *f, const struct ew_fit_data *data,
-                     const struct ew_law_point *points, const struct part *p)
+                     const struct ew_law_point *points, const struct subset *p)
 {
     const int k = f->prior.n;
     double h[EW_LAW_PARAMS * EW_LAW_PARAMS] = {0}, g[EW_LAW_PARAMS];
@@ -264,14 +265,14 @@ static ew_err absorb(struct ew_fit *f, const struct ew_fit_data *data,
         }
     }
     EW_CHECK(ew_chol(h, k), EW_ERR_ARG, "the measurements do not determine a model");
-    ew_chol_inverse(h, k, f->rest.cov);
+    ew_chol_inverse(h, k, f->residual.cov);
     ew_chol_solve(h, k, g);
-    memcpy(f->rest.shift, g, (size_t)k * sizeof(*g));
+    memcpy(f->residual.shift, g, (size_t)k * sizeof(*g));
     return EW_OK;
 }
 
-static ew_err keep(struct ew_arena *a, const struct part *p, const struct sizes *s,
-                   struct ew_rest *r)
+static ew_err keep(struct ew_arena *a, const struct subset *p, const struct hyper *s,
+                   struct ew_residual_gp *r)
 {
     const int n = p->n;
     EW_CHECK(factor(p, s), EW_ERR_ARG, "the measurements do not determine a model");
@@ -292,8 +293,8 @@ static ew_err keep(struct ew_arena *a, const struct part *p, const struct sizes 
 }
 
 /* Minus ln of the posterior of theta with the process integrated out, up to constants. */
-static double cost(const struct ew_fit *f, const struct ew_fit_data *data, const struct part *p,
-                   const struct sizes *s, const struct ew_law_point *points)
+static double cost(const struct ew_fit *f, const struct ew_fit_data *data, const struct subset *p,
+                   const struct hyper *s, const struct ew_law_point *points)
 {
     const int n = p->n, k = f->prior.n;
     double x[EW_FIT_ROWS], sum = 0;
@@ -321,7 +322,7 @@ static void move(struct ew_fit *f, const struct ew_fit_data *data, const double 
 }
 
 /* The posterior's step from theta, where p is linearised. */
-static bool newton_step(const struct ew_fit *f, const struct part *p, const struct sizes *s,
+static bool newton_step(const struct ew_fit *f, const struct subset *p, const struct hyper *s,
                         double *step)
 {
     const int k = f->prior.n;
@@ -331,17 +332,17 @@ static bool newton_step(const struct ew_fit *f, const struct part *p, const stru
     memcpy(x, p->r0, sizeof(x));
     ew_chol_solve(p->c, p->n, x);
     for (int j = 0; j < k; j++) {
-        step[j] = f->rest.shift[j];
+        step[j] = f->residual.shift[j];
         for (int i = 0; i < p->n; i++)
-            step[j] += f->rest.cov_jac[i * k + j] * x[i];
+            step[j] += f->residual.cov_jac[i * k + j] * x[i];
     }
     return true;
 }
 
 /* Gauss-Newton on that posterior: the law is linear only near theta, and the process moves theta
  * from the optimum of the law alone. */
-static void settle(struct ew_fit *f, const struct ew_fit_data *data, struct part *p,
-                   const struct sizes *s, struct ew_law_point *points)
+static void settle(struct ew_fit *f, const struct ew_fit_data *data, struct subset *p,
+                   const struct hyper *s, struct ew_law_point *points)
 {
     double now = cost(f, data, p, s, points), won = 1;
     for (int round = 0; round < SETTLE && won > 1e-4; round++) {
@@ -356,7 +357,7 @@ static void settle(struct ew_fit *f, const struct ew_fit_data *data, struct part
         if (!(then < now))
             move(f, data, from, step, 0, points);
         for (int j = 0; j < f->prior.n; j++)
-            f->rest.shift[j] = f->prior.mean[j] - f->theta[j];
+            f->residual.shift[j] = f->prior.mean[j] - f->theta[j];
         linearise(f, data, points, p);
         won = now - then;
         now = then;
@@ -366,29 +367,30 @@ static void settle(struct ew_fit *f, const struct ew_fit_data *data, struct part
 /* Iterates hyperparameters, theta and leave-one-out residuals, which give the weights of the next
  * round. */
 static ew_err fit_part(struct ew_arena *a, struct ew_fit *f, const struct ew_fit_data *data,
-                       struct part *p, struct ew_law_point *points, struct sizes *s)
+                       struct subset *p, struct ew_law_point *points, struct hyper *s)
 {
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < p->n && round > 0; i++)
-            p->sigma[i] = p->plain[i] / sqrt(student(f->odd[p->row[i]]));
+            p->sigma[i] = p->plain[i] / sqrt(student(f->z_usual[p->row[i]]));
         *s = decide(p, &f->evidence);
         if (p->n == data->n)
             settle(f, data, p, s, points);
-        EW_TRY(keep(a, p, s, &f->rest));
+        EW_TRY(keep(a, p, s, &f->residual));
         leave_one_out(p, f);
     }
     return EW_OK;
 }
 
-ew_err ew_rest_fit(struct ew_arena *a, struct ew_fit *f, const struct ew_fit_data *data,
-                   struct ew_law_point *points)
+ew_err ew_residual_gp_fit(struct ew_arena *a, struct ew_fit *f, const struct ew_fit_data *data,
+                          struct ew_law_point *points)
 {
     const size_t room = EW_FIT_ROWS * EW_FIT_ROWS;
     const int k = f->prior.n;
     EW_CLEANUP(ew_free_ptr) void *memory = calloc((3 + LENGTHS) * room, sizeof(double));
-    f->rest.cov_jac = ew_arena_array(a, (size_t)EW_FIT_ROWS * (size_t)k, sizeof(*f->rest.cov_jac));
-    EW_CHECK(memory && f->rest.cov_jac, EW_ERR_MEMORY, "no memory for a fit");
-    struct part p = {.base = memory};
+    f->residual.cov_jac =
+        ew_arena_array(a, (size_t)EW_FIT_ROWS * (size_t)k, sizeof(*f->residual.cov_jac));
+    EW_CHECK(memory && f->residual.cov_jac, EW_ERR_MEMORY, "no memory for a fit");
+    struct subset p = {.base = memory};
     p.c = p.base + room;
     p.inverse = p.c + room;
     choose(data, points, &p);
@@ -397,23 +399,23 @@ ew_err ew_rest_fit(struct ew_arena *a, struct ew_fit *f, const struct ew_fit_dat
         process(&p, 1, lengths[i], p.unit[i]);
     }
     for (int j = 0; j < k; j++) {
-        f->rest.cov[j * k + j] = f->prior.sd[j] * f->prior.sd[j];
-        f->rest.shift[j] = f->prior.mean[j] - f->theta[j];
+        f->residual.cov[j * k + j] = f->prior.sd[j] * f->prior.sd[j];
+        f->residual.shift[j] = f->prior.mean[j] - f->theta[j];
     }
     linearise(f, data, points, &p);
-    struct sizes s;
+    struct hyper s;
     EW_TRY(fit_part(a, f, data, &p, points, &s));
     if (p.n == data->n)
         return EW_OK;
     EW_TRY(absorb(f, data, points, &p));
     linearise(f, data, points, &p);
-    return keep(a, &p, &s, &f->rest);
+    return keep(a, &p, &s, &f->residual);
 }
 
 /* S0 - S0 J' C^-1 J S0, factored. */
 bool ew_fit_spread(const struct ew_fit *f, double *l)
 {
-    const struct ew_rest *r = &f->rest;
+    const struct ew_residual_gp *r = &f->residual;
     const int k = f->prior.n, n = r->n;
     memcpy(l, r->cov, (size_t)k * (size_t)k * sizeof(*l));
     for (int a = 0; a < k; a++) {
@@ -429,10 +431,10 @@ bool ew_fit_spread(const struct ew_fit *f, double *l)
     return ew_chol(l, k);
 }
 
-void ew_rest_at(const struct ew_fit *f, const struct ew_mode *m, const struct ew_law_point *q,
-                double *scratch, double *mean, double *var)
+void ew_residual_gp_at(const struct ew_fit *f, const struct ew_mode *m,
+                       const struct ew_law_point *q, double *scratch, double *mean, double *var)
 {
-    const struct ew_rest *r = &f->rest;
+    const struct ew_residual_gp *r = &f->residual;
     const int k = f->prior.n;
     const struct ew_mode at = ew_mode_logs(m);
     *mean = q->y;
@@ -442,7 +444,8 @@ void ew_rest_at(const struct ew_fit *f, const struct ew_mode *m, const struct ew
     for (int j = 0; j < k; j++)
         *mean += jac[j] * r->shift[j];
     for (int i = 0; i < r->n; i++) {
-        double c = r->amplitude > 0 ? ew_rest_kernel(r->amplitude, r->length, &at, &r->logs[i]) : 0;
+        double c =
+            r->amplitude > 0 ? ew_residual_gp_kernel(r->amplitude, r->length, &at, &r->logs[i]) : 0;
         for (int j = 0; j < k; j++)
             c += jac[j] * r->cov_jac[i * k + j];
         scratch[i] = c;
