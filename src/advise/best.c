@@ -35,9 +35,9 @@ ew_err ew_limits_parse(const char *text, struct ew_limit out[EW_LIMITS], int *n)
     return EW_OK;
 }
 
-static struct ew_guess known(double v)
+static struct ew_interval known(double v)
 {
-    return (struct ew_guess){v, v, v, v, v, 0};
+    return (struct ew_interval){v, v, v, v, v, 0};
 }
 
 ew_err ew_options_of_rows(struct ew_arena *a, const struct ew_measured *m, const char *workload,

@@ -79,33 +79,34 @@ ew_err ew_limit_parse(const char *text, struct ew_limit *out)
 }
 
 /* An option's value of a criterion: the fitted one if there is a fit. */
-static const struct ew_guess *best_guess(const struct ew_option *o, enum ew_criterion k)
+static const struct ew_interval *best_guess(const struct ew_option *o, enum ew_criterion k)
 {
     return o->fitted && isfinite(o->fitted[k].mid) ? &o->fitted[k] : &o->v[k];
 }
 
 double ew_limit_holds(const struct ew_limit *l, const struct ew_option *o)
 {
-    const struct ew_guess *seen = &o->v[l->of], *g = best_guess(o, l->of);
+    const struct ew_interval *seen = &o->v[l->of], *g = best_guess(o, l->of);
     const bool at_least = ew_criteria[l->of].at_least;
     if (!isfinite(seen->mid))
         return 0;
     const bool holds = at_least ? seen->mid >= l->bound : seen->mid <= l->bound;
     if ((o->measured && !holds) || !(g->high90 > g->mid))
         return holds;
-    const double below = ew_guess_below(g, l->bound);
+    const double below = ew_interval_cdf(g, l->bound);
     return at_least ? 1 - below : below;
 }
 
-struct ew_guess ew_life(const struct ew_guess *power, double battery_wh, double duty, double idle_w)
+struct ew_interval ew_life(const struct ew_interval *power, double battery_wh, double duty,
+                           double idle_w)
 {
     const double rest = (1 - duty) * idle_w;
-    return (struct ew_guess){.mid = battery_wh / (duty * power->mid + rest),
-                             .low50 = battery_wh / (duty * power->high50 + rest),
-                             .high50 = battery_wh / (duty * power->low50 + rest),
-                             .low90 = battery_wh / (duty * power->high90 + rest),
-                             .high90 = battery_wh / (duty * power->low90 + rest),
-                             .sd = power->sd * duty * power->mid / (duty * power->mid + rest)};
+    return (struct ew_interval){.mid = battery_wh / (duty * power->mid + rest),
+                                .low50 = battery_wh / (duty * power->high50 + rest),
+                                .high50 = battery_wh / (duty * power->low50 + rest),
+                                .low90 = battery_wh / (duty * power->high90 + rest),
+                                .high90 = battery_wh / (duty * power->low90 + rest),
+                                .sd = power->sd * duty * power->mid / (duty * power->mid + rest)};
 }
 
 /* ---- Choosing -------------------------------------------------------------------------------- */
@@ -157,12 +158,12 @@ static int find_front(const struct ew_choose_data *d, const struct ew_limit *lim
  * errors add up. */
 static double near_front(const struct ew_choose_data *d, int i, int front)
 {
-    const struct ew_guess *g = best_guess(&d->options[i], d->goal);
-    const struct ew_guess *f = best_guess(&d->options[front], d->goal);
+    const struct ew_interval *g = best_guess(&d->options[i], d->goal);
+    const struct ew_interval *f = best_guess(&d->options[front], d->goal);
     if (!(g->mid > 0 && f->mid > 0))
         return loss(d, i) <= loss(d, front);
     const double ahead = (ew_criteria[d->goal].at_least ? -1 : 1) * log(f->mid / g->mid);
-    const double sd = ew_guess_sd(g);
+    const double sd = ew_interval_sd(g);
     if (!(sd > 0))
         return ahead > -NEAR ? 1 + ahead : 0; /* known exactly: prefer the better of two */
     return 0.5 * erfc(-(ahead + NEAR) / (2 * sd));
@@ -220,10 +221,10 @@ static void relax(const struct ew_choose_data *d, struct ew_choice *c)
     }
 }
 
-/* Expected improvement, in ln, of a guess over `now` (Jones, Schonlau and Welch 1998). */
-static double expected_gain(const struct ew_guess *g, double now, bool at_least)
+/* Expected improvement, in ln, of a prediction over `now` (Jones, Schonlau and Welch 1998). */
+static double expected_gain(const struct ew_interval *g, double now, bool at_least)
 {
-    const double sd = ew_guess_sd(g);
+    const double sd = ew_interval_sd(g);
     const double ahead = (at_least ? -1 : 1) * log(now / g->mid);
     if (!(sd > 0))
         return fmax(ahead, 0);
@@ -242,7 +243,7 @@ static void what_to_measure(const struct ew_choose_data *d, struct ew_choice *c)
     c->measure = -1;
     for (int i = 0; i < d->n; i++) {
         const struct ew_option *o = &d->options[i];
-        const struct ew_guess *g = &o->v[d->goal];
+        const struct ew_interval *g = &o->v[d->goal];
         if (o->measured || !isfinite(g->mid))
             continue;
         const double chance = all_hold(d, d->limits, i);

@@ -39,11 +39,11 @@ struct ew_option {
     struct ew_mode mode; /* cpu 0: not a power mode */
     unsigned lacks;      /* settings that it does not have, EW_NO_... */
     bool measured;
-    struct ew_guess v[EW_CRITERIA]; /* mid nan: not known */
+    struct ew_interval v[EW_CRITERIA]; /* mid nan: not known */
     /* Of a measured option: the fitted values, EW_CRITERIA of them; NULL: none.  The best of many
      * noisy runs is partly luck, so goals are compared by fitted values; limits must hold as
      * measured, and their probability comes from the fit. */
-    const struct ew_guess *fitted;
+    const struct ew_interval *fitted;
 };
 
 struct ew_limit {
@@ -87,7 +87,7 @@ double ew_limit_holds(const struct ew_limit *l, const struct ew_option *o);
 
 /* Battery life in hours of a board that is busy for the share `duty` of the time and idle
  * otherwise. */
-struct ew_guess ew_life(const struct ew_guess *power, double battery_wh, double duty,
-                        double idle_w);
+struct ew_interval ew_life(const struct ew_interval *power, double battery_wh, double duty,
+                           double idle_w);
 
 #endif

@@ -19,7 +19,7 @@ const char *ew_method_name(enum ew_method m)
     return names[m];
 }
 
-static const struct ew_guess nothing = {NAN, NAN, NAN, NAN, NAN};
+static const struct ew_interval nothing = {NAN, NAN, NAN, NAN, NAN};
 
 /* ---- Linear regression ----------------------------------------------------------------------- */
 
@@ -193,10 +193,10 @@ static void process_fit(struct process *p, const double *y)
     process_try(p, y);
 }
 
-static struct ew_guess normal_guess(double mean, double sd)
+static struct ew_interval normal_guess(double mean, double sd)
 {
-    return (struct ew_guess){exp(mean), exp(mean - 0.6745 * sd), exp(mean + 0.6745 * sd),
-                             exp(mean - 1.645 * sd), exp(mean + 1.645 * sd)};
+    return (struct ew_interval){exp(mean), exp(mean - 0.6745 * sd), exp(mean + 0.6745 * sd),
+                                exp(mean - 1.645 * sd), exp(mean + 1.645 * sd)};
 }
 
 /* Mean and standard deviation of a measurement's ln. */

@@ -134,8 +134,8 @@ static bool can_be(const struct ew_profile *p, const struct ew_mode *modes, int 
     return true;
 }
 
-const struct ew_profile *ew_grid_guess(const struct ew_profile *list, int n_list,
-                                       const struct ew_mode *modes, int n)
+const struct ew_profile *ew_grid_match_board(const struct ew_profile *list, int n_list,
+                                             const struct ew_mode *modes, int n)
 {
     const struct ew_profile *found = NULL;
     double best = HUGE_VAL;

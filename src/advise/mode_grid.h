@@ -19,8 +19,8 @@ ew_err ew_grid_of_modes(struct ew_arena *a, const struct ew_mode *modes, int n,
 
 /* The board whose tables hold all of these modes' clocks (within 2 %) and whose highest CPU clock
  * and cores are the nearest above; NULL: none. */
-const struct ew_profile *ew_grid_guess(const struct ew_profile *list, int n_list,
-                                       const struct ew_mode *modes, int n);
+const struct ew_profile *ew_grid_match_board(const struct ew_profile *list, int n_list,
+                                             const struct ew_mode *modes, int n);
 
 /* The mode that words mean: one of the profile's by name, what it leaves out staying as it is in
  * `m`, or CORES/CPU/GPU/MEM in MHz, "-" for a setting that the board does not have (`p` may then be

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OTHER_PRIORS (EW_PREDICT_BELIEFS - 1) /* of the time law */
+#define OTHER_PRIORS (EW_PREDICT_PRIORS - 1) /* of the time law */
 #define OTHER_FROM   8    /* measurements from which on several priors are compared */
 #define USUAL_LN     1    /* ln of the odds of the usual prior against each other one */
 #define CHANCE_LEAST 0.03 /* probability below which a prior is dropped */
@@ -79,11 +79,11 @@ static void weigh(const double *evidence, const struct ew_fit *fits, int n, stru
         if (chance < CHANCE_LEAST)
             continue;
         p->times[p->n_times] = fits[i];
-        p->chance[p->n_times++] = chance;
+        p->posterior[p->n_times++] = chance;
         sum += chance;
     }
     for (int i = 0; i < p->n_times; i++)
-        p->chance[i] /= sum;
+        p->posterior[i] /= sum;
 }
 
 /* Fits with several priors: ten measurements often fit several equally well, although their
@@ -96,8 +96,8 @@ static ew_err fit_time(struct ew_arena *a, const struct ew_predict_data *d, stru
     for (int i = 0; i < d->n; i++)
         y[i] = log(d->time[i]);
     struct ew_fit_data data = {.modes = d->modes, .y = y, .n = d->n, .own_units = true};
-    struct ew_fit *fits = ew_arena_array(a, EW_PREDICT_BELIEFS, sizeof(*fits));
-    double evidence[EW_PREDICT_BELIEFS];
+    struct ew_fit *fits = ew_arena_array(a, EW_PREDICT_PRIORS, sizeof(*fits));
+    double evidence[EW_PREDICT_PRIORS];
     int n = 1;
     EW_CHECK(fits, EW_ERR_MEMORY, "no memory for a fit");
     EW_TRY(ew_fit(a, ew_time_law, NULL, &ew_time_prior, &data, &fits[0]));
@@ -218,15 +218,15 @@ static double sd_of_sum(double a, double b, double correlation)
     return sqrt(a * a + b * b + 2 * correlation * a * b);
 }
 
-struct ew_guess ew_guess_of(double mean, double run_sd, double sd)
+struct ew_interval ew_interval_lognormal(double mean, double run_sd, double sd)
 {
     const double half90 = NORMAL_90 * run_sd, half50 = NORMAL_50 * run_sd;
-    return (struct ew_guess){.mid = exp(mean),
-                             .low50 = exp(mean - half50),
-                             .high50 = exp(mean + half50),
-                             .low90 = exp(mean - half90),
-                             .high90 = exp(mean + half90),
-                             .sd = sd};
+    return (struct ew_interval){.mid = exp(mean),
+                                .low50 = exp(mean - half50),
+                                .high50 = exp(mean + half50),
+                                .low90 = exp(mean - half90),
+                                .high90 = exp(mean + half90),
+                                .sd = sd};
 }
 
 #define BLOCK 256 /* modes at a time */
@@ -247,10 +247,10 @@ static void time_at(const struct ew_predictor *p, const struct ew_mode *m,
     for (int i = 0; i < p->n_times; i++, t += BLOCK) {
         double mean, var;
         ew_fit_at(&p->times[i], m, t, scratch, &mean, &var);
-        out[0] += p->chance[i] * mean;
-        square += p->chance[i] * mean * mean;
-        out[1] += p->chance[i] * var;
-        out[2] += p->chance[i] * run_var(&p->times[i], t);
+        out[0] += p->posterior[i] * mean;
+        square += p->posterior[i] * mean * mean;
+        out[1] += p->posterior[i] * var;
+        out[2] += p->posterior[i] * run_var(&p->times[i], t);
     }
     out[1] += fmax(square - out[0] * out[0], 0);
 }
@@ -259,12 +259,12 @@ static void predict_one(const struct ew_predictor *p, const struct ew_mode *m,
                         const struct ew_law_point *t, const struct ew_law_point *w, double *scratch,
                         struct ew_prediction *out)
 {
-    static const struct ew_guess none = {NAN, NAN, NAN, NAN, NAN};
+    static const struct ew_interval none = {NAN, NAN, NAN, NAN, NAN};
     double time[3], power_mean, power_var;
     time_at(p, m, t, scratch, time);
     const double time_mean = time[0], time_var = time[1];
     out->time_sd = p->time_width * sqrt(time_var + time[2]);
-    out->time = ew_guess_of(time_mean, out->time_sd, p->time_width * sqrt(time_var));
+    out->time = ew_interval_lognormal(time_mean, out->time_sd, p->time_width * sqrt(time_var));
     out->power = out->energy = none;
     out->power_sd = NAN;
     out->correlation = p->correlation;
@@ -272,16 +272,16 @@ static void predict_one(const struct ew_predictor *p, const struct ew_mode *m,
         return;
     ew_fit_at(&p->power, m, w, scratch, &power_mean, &power_var);
     out->power_sd = p->power_width * sqrt(power_var + run_var(&p->power, w));
-    out->power = ew_guess_of(power_mean, out->power_sd, p->power_width * sqrt(power_var));
-    out->energy =
-        ew_guess_of(time_mean + power_mean, sd_of_sum(out->time_sd, out->power_sd, p->correlation),
-                    sd_of_sum(out->time.sd, out->power.sd, p->correlation));
+    out->power = ew_interval_lognormal(power_mean, out->power_sd, p->power_width * sqrt(power_var));
+    out->energy = ew_interval_lognormal(time_mean + power_mean,
+                                        sd_of_sum(out->time_sd, out->power_sd, p->correlation),
+                                        sd_of_sum(out->time.sd, out->power.sd, p->correlation));
 }
 
 ew_err ew_predict(const struct ew_predictor *p, const struct ew_mode *modes, int n,
                   struct ew_prediction *out)
 {
-    struct ew_law_point *w = calloc((1 + EW_PREDICT_BELIEFS) * BLOCK, sizeof(*w)), *t = w + BLOCK;
+    struct ew_law_point *w = calloc((1 + EW_PREDICT_PRIORS) * BLOCK, sizeof(*w)), *t = w + BLOCK;
     EW_CHECK(w, EW_ERR_MEMORY, "no memory for predictions");
     for (int first = 0; first < n; first += BLOCK) {
         const int count = n - first < BLOCK ? n - first : BLOCK;
@@ -301,14 +301,14 @@ ew_err ew_predict(const struct ew_predictor *p, const struct ew_mode *modes, int
     return EW_OK;
 }
 
-double ew_guess_sd(const struct ew_guess *g)
+double ew_interval_sd(const struct ew_interval *g)
 {
     return g->sd > 0 ? g->sd : log(g->high90 / g->mid) / NORMAL_90;
 }
 
-double ew_guess_below(const struct ew_guess *g, double limit)
+double ew_interval_cdf(const struct ew_interval *g, double limit)
 {
     if (!(limit > 0))
         return 0;
-    return 0.5 * erfc(-log(limit / g->mid) / (ew_guess_sd(g) * sqrt(2)));
+    return 0.5 * erfc(-log(limit / g->mid) / (ew_interval_sd(g) * sqrt(2)));
 }

@@ -18,24 +18,25 @@ struct ew_predict_data {
 };
 
 /* A predicted quantity with its 50 % and 90 % intervals. */
-struct ew_guess {
+struct ew_interval {
     double mid, low50, high50, low90, high90;
     double sd; /* of ln of the average over many runs; 0: as the intervals, which are of one run */
 };
 
 struct ew_prediction {
-    struct ew_guess time, power, energy; /* of power and energy nan where power was not measured */
-    double share;                        /* of the loader in the time, 0 to 1 */
+    struct ew_interval time, power,
+        energy;   /* of power and energy nan where power was not measured */
+    double share; /* of the loader in the time, 0 to 1 */
     /* ln of time and power as a bivariate normal distribution, for sums and probabilities. */
     double time_sd, power_sd, correlation;
 };
 
-#define EW_PREDICT_BELIEFS 5 /* most priors of the time law */
+#define EW_PREDICT_PRIORS 5 /* most priors of the time law */
 
 struct ew_predictor {
     struct ew_fit time, power; /* time: the likeliest of those below */
-    struct ew_fit times[EW_PREDICT_BELIEFS];
-    double chance[EW_PREDICT_BELIEFS]; /* of each; their sum is 1 */
+    struct ew_fit times[EW_PREDICT_PRIORS];
+    double posterior[EW_PREDICT_PRIORS]; /* probability of each prior; their sum is 1 */
     int n_times;
     bool has_power;
     struct ew_power_ctx power_ctx;
@@ -52,13 +53,13 @@ ew_err ew_predictor_fit(struct ew_arena *a, const struct ew_predict_data *d,
 ew_err ew_predict(const struct ew_predictor *p, const struct ew_mode *modes, int n,
                   struct ew_prediction *out);
 
-/* A log-normal guess: mean of ln, standard deviation of one run, of the average over many. */
-struct ew_guess ew_guess_of(double mean, double run_sd, double sd);
+/* A log-normal quantity: mean of ln, standard deviation of one run, of the average over many. */
+struct ew_interval ew_interval_lognormal(double mean, double run_sd, double sd);
 
 /* Standard deviation of ln of the average over many runs. */
-double ew_guess_sd(const struct ew_guess *g);
+double ew_interval_sd(const struct ew_interval *g);
 
 /* The probability that the quantity is at most `limit`. */
-double ew_guess_below(const struct ew_guess *g, double limit);
+double ew_interval_cdf(const struct ew_interval *g, double limit);
 
 #endif

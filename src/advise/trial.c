@@ -84,7 +84,7 @@ struct tally {
     int n, in50, in90, with;
 };
 
-static void add(struct tally *t, const struct ew_guess *g, double measured)
+static void add(struct tally *t, const struct ew_interval *g, double measured)
 {
     if (!isfinite(g->mid) || !isfinite(measured))
         return;

@@ -37,7 +37,7 @@ static ew_err predict_out(const struct all *all, struct ew_work_score *s)
     for (int i = 0; i < all->n; i++)
         if (all->out[i])
             s->trials[s->tested++] = (struct ew_work_trial){
-                .run = i, .time = all->time[i], .guess = ew_work_predict(p, &all->runs[i])};
+                .run = i, .time = all->time[i], .predicted = ew_work_predict(p, &all->runs[i])};
     return EW_OK;
 }
 
@@ -47,10 +47,12 @@ static ew_err score(struct ew_arena *a, struct ew_work_score *s)
     EW_CHECK(errors, EW_ERR_MEMORY, "no memory for a check");
     for (int i = 0; i < s->tested; i++) {
         const struct ew_work_trial *t = &s->trials[i];
-        errors[i] = fabs(t->guess.mid / t->time - 1);
+        errors[i] = fabs(t->predicted.mid / t->time - 1);
         s->error += errors[i] / s->tested;
-        s->in50 += (double)(t->time >= t->guess.low50 && t->time <= t->guess.high50) / s->tested;
-        s->in90 += (double)(t->time >= t->guess.low90 && t->time <= t->guess.high90) / s->tested;
+        s->in50 +=
+            (double)(t->time >= t->predicted.low50 && t->time <= t->predicted.high50) / s->tested;
+        s->in90 +=
+            (double)(t->time >= t->predicted.low90 && t->time <= t->predicted.high90) / s->tested;
     }
     s->median = s->tested ? ew_median(errors, s->tested) : 0;
     return EW_OK;

@@ -10,7 +10,7 @@
 struct ew_work_trial {
     int run;
     double time; /* measured */
-    struct ew_guess guess;
+    struct ew_interval predicted;
 };
 
 struct ew_work_score {

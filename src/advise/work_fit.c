@@ -246,7 +246,7 @@ ew_err ew_work_fit(struct ew_arena *a, const struct ew_work_run *runs, const dou
 
 /* ---- After ----------------------------------------------------------------------------------- */
 
-struct ew_guess ew_work_predict(const struct ew_work_predictor *p, const struct ew_work_run *run)
+struct ew_interval ew_work_predict(const struct ew_work_predictor *p, const struct ew_work_run *run)
 {
     double c[EW_WORK_ROWS], jac[EW_WORK_PARAMS];
     int m = 0;
@@ -263,5 +263,6 @@ struct ew_guess ew_work_predict(const struct ew_work_predictor *p, const struct 
     for (int i = 0; i < p->n; i++)
         var -= c[i] * c[i];
     const double by = KAPPA / 1.645 * p->scale;
-    return ew_guess_of(mean, by * sqrt(fmax(var, 0) + NOISE * NOISE), by * sqrt(fmax(var, 0)));
+    return ew_interval_lognormal(mean, by * sqrt(fmax(var, 0) + NOISE * NOISE),
+                                 by * sqrt(fmax(var, 0)));
 }

@@ -34,6 +34,7 @@ ew_err ew_work_fit(struct ew_arena *a, const struct ew_work_run *runs, const dou
                    struct ew_work_predictor **out);
 
 /* The time of a run. An unmeasured machine gets the mean parameters of the others. */
-struct ew_guess ew_work_predict(const struct ew_work_predictor *p, const struct ew_work_run *run);
+struct ew_interval ew_work_predict(const struct ew_work_predictor *p,
+                                   const struct ew_work_run *run);
 
 #endif

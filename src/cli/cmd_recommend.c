@@ -170,7 +170,7 @@ static void print_option(const struct job *b, const struct ew_option *x)
                       : x->measured ? seen
                                     : "predicted, never tried");
     for (int k = 0; k < EW_CRITERIA; k++) {
-        const struct ew_guess *g = &x->v[k];
+        const struct ew_interval *g = &x->v[k];
         if (!isfinite(g->mid))
             continue;
         printf("  %-9s %s %s", ew_criteria[k].name, ew_text_value(g->mid, mid),
@@ -300,7 +300,7 @@ static ew_err wait_for(const char *const *argv)
 /* Compares the newest run of the store, the command's, with the prediction. */
 static ew_err say_how_right(const struct job *b, const char *store)
 {
-    const struct ew_guess *g = &b->options[b->choice.best].v[EW_CRITERION_LATENCY];
+    const struct ew_interval *g = &b->options[b->choice.best].v[EW_CRITERION_LATENCY];
     struct ew_arena a;
     struct ew_work_row row;
     ew_arena_init(&a);
@@ -394,7 +394,7 @@ static ew_err apply(const struct job *b)
     const int64_t start = ew_clock_ns();
     EW_TRY(wait_for(argv));
     const double took = 1e-9 * (double)(ew_clock_ns() - start);
-    const struct ew_guess *t = &x->v[EW_CRITERION_TIME];
+    const struct ew_interval *t = &x->v[EW_CRITERION_TIME];
     printf("\nit took %.4g s; %s: %.4g s (%+.1f %%)%s\n", took,
            x->measured ? "measured" : "predicted", t->mid, 100 * (took / t->mid - 1),
            x->measured || (took >= t->low90 && took <= t->high90) ? ""

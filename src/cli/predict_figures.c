@@ -98,7 +98,7 @@ static ew_err against(struct ew_figures *f, const struct ew_predict_picture *p)
     EW_TRY(add_series(f, x, "exact", EW_SHAPE_LINE, 2, &line));
     for (int i = 0; i < t->n; i++) {
         const double time = p->measured->time[t->row[i]];
-        const struct ew_guess *g = &t->predicted[i].time;
+        const struct ew_interval *g = &t->predicted[i].time;
         put(dots, time, g->mid, g->low90, g->high90);
         low = fmin(low, time);
         high = fmax(high, time);
@@ -129,7 +129,7 @@ static ew_err errors(struct ew_figures *f, const struct ew_predict_picture *p)
 }
 
 /* The confidence level whose interval just contains `v`: P(|Z| <= |log(v / mid)| / sigma). */
-static double level(const struct ew_guess *g, double v)
+static double level(const struct ew_interval *g, double v)
 {
     return erf(fabs(log(v / g->mid)) / (log(g->high90 / g->mid) / 1.645) / sqrt(2));
 }

@@ -19,7 +19,7 @@
 
 /* ---- Predictions ----------------------------------------------------------------------------- */
 
-static void guess_cells(struct ew_table *t, const struct ew_guess *g)
+static void guess_cells(struct ew_table *t, const struct ew_interval *g)
 {
     char mid[EW_VALUE_CHARS], low[EW_VALUE_CHARS], high[EW_VALUE_CHARS];
     if (!isfinite(g->mid)) {
@@ -163,7 +163,7 @@ ew_err ew_predicted_text(const struct ew_predicted *p)
     return ew_table_print(&t, stdout);
 }
 
-static void json_guess(struct ew_json *j, const char *key, const struct ew_guess *g)
+static void json_guess(struct ew_json *j, const char *key, const struct ew_interval *g)
 {
     ew_json_object(j, key);
     ew_json_num(j, "mid", g->mid);
@@ -217,7 +217,7 @@ static void csv_num(FILE *out, double v)
 void ew_predicted_csv(FILE *out, const struct ew_predicted *p)
 {
     for (int i = 0; i < p->n; i++) {
-        const struct ew_guess *const g[] = {&p->v[i].time, &p->v[i].power, &p->v[i].energy};
+        const struct ew_interval *const g[] = {&p->v[i].time, &p->v[i].power, &p->v[i].energy};
         ew_csv_cell(out, p->workload);
         fputc(',', out);
         ew_mode_csv(out, &p->modes[i], p->lacks);

@@ -20,8 +20,8 @@
 
 /* ---- A prediction ---------------------------------------------------------------------------- */
 
-static void show_text(const struct ew_work_asked *o, const char *machine, const struct ew_guess *g,
-                      const struct ew_work_source *s)
+static void show_text(const struct ew_work_asked *o, const char *machine,
+                      const struct ew_interval *g, const struct ew_work_source *s)
 {
     int here = 0, of_network = 0;
     for (int i = 0; i < s->rows.n; i++) {
@@ -41,7 +41,7 @@ static void show_text(const struct ew_work_asked *o, const char *machine, const 
            machine, s->rows.n, here, of_network);
 }
 
-static ew_err show(const struct ew_work_asked *o, const char *machine, const struct ew_guess *g,
+static ew_err show(const struct ew_work_asked *o, const char *machine, const struct ew_interval *g,
                    const struct ew_work_source *s, bool json)
 {
     struct ew_json j;
@@ -175,7 +175,8 @@ static ew_err draw(struct ew_work_source *s, const struct ew_work_score *c, cons
     EW_CHECK(m.time && m.power && t.row && t.predicted, EW_ERR_MEMORY, "no memory for figures");
     for (int i = 0; i < c->tested; i++) {
         t.row[i] = i;
-        t.predicted[i] = (struct ew_prediction){.time = c->trials[i].guess, .power = {.mid = NAN}};
+        t.predicted[i] =
+            (struct ew_prediction){.time = c->trials[i].predicted, .power = {.mid = NAN}};
         m.time[i] = c->trials[i].time;
         m.power[i] = NAN;
     }

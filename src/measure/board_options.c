@@ -9,16 +9,16 @@
 #include "advise/simulate.h"
 #include "model/objective.h"
 
-static const struct ew_guess none = {NAN, NAN, NAN, NAN, NAN, 0};
+static const struct ew_interval none = {NAN, NAN, NAN, NAN, NAN, 0};
 
-static struct ew_guess first_guess(double v, double sd)
+static struct ew_interval first_guess(double v, double sd)
 {
-    return ew_guess_of(log(v), sd, sd);
+    return ew_interval_lognormal(log(v), sd, sd);
 }
 
-static struct ew_guess known(double v)
+static struct ew_interval known(double v)
 {
-    return (struct ew_guess){v, v, v, v, v, 0};
+    return (struct ew_interval){v, v, v, v, v, 0};
 }
 
 /* Memory of a process beside its plan: the program (11 and 16 MB with mobilenet_v2 and resnet18 on
@@ -34,11 +34,11 @@ static double beside_bytes(const struct ew_profile *b)
 }
 
 /* Memory in MiB. */
-static struct ew_guess memory_guess(const struct ew_profile *b, const struct ew_sim_load *l)
+static struct ew_interval memory_guess(const struct ew_profile *b, const struct ew_sim_load *l)
 {
     const double plan = (double)l->memory_bytes, mid = plan + beside_bytes(b);
-    return ew_guess_of(log(mid / (1 << 20)), BESIDE_SD * beside_bytes(b) / mid,
-                       BESIDE_SD * beside_bytes(b) / mid);
+    return ew_interval_lognormal(log(mid / (1 << 20)), BESIDE_SD * beside_bytes(b) / mid,
+                                 BESIDE_SD * beside_bytes(b) / mid);
 }
 
 static ew_err load_of(struct ew_arena *a, const struct ew_among_boards *o, struct ew_sim_load *out)

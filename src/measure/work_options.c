@@ -135,18 +135,18 @@ static struct ew_work_setting setting_at(const struct grid *g, int i)
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-static struct ew_guess known(double v)
+static struct ew_interval known(double v)
 {
-    return (struct ew_guess){v, v, v, v, v, 0};
+    return (struct ew_interval){v, v, v, v, v, 0};
 }
 
-static struct ew_guess scaled(const struct ew_guess *g, double by)
+static struct ew_interval scaled(const struct ew_interval *g, double by)
 {
-    return (struct ew_guess){by * g->mid,   by * g->low50,  by * g->high50,
-                             by * g->low90, by * g->high90, g->sd};
+    return (struct ew_interval){by * g->mid,   by * g->low50,  by * g->high50,
+                                by * g->low90, by * g->high90, g->sd};
 }
 
-static void fill(struct ew_guess v[EW_CRITERIA], const struct ew_guess *run, double batch,
+static void fill(struct ew_interval v[EW_CRITERIA], const struct ew_interval *run, double batch,
                  double memory_mib)
 {
     for (int k = 0; k < EW_CRITERIA; k++)
@@ -189,11 +189,11 @@ static ew_err add(struct ew_work_source *s, const struct ew_work_asked *asked,
     fill(x->v, &answer.run, (double)at->batch, answer.memory_mib);
     if (!x->measured)
         return EW_OK;
-    struct ew_guess *fitted = ew_arena_array(&s->arena, EW_CRITERIA, sizeof(*fitted));
+    struct ew_interval *fitted = ew_arena_array(&s->arena, EW_CRITERIA, sizeof(*fitted));
     EW_CHECK(fitted, EW_ERR_MEMORY, "no memory");
     memcpy(fitted, x->v, sizeof(x->v));
     x->fitted = fitted;
-    const struct ew_guess seen = known(answer.measured_s);
+    const struct ew_interval seen = known(answer.measured_s);
     fill(x->v, &seen, (double)at->batch, answer.memory_mib);
     return EW_OK;
 }

@@ -181,8 +181,8 @@ static int64_t cores_of(const struct ew_work_source *s, const char *machine)
 }
 
 /* Predicts a step with its loader from one without. */
-static struct ew_guess with_loader(const struct loader *l, const struct ew_work_asked *o,
-                                   double cores, const struct ew_guess *g)
+static struct ew_interval with_loader(const struct loader *l, const struct ew_work_asked *o,
+                                      double cores, const struct ew_interval *g)
 {
     struct ew_loader_case c = {.compute_s = g->mid,
                                .load_s = l->image_s * (double)o->net.batch,
@@ -193,7 +193,7 @@ static struct ew_guess with_loader(const struct loader *l, const struct ew_work_
     c.compute_s = g->high90; /* widens the interval by the compute part's share */
     const double doubt = log(ew_loader_step(&c) / mid) / 1.645;
     const double sd = hypot(doubt, l->apart);
-    return ew_guess_of(log(mid) + l->off, sd, sd);
+    return ew_interval_lognormal(log(mid) + l->off, sd, sd);
 }
 
 /* ---- A prediction ---------------------------------------------------------------------------- */

@@ -36,9 +36,9 @@ ew_err ew_work_source_open(const char *stores, struct ew_work_source *s);
 void ew_work_source_close(struct ew_work_source *s);
 
 struct ew_work_answer {
-    struct ew_guess run; /* s */
-    double measured_s;   /* nan: never run */
-    double memory_mib;   /* of the process: the plan, and the rest */
+    struct ew_interval run; /* s */
+    double measured_s;      /* nan: never run */
+    double memory_mib;      /* of the process: the plan, and the rest */
     const char *machine;
     int64_t cores, threads;
 };

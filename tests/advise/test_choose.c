@@ -12,9 +12,9 @@
 #include "ew_test.h"
 #include "made_boards.h"
 
-static struct ew_guess known(double v)
+static struct ew_interval known(double v)
 {
-    return (struct ew_guess){v, v, v, v, v};
+    return (struct ew_interval){v, v, v, v, v};
 }
 
 static struct ew_option option(double time, double power, bool measured)
@@ -27,7 +27,7 @@ static struct ew_option option(double time, double power, bool measured)
     o.v[EW_CRITERION_ENERGY] = known(time * power);
     if (!measured)
         o.v[EW_CRITERION_POWER] =
-            (struct ew_guess){power, 0.97 * power, 1.03 * power, 0.9 * power, 1.11 * power};
+            (struct ew_interval){power, 0.97 * power, 1.03 * power, 0.9 * power, 1.11 * power};
     return o;
 }
 
@@ -98,8 +98,8 @@ static void says_what_contradicts(void)
 
 static void battery_and_duty(void)
 {
-    const struct ew_guess power = {10, 9, 11, 8, 13};
-    const struct ew_guess life = ew_life(&power, 50, 0.2, 3);
+    const struct ew_interval power = {10, 9, 11, 8, 13};
+    const struct ew_interval life = ew_life(&power, 50, 0.2, 3);
     EW_EXPECT_NEAR(life.mid, 50 / (2 + 2.4), 1e-9);
     EW_EXPECT(life.low90 < life.mid && life.mid < life.high90);
     struct ew_option o = option(1, 10, false);
@@ -143,7 +143,7 @@ static bool predict_rest(struct ew_arena *a, const struct made_workload *w, cons
         b->options[i].v[EW_CRITERION_ENERGY] = v[i].energy;
     }
     for (int i = 0; i < n_known; i++) {
-        struct ew_guess *fitted = ew_arena_array(a, EW_CRITERIA, sizeof(*fitted));
+        struct ew_interval *fitted = ew_arena_array(a, EW_CRITERIA, sizeof(*fitted));
         memcpy(fitted, b->options[known_at[i]].v, EW_CRITERIA * sizeof(*fitted));
         b->options[known_at[i]] = option(t[i], p[i], true);
         b->options[known_at[i]].fitted = fitted;

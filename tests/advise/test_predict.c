@@ -535,8 +535,8 @@ static void energy_is_joint(void)
         EW_EXPECT_NEAR(v.energy.mid, v.time.mid * v.power.mid, 1e-9 * v.energy.mid);
         EW_EXPECT(v.energy.high90 < v.time.high90 * v.power.high90);
         EW_EXPECT(v.time.low90 < v.time.low50 && v.time.low50 < v.time.mid);
-        EW_EXPECT_NEAR(ew_guess_below(&v.time, v.time.mid), 0.5, 1e-9);
-        EW_EXPECT_NEAR(ew_guess_below(&v.time, v.time.mid * exp(1.645 * v.time.sd)), 0.95, 1e-3);
+        EW_EXPECT_NEAR(ew_interval_cdf(&v.time, v.time.mid), 0.5, 1e-9);
+        EW_EXPECT_NEAR(ew_interval_cdf(&v.time, v.time.mid * exp(1.645 * v.time.sd)), 0.95, 1e-3);
         EW_EXPECT(v.time.sd < v.time_sd); /* an average has less noise than one run */
     }
     ew_arena_fini(&a);
@@ -629,11 +629,11 @@ static void board_is_known_by_its_clocks(void)
     const struct ew_mode orin[] = {{12, 2.2016, 1.3005, 3.199}, {4, 0.576, 0.115, 0.6656}};
     const struct ew_mode xavier[] = {{8, 2.2656, 1.377, 2.133}, {2, 1.1904, 0.905, 1.0656}};
     const struct ew_mode none[] = {{64, 3.5, 1.9, 4.8}};
-    const struct ew_profile *p = ew_grid_guess(list, n, orin, 2);
+    const struct ew_profile *p = ew_grid_match_board(list, n, orin, 2);
     EW_EXPECT_STR(p ? p->name : "none", "agx-orin");
-    p = ew_grid_guess(list, n, xavier, 2);
+    p = ew_grid_match_board(list, n, xavier, 2);
     EW_EXPECT_STR(p ? p->name : "none", "agx-xavier");
-    EW_EXPECT(!ew_grid_guess(list, n, none, 1));
+    EW_EXPECT(!ew_grid_match_board(list, n, none, 1));
     ew_arena_fini(&a);
 }
 

@@ -126,7 +126,7 @@ static double predict_slow(const struct sweep *s, const struct ew_work_predictor
         for (int threads = 1; threads <= 4; threads *= 2, n++) {
             struct ew_work_run run;
             const double time = measure(s, &slow, i, threads, &run);
-            const struct ew_guess g = ew_work_predict(p, &run);
+            const struct ew_interval g = ew_work_predict(p, &run);
             error += fabs(g.mid / time - 1);
             *width += log(g.high90 / g.low90);
         }
@@ -161,7 +161,7 @@ static bool share_once(struct sweep *s, struct shared *out)
     measure(s, &slow, 3 * BATCHES, 1, &known);
     unknown = known;
     unknown.network = "never run anywhere";
-    const struct ew_guess a = ew_work_predict(both, &known), b = ew_work_predict(both, &unknown);
+    const struct ew_interval a = ew_work_predict(both, &known), b = ew_work_predict(both, &unknown);
     EW_EXPECT(a.high90 / a.low90 < b.high90 / b.low90);
     return true;
 }
@@ -218,7 +218,7 @@ static void intervals_widen_with_distance(void)
             measure(&s, &fast, plans[k], 2, &run);
             if (k == 3)
                 run.machine = "never seen";
-            const struct ew_guess g = ew_work_predict(p, &run);
+            const struct ew_interval g = ew_work_predict(p, &run);
             width[k] = log(g.high90 / g.low90);
         }
         EW_EXPECT(width[0] < width[1] && width[1] < width[2] && width[2] < width[3]);

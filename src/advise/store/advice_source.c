@@ -58,7 +58,7 @@ static ew_err find_board(struct ew_advice_source *s, const char *name)
     EW_CHECK(modes, EW_ERR_MEMORY, "no memory for %d modes", s->measured.n);
     for (int i = 0; i < s->measured.n; i++)
         modes[i] = s->measured.rows[i].mode;
-    s->board = ew_grid_guess(s->profiles, s->n_profiles, modes, s->measured.n);
+    s->board = ew_grid_match_board(s->profiles, s->n_profiles, modes, s->measured.n);
     return EW_OK;
 }
 

@@ -5,13 +5,13 @@
 #include <math.h>
 #include <string.h>
 
-static struct ew_guess known(double v)
+static struct ew_interval known(double v)
 {
-    return (struct ew_guess){v, v, v, v, v};
+    return (struct ew_interval){v, v, v, v, v};
 }
 
-static void fill(struct ew_guess *v, const struct ew_guess *time, const struct ew_guess *power,
-                 const struct ew_guess *energy)
+static void fill(struct ew_interval *v, const struct ew_interval *time,
+                 const struct ew_interval *power, const struct ew_interval *energy)
 {
     for (int k = 0; k < EW_CRITERIA; k++)
         v[k] = known(NAN);
@@ -24,8 +24,8 @@ static struct ew_option measured_option(const struct ew_series_of_modes *m, int 
 {
     struct ew_option x = {
         .name = m->names[i], .mode = m->modes[i], .lacks = lacks, .measured = true};
-    const struct ew_guess t = known(m->time[i]), p = known(m->power[i]),
-                          e = known(m->time[i] * m->power[i]);
+    const struct ew_interval t = known(m->time[i]), p = known(m->power[i]),
+                             e = known(m->time[i] * m->power[i]);
     fill(x.v, &t, &p, &e);
     return x;
 }
@@ -57,7 +57,7 @@ static ew_err fitted_values(struct ew_arena *a, const struct ew_predictor *p,
                             const struct ew_series_of_modes *m, struct ew_option *options)
 {
     struct ew_prediction *v = ew_arena_array(a, (size_t)m->n, sizeof(*v));
-    struct ew_guess *fitted = ew_arena_array(a, (size_t)m->n, sizeof(*fitted) * EW_CRITERIA);
+    struct ew_interval *fitted = ew_arena_array(a, (size_t)m->n, sizeof(*fitted) * EW_CRITERIA);
     EW_CHECK(v && fitted, EW_ERR_MEMORY, "no memory for %d modes", m->n);
     EW_TRY(ew_predict(p, m->modes, m->n, v));
     for (int i = 0; i < m->n; i++) {
@@ -106,13 +106,13 @@ ew_err ew_options_of_modes(struct ew_advice_source *s, const char *workload, con
 
 /* ---- The job ---- */
 
-static struct ew_guess scaled(const struct ew_guess *g, double by)
+static struct ew_interval scaled(const struct ew_interval *g, double by)
 {
-    return (struct ew_guess){by * g->mid,   by * g->low50,  by * g->high50,
-                             by * g->low90, by * g->high90, g->sd};
+    return (struct ew_interval){by * g->mid,   by * g->low50,  by * g->high50,
+                                by * g->low90, by * g->high90, g->sd};
 }
 
-static void for_job(const struct ew_option_job *job, struct ew_guess *v)
+static void for_job(const struct ew_option_job *job, struct ew_interval *v)
 {
     v[EW_CRITERION_TIME] = scaled(&v[EW_CRITERION_TIME], job->times);
     v[EW_CRITERION_ENERGY] = scaled(&v[EW_CRITERION_ENERGY], job->times);
@@ -128,7 +128,7 @@ ew_err ew_options_for_job(struct ew_arena *a, const struct ew_option_job *job, s
         for_job(job, o[i].v);
         if (!o[i].fitted)
             continue;
-        struct ew_guess *fitted = ew_arena_array(a, EW_CRITERIA, sizeof(*fitted));
+        struct ew_interval *fitted = ew_arena_array(a, EW_CRITERIA, sizeof(*fitted));
         EW_CHECK(fitted, EW_ERR_MEMORY, "no memory for %d configurations", n);
         memcpy(fitted, o[i].fitted, EW_CRITERIA * sizeof(*fitted));
         for_job(job, fitted);
