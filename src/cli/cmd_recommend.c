@@ -6,17 +6,17 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "advise/best.h"
-#include "advise/choose.h"
-#include "advise/store/mode_options.h"
+#include "advise/best_candidates.h"
+#include "advise/recommend.h"
+#include "advise/store/mode_candidates.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/spawn.h"
 #include "cli/cmd.h"
 #include "cli/predict_show.h"
-#include "measure/board_options.h"
-#include "measure/work_options.h"
+#include "measure/board_candidates.h"
+#include "measure/work_candidates.h"
 #include "report/figure.h"
 
 struct opts {
@@ -96,30 +96,30 @@ struct job {
     struct ew_cmd_call *c;
     const struct opts *o;
     struct ew_advice_source s;
-    struct ew_option *options;
+    struct ew_candidate *candidates;
     int n;
     struct ew_limit limits[EW_LIMITS];
     int n_limits;
-    struct ew_choose_data d;
-    struct ew_choice choice;
-    bool boards; /* options are simulated boards */
+    struct ew_recommend_data d;
+    struct ew_recommendation choice;
+    bool boards; /* candidates are simulated boards */
     struct ew_work_source runs;
-    struct ew_work_setting *settings; /* by option, with --among settings; else NULL */
+    struct ew_work_setting *settings; /* by candidate, with --among settings; else NULL */
 };
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-static ew_err options_of_boards(struct job *b)
+static ew_err candidate_boards(struct job *b)
 {
     const struct ew_among_boards among = {
         .names = b->o->among, .network = b->o->network, .net = b->o->net, .train = b->o->train};
     EW_CHECK(b->o->network && !b->o->from && !b->o->apply, EW_ERR_USAGE,
              "--among boards: needs --network, and neither --from nor --apply");
-    return ew_options_of_boards(&b->s.arena, &among, &b->options, &b->n);
+    return ew_candidates_of_boards(&b->s.arena, &among, &b->candidates, &b->n);
 }
 
 /* Options from the runs of a network in stores. */
-static ew_err options_of_work(struct job *b)
+static ew_err candidate_settings(struct job *b)
 {
     const struct opts *o = b->o;
     const struct ew_among_work among = {.factors = o->among,
@@ -134,7 +134,7 @@ static ew_err options_of_work(struct job *b)
              o->among);
     EW_CHECK(!o->data || o->train, EW_ERR_USAGE, "--data: loading goes with --train");
     EW_TRY(ew_work_source_open(o->from, &b->runs));
-    return ew_options_of_work(&b->runs, &among, &b->options, &b->settings, &b->n);
+    return ew_candidates_of_work(&b->runs, &among, &b->candidates, &b->settings, &b->n);
 }
 
 static ew_err read_limits(struct job *b)
@@ -151,7 +151,7 @@ static ew_err read_limits(struct job *b)
 
 /* ---- Showing --------------------------------------------------------------------------------- */
 
-static void print_mode(const struct ew_option *x)
+static void print_mode(const struct ew_candidate *x)
 {
     if (!(x->mode.cpu > 0)) {
         printf("%s", *x->name ? x->name : "a configuration without a name (column mode)");
@@ -161,7 +161,7 @@ static void print_mode(const struct ew_option *x)
     printf("%s%s%s", x->name, *x->name ? ": " : "", ew_mode_text(&x->mode, x->lacks, text));
 }
 
-static void print_option(const struct job *b, const struct ew_option *x)
+static void print_candidate(const struct job *b, const struct ew_candidate *x)
 {
     char mid[EW_VALUE_CHARS], low[EW_VALUE_CHARS], high[EW_VALUE_CHARS];
     print_mode(x);
@@ -184,11 +184,11 @@ static void print_option(const struct job *b, const struct ew_option *x)
 
 static void print_why(const struct job *b)
 {
-    const struct ew_choice *c = &b->choice;
+    const struct ew_recommendation *c = &b->choice;
     const struct ew_criterion_info *goal = &ew_criteria[b->d.goal];
     char text[EW_VALUE_CHARS], now[EW_VALUE_CHARS];
-    ew_text_value(b->options[c->best].v[b->d.goal].mid, now);
-    const struct ew_option *best = &b->options[c->best];
+    ew_text_value(b->candidates[c->best].v[b->d.goal].mid, now);
+    const struct ew_candidate *best = &b->candidates[c->best];
     if (best->measured && !best->fitted)
         printf(
             "\nwhy: %d of %d configurations keep within the limits, and this one has the best %s\n",
@@ -212,7 +212,7 @@ static void print_why(const struct job *b)
     }
     if (c->measure >= 0 && !b->boards) {
         printf("\nmeasure next: ");
-        print_mode(&b->options[c->measure]);
+        print_mode(&b->candidates[c->measure]);
         printf("\n  meets all limits with a probability of %.0f %%", 100 * c->measure_chance);
         if (c->measure_gain < 0.5)
             printf("; expected gain over the best measured one: %.1f %%", 100 * c->measure_gain);
@@ -222,17 +222,17 @@ static void print_why(const struct job *b)
 
 static void show_text(const struct job *b)
 {
-    const struct ew_choice *c = &b->choice;
+    const struct ew_recommendation *c = &b->choice;
     printf("use ");
-    print_option(b, &b->options[c->best]);
+    print_candidate(b, &b->candidates[c->best]);
     if (c->second >= 0) {
         printf("\nor ");
-        print_option(b, &b->options[c->second]);
+        print_candidate(b, &b->candidates[c->second]);
     }
     print_why(b);
 }
 
-static void json_option(struct ew_json *j, const char *key, const struct ew_option *x)
+static void json_candidate(struct ew_json *j, const char *key, const struct ew_candidate *x)
 {
     ew_json_object(j, key);
     ew_json_str(j, "name", *x->name ? x->name : NULL);
@@ -253,14 +253,14 @@ static void json_option(struct ew_json *j, const char *key, const struct ew_opti
 
 static ew_err show_json(const struct job *b)
 {
-    const struct ew_choice *c = &b->choice;
+    const struct ew_recommendation *c = &b->choice;
     struct ew_json j;
     ew_json_init(&j, stdout);
     ew_json_object(&j, NULL);
     ew_json_str(&j, "goal", ew_criteria[b->d.goal].name);
-    json_option(&j, "use", &b->options[c->best]);
+    json_candidate(&j, "use", &b->candidates[c->best]);
     if (c->second >= 0)
-        json_option(&j, "runner_up", &b->options[c->second]);
+        json_candidate(&j, "runner_up", &b->candidates[c->second]);
     ew_json_bool(&j, "simulated", b->s.measured.simulated || b->boards);
     ew_json_int(&j, "configurations", b->n);
     ew_json_int(&j, "within_limits", c->n_good);
@@ -276,7 +276,7 @@ static ew_err show_json(const struct job *b)
     }
     ew_json_end(&j);
     if (c->measure >= 0) {
-        json_option(&j, "measure_next", &b->options[c->measure]);
+        json_candidate(&j, "measure_next", &b->candidates[c->measure]);
         ew_json_num(&j, "measure_chance", c->measure_chance);
         ew_json_num(&j, "measure_gain", c->measure_gain);
     }
@@ -300,7 +300,7 @@ static ew_err wait_for(const char *const *argv)
 /* Compares the newest run of the store, the command's, with the prediction. */
 static ew_err say_how_right(const struct job *b, const char *store)
 {
-    const struct ew_interval *g = &b->options[b->choice.best].v[EW_CRITERION_LATENCY];
+    const struct ew_interval *g = &b->candidates[b->choice.best].v[EW_CRITERION_LATENCY];
     struct ew_arena a;
     struct ew_work_row row;
     ew_arena_init(&a);
@@ -308,9 +308,9 @@ static ew_err say_how_right(const struct job *b, const char *store)
     if (e == EW_OK) {
         const double ms = 1e3 * (b->o->data ? row.step_s : row.time);
         printf("\na run took %.4g ms; %s: %.4g ms (%+.1f %%)%s; recorded in %s\n", ms,
-               b->options[b->choice.best].measured ? "measured" : "predicted", g->mid,
+               b->candidates[b->choice.best].measured ? "measured" : "predicted", g->mid,
                100 * (ms / g->mid - 1),
-               b->options[b->choice.best].measured || (ms >= g->low90 && ms <= g->high90)
+               b->candidates[b->choice.best].measured || (ms >= g->low90 && ms <= g->high90)
                    ? ""
                    : ", outside of the interval",
                store);
@@ -367,7 +367,7 @@ static ew_err apply_setting(const struct job *b)
 /* `edgewise power set ... -- COMMAND` sets the mode and restores the previous one afterwards. */
 static ew_err apply(const struct job *b)
 {
-    const struct ew_option *x = &b->options[b->choice.best];
+    const struct ew_candidate *x = &b->candidates[b->choice.best];
     if (b->settings)
         return apply_setting(b);
     EW_CHECK(x->mode.cpu > 0, EW_ERR_ARG, "--apply: the answer is not a power mode");
@@ -423,24 +423,25 @@ static ew_err work(struct job *b)
     if (factors) {
         if (o->apply)
             EW_TRY(check_command(b));
-        EW_TRY(options_of_work(b));
+        EW_TRY(candidate_settings(b));
     } else if (o->among) {
-        EW_TRY(options_of_boards(b));
+        EW_TRY(candidate_boards(b));
     } else {
         EW_TRY(ew_advice_workload(&b->s, o->workload, &workload));
         EW_TRY(b->s.measured.has_more
-                   ? ew_options_of_rows(&b->s.arena, &b->s.measured, workload, &b->options, &b->n)
-                   : ew_options_of_modes(&b->s, workload, o->modes, &b->options, &b->n));
+                   ? ew_candidates_of_rows(&b->s.arena, &b->s.measured, workload, &b->candidates,
+                                           &b->n)
+                   : ew_candidates_of_modes(&b->s, workload, o->modes, &b->candidates, &b->n));
     }
-    const struct ew_option_job job = {o->times, o->battery_wh, o->duty, o->idle_w};
-    EW_TRY(ew_options_for_job(&b->s.arena, &job, b->options, b->n));
-    b->d = (struct ew_choose_data){.options = b->options,
-                                   .n = b->n,
-                                   .goal = (enum ew_criterion)o->goal,
-                                   .limits = b->limits,
-                                   .n_limits = b->n_limits,
-                                   .sure = o->sure};
-    EW_TRY(ew_choose(&b->d, &b->choice));
+    const struct ew_candidate_job job = {o->times, o->battery_wh, o->duty, o->idle_w};
+    EW_TRY(ew_candidates_for_job(&b->s.arena, &job, b->candidates, b->n));
+    b->d = (struct ew_recommend_data){.candidates = b->candidates,
+                                      .n = b->n,
+                                      .goal = (enum ew_criterion)o->goal,
+                                      .limits = b->limits,
+                                      .n_limits = b->n_limits,
+                                      .sure = o->sure};
+    EW_TRY(ew_recommend(&b->d, &b->choice));
     if (b->s.measured.simulated)
         EW_WARN("%s holds simulated values, not measurements", b->s.measured.file);
     if (b->c->json)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advise/best.h"
+#include "advise/best_candidates.h"
 #include "advise/store/measured_store.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -372,7 +372,7 @@ static ew_err find_best(struct report *r)
         return EW_OK;
     EW_TRY(ew_profiles_load(a, &list, &n));
     EW_TRY(ew_measured_from_store(a, o->db, list, n, &m));
-    return ew_best_text(a, &m, o->goal ? o->goal : "time", o->limits, &r->best);
+    return ew_best_candidates_text(a, &m, o->goal ? o->goal : "time", o->limits, &r->best);
 }
 
 static ew_err find_carbon(struct report *r)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The best configuration of every network among results, in words. */
-#include "advise/best.h"
+#include "advise/best_candidates.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -40,8 +40,8 @@ static struct ew_interval known(double v)
     return (struct ew_interval){v, v, v, v, v, 0};
 }
 
-ew_err ew_options_of_rows(struct ew_arena *a, const struct ew_measured *m, const char *workload,
-                          struct ew_option **out, int *n)
+ew_err ew_candidates_of_rows(struct ew_arena *a, const struct ew_measured *m, const char *workload,
+                             struct ew_candidate **out, int *n)
 {
     static const struct ew_mode none = {0};
     *out = ew_arena_array(a, (size_t)m->n, sizeof(**out));
@@ -51,11 +51,11 @@ ew_err ew_options_of_rows(struct ew_arena *a, const struct ew_measured *m, const
         const struct ew_measured_row *r = &m->rows[i];
         if (strcmp(r->workload, workload) != 0)
             continue;
-        struct ew_option *x = &(*out)[(*n)++];
-        *x = (struct ew_option){.name = r->name,
-                                .mode = m->has_clocks ? r->mode : none,
-                                .lacks = m->lacks,
-                                .measured = true};
+        struct ew_candidate *x = &(*out)[(*n)++];
+        *x = (struct ew_candidate){.name = r->name,
+                                   .mode = m->has_clocks ? r->mode : none,
+                                   .lacks = m->lacks,
+                                   .measured = true};
         x->v[EW_CRITERION_TIME] = known(r->time);
         x->v[EW_CRITERION_POWER] = known(r->power);
         x->v[EW_CRITERION_ENERGY] = known(r->time * r->power);
@@ -68,7 +68,7 @@ ew_err ew_options_of_rows(struct ew_arena *a, const struct ew_measured *m, const
     return EW_OK;
 }
 
-static const char *option_text(struct ew_arena *a, const struct ew_option *x)
+static const char *candidate_text(struct ew_arena *a, const struct ew_candidate *x)
 {
     const char *text = *x->name ? x->name : "";
     char mode[EW_MODE_CHARS];
@@ -82,21 +82,21 @@ static const char *option_text(struct ew_arena *a, const struct ew_option *x)
     return text;
 }
 
-ew_err ew_best_text(struct ew_arena *a, const struct ew_measured *m, const char *goal,
-                    const char *limits, const char **out)
+ew_err ew_best_candidates_text(struct ew_arena *a, const struct ew_measured *m, const char *goal,
+                               const char *limits, const char **out)
 {
     struct ew_limit list[EW_LIMITS];
-    struct ew_choose_data d = {.limits = list, .sure = 0.8};
+    struct ew_recommend_data d = {.limits = list, .sure = 0.8};
     const char *text = "";
     EW_TRY(parse_criterion(goal, &d.goal));
     EW_TRY(ew_limits_parse(limits, list, &d.n_limits));
     for (int i = 0; i < m->n_workloads; i++) {
-        struct ew_option *options;
-        struct ew_choice c;
-        EW_TRY(ew_options_of_rows(a, m, m->workloads[i], &options, &d.n));
-        d.options = options;
-        const bool found = ew_choose(&d, &c) == EW_OK;
-        const char *line = found ? option_text(a, &options[c.best]) : ew_error_message();
+        struct ew_candidate *candidates;
+        struct ew_recommendation c;
+        EW_TRY(ew_candidates_of_rows(a, m, m->workloads[i], &candidates, &d.n));
+        d.candidates = candidates;
+        const bool found = ew_recommend(&d, &c) == EW_OK;
+        const char *line = found ? candidate_text(a, &candidates[c.best]) : ew_error_message();
         EW_CHECK(line, EW_ERR_MEMORY, "no memory for the best");
         text = ew_arena_printf(a, "%s%s%s: %s", text, *text ? "\n" : "", m->workloads[i], line);
         EW_CHECK(text, EW_ERR_MEMORY, "no memory for the best");

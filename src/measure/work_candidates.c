@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Configurations of a network, measured or not, as options. */
-#include "measure/work_options.h"
+/* Configurations of a network, measured or not, as candidates. */
+#include "measure/work_candidates.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -173,7 +173,7 @@ static const char *name_of(struct ew_arena *a, const struct ew_work_asked *o,
 }
 
 static ew_err add(struct ew_work_source *s, const struct ew_work_asked *asked,
-                  const struct ew_work_setting *at, struct ew_option *x)
+                  const struct ew_work_setting *at, struct ew_candidate *x)
 {
     struct ew_work_asked o = *asked;
     struct ew_work_answer answer;
@@ -183,8 +183,8 @@ static ew_err add(struct ew_work_source *s, const struct ew_work_asked *asked,
     o.workers = at->workers;
     o.precision = at->precision;
     EW_TRY(ew_work_source_ask(s, &o, &answer));
-    *x = (struct ew_option){.name = name_of(&s->arena, &o, at),
-                            .measured = isfinite(answer.measured_s)};
+    *x = (struct ew_candidate){.name = name_of(&s->arena, &o, at),
+                               .measured = isfinite(answer.measured_s)};
     EW_CHECK(x->name, EW_ERR_MEMORY, "no memory");
     fill(x->v, &answer.run, (double)at->batch, answer.memory_mib);
     if (!x->measured)
@@ -198,8 +198,8 @@ static ew_err add(struct ew_work_source *s, const struct ew_work_asked *asked,
     return EW_OK;
 }
 
-ew_err ew_options_of_work(struct ew_work_source *s, const struct ew_among_work *o,
-                          struct ew_option **out, struct ew_work_setting **settings, int *n)
+ew_err ew_candidates_of_work(struct ew_work_source *s, const struct ew_among_work *o,
+                             struct ew_candidate **out, struct ew_work_setting **settings, int *n)
 {
     struct grid g = {.n_precision = 1};
     EW_TRY(make_grid(s, o, &g));

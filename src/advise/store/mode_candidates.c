@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Power modes as configurations to choose from. */
-#include "advise/store/mode_options.h"
+#include "advise/store/mode_candidates.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,9 +20,10 @@ static void fill(struct ew_interval *v, const struct ew_interval *time,
     v[EW_CRITERION_ENERGY] = *energy;
 }
 
-static struct ew_option measured_option(const struct ew_series_of_modes *m, int i, unsigned lacks)
+static struct ew_candidate measured_candidate(const struct ew_series_of_modes *m, int i,
+                                              unsigned lacks)
 {
-    struct ew_option x = {
+    struct ew_candidate x = {
         .name = m->names[i], .mode = m->modes[i], .lacks = lacks, .measured = true};
     const struct ew_interval t = known(m->time[i]), p = known(m->power[i]),
                              e = known(m->time[i] * m->power[i]);
@@ -54,7 +55,7 @@ static ew_err untried_modes(struct ew_advice_source *s, const char *workload, co
 
 /* What the fit says of the modes that it was made from. */
 static ew_err fitted_values(struct ew_arena *a, const struct ew_predictor *p,
-                            const struct ew_series_of_modes *m, struct ew_option *options)
+                            const struct ew_series_of_modes *m, struct ew_candidate *candidates)
 {
     struct ew_prediction *v = ew_arena_array(a, (size_t)m->n, sizeof(*v));
     struct ew_interval *fitted = ew_arena_array(a, (size_t)m->n, sizeof(*fitted) * EW_CRITERIA);
@@ -62,33 +63,33 @@ static ew_err fitted_values(struct ew_arena *a, const struct ew_predictor *p,
     EW_TRY(ew_predict(p, m->modes, m->n, v));
     for (int i = 0; i < m->n; i++) {
         fill(fitted + (size_t)i * EW_CRITERIA, &v[i].time, &v[i].power, &v[i].energy);
-        options[i].fitted = fitted + (size_t)i * EW_CRITERIA;
+        candidates[i].fitted = fitted + (size_t)i * EW_CRITERIA;
     }
     return EW_OK;
 }
 
 static ew_err predict_untried(struct ew_advice_source *s, const struct ew_series_of_modes *m,
-                              const struct ew_series_of_modes *untried, struct ew_option *options,
-                              int *n)
+                              const struct ew_series_of_modes *untried,
+                              struct ew_candidate *candidates, int *n)
 {
     struct ew_predictor *p;
     struct ew_prediction *v = ew_arena_array(&s->arena, (size_t)untried->n, sizeof(*v));
     EW_CHECK(v, EW_ERR_MEMORY, "no memory for %d modes", untried->n);
     EW_TRY(ew_advice_fit(s, m, &p));
-    EW_TRY(fitted_values(&s->arena, p, m, options));
+    EW_TRY(fitted_values(&s->arena, p, m, candidates));
     EW_TRY(ew_predict(p, untried->modes, untried->n, v));
     for (int i = 0; i < untried->n; i++)
         if (!was_measured(m, &untried->modes[i])) {
-            struct ew_option *x = &options[(*n)++];
-            *x = (struct ew_option){
+            struct ew_candidate *x = &candidates[(*n)++];
+            *x = (struct ew_candidate){
                 .name = "", .mode = untried->modes[i], .lacks = ew_advice_lacks(s)};
             fill(x->v, &v[i].time, &v[i].power, &v[i].energy);
         }
     return EW_OK;
 }
 
-ew_err ew_options_of_modes(struct ew_advice_source *s, const char *workload, const char *modes,
-                           struct ew_option **out, int *n)
+ew_err ew_candidates_of_modes(struct ew_advice_source *s, const char *workload, const char *modes,
+                              struct ew_candidate **out, int *n)
 {
     struct ew_series_of_modes m, untried = {0};
     EW_TRY(ew_measured_of(&s->arena, &s->measured, workload, false, &m));
@@ -98,7 +99,7 @@ ew_err ew_options_of_modes(struct ew_advice_source *s, const char *workload, con
     EW_CHECK(*out, EW_ERR_MEMORY, "no memory for %d modes", m.n + untried.n);
     *n = 0;
     while (*n < m.n) {
-        (*out)[*n] = measured_option(&m, *n, s->measured.lacks);
+        (*out)[*n] = measured_candidate(&m, *n, s->measured.lacks);
         ++*n;
     }
     return untried.n ? predict_untried(s, &m, &untried, *out, n) : EW_OK;
@@ -112,7 +113,7 @@ static struct ew_interval scaled(const struct ew_interval *g, double by)
                                 by * g->low90, by * g->high90, g->sd};
 }
 
-static void for_job(const struct ew_option_job *job, struct ew_interval *v)
+static void for_job(const struct ew_candidate_job *job, struct ew_interval *v)
 {
     v[EW_CRITERION_TIME] = scaled(&v[EW_CRITERION_TIME], job->times);
     v[EW_CRITERION_ENERGY] = scaled(&v[EW_CRITERION_ENERGY], job->times);
@@ -121,8 +122,8 @@ static void for_job(const struct ew_option_job *job, struct ew_interval *v)
             ew_life(&v[EW_CRITERION_POWER], job->battery_wh, job->duty, job->idle_w);
 }
 
-ew_err ew_options_for_job(struct ew_arena *a, const struct ew_option_job *job, struct ew_option *o,
-                          int n)
+ew_err ew_candidates_for_job(struct ew_arena *a, const struct ew_candidate_job *job,
+                             struct ew_candidate *o, int n)
 {
     for (int i = 0; i < n; i++) {
         for_job(job, o[i].v);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advise/choose.h"
 #include "advise/design.h"
+#include "advise/recommend.h"
 #include "base/order_stats.h"
 #include "base/rng.h"
 #include "ew_test.h"
@@ -17,9 +17,9 @@ static struct ew_interval known(double v)
     return (struct ew_interval){v, v, v, v, v};
 }
 
-static struct ew_option option(double time, double power, bool measured)
+static struct ew_candidate candidate(double time, double power, bool measured)
 {
-    struct ew_option o = {.name = "", .measured = measured};
+    struct ew_candidate o = {.name = "", .measured = measured};
     for (int k = 0; k < EW_CRITERIA; k++)
         o.v[k] = known(NAN);
     o.v[EW_CRITERION_TIME] = known(time);
@@ -54,17 +54,18 @@ static void limits_are_read(void)
  * not, but is named as the next to measure. */
 static void chooses_and_says_why(void)
 {
-    const struct ew_option all[] = {option(10, 5, true), option(8, 9.8, true), option(5, 12, true),
-                                    option(7, 9.9, false), option(9, 7, false)};
+    const struct ew_candidate all[] = {candidate(10, 5, true), candidate(8, 9.8, true),
+                                       candidate(5, 12, true), candidate(7, 9.9, false),
+                                       candidate(9, 7, false)};
     const struct ew_limit limit = {EW_CRITERION_POWER, 10};
-    const struct ew_choose_data d = {.options = all,
-                                     .n = 5,
-                                     .goal = EW_CRITERION_TIME,
-                                     .limits = &limit,
-                                     .n_limits = 1,
-                                     .sure = 0.8};
-    struct ew_choice c;
-    EW_EXPECT_OK(ew_choose(&d, &c));
+    const struct ew_recommend_data d = {.candidates = all,
+                                        .n = 5,
+                                        .goal = EW_CRITERION_TIME,
+                                        .limits = &limit,
+                                        .n_limits = 1,
+                                        .sure = 0.8};
+    struct ew_recommendation c;
+    EW_EXPECT_OK(ew_recommend(&d, &c));
     EW_EXPECT_INT(c.best, 1);
     EW_EXPECT_INT(c.second, 4);
     EW_EXPECT_INT(c.n_good, 3);
@@ -75,25 +76,27 @@ static void chooses_and_says_why(void)
 
 static void says_what_contradicts(void)
 {
-    const struct ew_option all[] = {option(10, 5, true), option(8, 9.8, true), option(5, 12, true)};
+    const struct ew_candidate all[] = {candidate(10, 5, true), candidate(8, 9.8, true),
+                                       candidate(5, 12, true)};
     struct ew_limit limits[2] = {{EW_CRITERION_POWER, 4}};
-    struct ew_choose_data d = {.options = all,
-                               .n = 3,
-                               .goal = EW_CRITERION_TIME,
-                               .limits = limits,
-                               .n_limits = 1,
-                               .sure = 0.8};
-    struct ew_choice c;
-    EW_EXPECT_ERR(ew_choose(&d, &c), EW_ERR_NOT_FOUND, "the nearest is 5 W");
+    struct ew_recommend_data d = {.candidates = all,
+                                  .n = 3,
+                                  .goal = EW_CRITERION_TIME,
+                                  .limits = limits,
+                                  .n_limits = 1,
+                                  .sure = 0.8};
+    struct ew_recommendation c;
+    EW_EXPECT_ERR(ew_recommend(&d, &c), EW_ERR_NOT_FOUND, "the nearest is 5 W");
     limits[0].bound = 6;
     limits[1] = (struct ew_limit){EW_CRITERION_TIME, 6};
     d.n_limits = 2;
     EW_EXPECT_ERR(
-        ew_choose(&d, &c), EW_ERR_NOT_FOUND,
+        ew_recommend(&d, &c), EW_ERR_NOT_FOUND,
         "power and time contradict each other: within power 6 W the nearest time is 10 s");
     d.n_limits = 1;
     d.goal = EW_CRITERION_ACCURACY;
-    EW_EXPECT_ERR(ew_choose(&d, &c), EW_ERR_NOT_FOUND, "no configuration has a value of accuracy");
+    EW_EXPECT_ERR(ew_recommend(&d, &c), EW_ERR_NOT_FOUND,
+                  "no configuration has a value of accuracy");
 }
 
 static void battery_and_duty(void)
@@ -102,7 +105,7 @@ static void battery_and_duty(void)
     const struct ew_interval life = ew_life(&power, 50, 0.2, 3);
     EW_EXPECT_NEAR(life.mid, 50 / (2 + 2.4), 1e-9);
     EW_EXPECT(life.low90 < life.mid && life.mid < life.high90);
-    struct ew_option o = option(1, 10, false);
+    struct ew_candidate o = candidate(1, 10, false);
     o.v[EW_CRITERION_LIFE] = life;
     const struct ew_limit at_least = {EW_CRITERION_LIFE, life.low90};
     EW_EXPECT(ew_limit_holds(&at_least, &o) > 0.8);
@@ -116,7 +119,7 @@ static void battery_and_duty(void)
 struct board {
     struct ew_mode *modes;
     double *time, *power; /* as measured; for modes known to the predictor their true values */
-    struct ew_option *options;
+    struct ew_candidate *candidates;
     int n;
 };
 
@@ -137,16 +140,16 @@ static bool predict_rest(struct ew_arena *a, const struct made_workload *w, cons
         !EW_EXPECT_OK(ew_predict(predictor, b->modes, b->n, v)))
         return false;
     for (int i = 0; i < b->n; i++) {
-        b->options[i] = option(NAN, NAN, false);
-        b->options[i].v[EW_CRITERION_TIME] = v[i].time;
-        b->options[i].v[EW_CRITERION_POWER] = v[i].power;
-        b->options[i].v[EW_CRITERION_ENERGY] = v[i].energy;
+        b->candidates[i] = candidate(NAN, NAN, false);
+        b->candidates[i].v[EW_CRITERION_TIME] = v[i].time;
+        b->candidates[i].v[EW_CRITERION_POWER] = v[i].power;
+        b->candidates[i].v[EW_CRITERION_ENERGY] = v[i].energy;
     }
     for (int i = 0; i < n_known; i++) {
         struct ew_interval *fitted = ew_arena_array(a, EW_CRITERIA, sizeof(*fitted));
-        memcpy(fitted, b->options[known_at[i]].v, EW_CRITERIA * sizeof(*fitted));
-        b->options[known_at[i]] = option(t[i], p[i], true);
-        b->options[known_at[i]].fitted = fitted;
+        memcpy(fitted, b->candidates[known_at[i]].v, EW_CRITERIA * sizeof(*fitted));
+        b->candidates[known_at[i]] = candidate(t[i], p[i], true);
+        b->candidates[known_at[i]].fitted = fitted;
     }
     return true;
 }
@@ -159,10 +162,10 @@ static bool make_board(struct ew_arena *a, const struct made_workload *w, int n_
     b->n = made_modes(w->board, b->modes);
     b->time = ew_arena_array(a, (size_t)b->n, sizeof(double));
     b->power = ew_arena_array(a, (size_t)b->n, sizeof(double));
-    b->options = ew_arena_array(a, (size_t)b->n, sizeof(*b->options));
+    b->candidates = ew_arena_array(a, (size_t)b->n, sizeof(*b->candidates));
     for (int i = 0; i < b->n; i++) {
         made_measure(w, &b->modes[i], i, &b->time[i], &b->power[i]);
-        b->options[i] = option(b->time[i], b->power[i], true);
+        b->candidates[i] = candidate(b->time[i], b->power[i], true);
     }
     if (n_known < 0)
         return true;
@@ -223,27 +226,27 @@ static void answer(const struct made_workload *w, const struct board *b, int set
 {
     const enum ew_criterion goal = (enum ew_criterion)(set % 3);
     struct ew_limit limits[3];
-    struct ew_choice c;
+    struct ew_recommendation c;
     const int n = draw_limits(b, set, goal, limits);
     const double best = best_measured(b, goal, limits, n);
-    const struct ew_choose_data d = {.options = b->options,
-                                     .n = b->n,
-                                     .goal = goal,
-                                     .limits = limits,
-                                     .n_limits = n,
-                                     .sure = 0.25};
-    ew_err err = ew_choose(&d, &c);
+    const struct ew_recommend_data d = {.candidates = b->candidates,
+                                        .n = b->n,
+                                        .goal = goal,
+                                        .limits = limits,
+                                        .n_limits = n,
+                                        .sure = 0.25};
+    ew_err err = ew_recommend(&d, &c);
     for (int i = 0; i < follow && err == EW_OK && c.measure >= 0; i++) {
         double time, power;
         made_measure(w, &b->modes[c.measure], c.measure, &time, &power);
-        b->options[c.measure] = option(time, power, true);
+        b->candidates[c.measure] = candidate(time, power, true);
         t->followed++;
-        err = ew_choose(&d, &c);
+        err = ew_recommend(&d, &c);
     }
     t->judged += err == EW_OK || best < HUGE_VAL;
     if (err != EW_OK)
         return;
-    const struct ew_option *o = &b->options[c.best];
+    const struct ew_candidate *o = &b->candidates[c.best];
     t->near += value(b, goal, c.best) <= 1.03 * best;
     t->untried += !o->measured;
     for (int k = 0; k < n; k++) {
@@ -268,11 +271,11 @@ static struct tally random_limits(int n_known, int follow, unsigned seed)
         struct ew_arena a;
         ew_arena_init(&a);
         if (make_board(&a, &w, n_known, &b)) {
-            const size_t size = (size_t)b.n * sizeof(*b.options);
-            struct ew_option *fresh = ew_arena_alloc(&a, size);
-            memcpy(fresh, b.options, size);
+            const size_t size = (size_t)b.n * sizeof(*b.candidates);
+            struct ew_candidate *fresh = ew_arena_alloc(&a, size);
+            memcpy(fresh, b.candidates, size);
             for (int set = l * SETS / WORKLOADS; set < (l + 1) * SETS / WORKLOADS; set++) {
-                memcpy(b.options, fresh, size);
+                memcpy(b.candidates, fresh, size);
                 answer(&w, &b, set, follow, &t);
             }
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Simulated boards as configurations to choose from. */
-#include "measure/board_options.h"
+#include "measure/board_candidates.h"
 
 #include <math.h>
 #include <string.h>
@@ -89,14 +89,14 @@ static ew_err check_names(const char *names, const struct ew_profile *list, int 
 
 /* Adds one board in one mode. */
 static ew_err add(const struct ew_profile *b, const struct ew_sim_load *l, const struct ew_mode *m,
-                  const char *name, struct ew_option *x)
+                  const char *name, struct ew_candidate *x)
 {
     struct ew_sim_work w;
     struct ew_sim_epoch e;
     const struct ew_sim_setting s = {.mode = *m, .workers = 1};
     ew_sim_work_of(l, l->train ? EW_SIM_TRAIN : EW_SIM_NATIVE, &w);
     EW_TRY(ew_simulate(b, &w, &s, &e));
-    *x = (struct ew_option){.name = name, .mode = *m, .lacks = ew_profile_lacks(b)};
+    *x = (struct ew_candidate){.name = name, .mode = *m, .lacks = ew_profile_lacks(b)};
     for (int k = 0; k < EW_CRITERIA; k++)
         x->v[k] = none;
     x->v[EW_CRITERION_TIME] = first_guess(e.epoch_s, EW_SIM_TIME_SD);
@@ -123,7 +123,7 @@ static bool same_mode(const struct ew_mode *a, const struct ew_mode *b)
 }
 
 static ew_err add_board(struct ew_arena *a, const struct ew_profile *b, const struct ew_sim_load *l,
-                        struct ew_option *out, int *n)
+                        struct ew_candidate *out, int *n)
 {
     const struct ew_mode top = ew_sim_top(b);
     struct ew_mode *grid, m = top;
@@ -150,8 +150,8 @@ static ew_err add_board(struct ew_arena *a, const struct ew_profile *b, const st
     return EW_OK;
 }
 
-ew_err ew_options_of_boards(struct ew_arena *a, const struct ew_among_boards *o,
-                            struct ew_option **out, int *n)
+ew_err ew_candidates_of_boards(struct ew_arena *a, const struct ew_among_boards *o,
+                               struct ew_candidate **out, int *n)
 {
     const struct ew_profile *list;
     struct ew_sim_load l;

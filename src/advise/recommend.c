@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choosing a configuration. */
-#include "advise/choose.h"
+/* Recommending a configuration. */
+#include "advise/recommend.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "base/num.h"
 
-#define AS_GOOD 0.7  /* share of an untried one's probability: prefer a measured option */
+#define AS_GOOD 0.7  /* share of an untried one's probability: prefer a measured candidate */
 #define NEAR    0.03 /* difference in ln below which two goals count as equal */
 
 const struct ew_criterion_info ew_criteria[EW_CRITERIA] = {
@@ -78,15 +78,15 @@ ew_err ew_limit_parse(const char *text, struct ew_limit *out)
     return EW_OK;
 }
 
-/* An option's value of a criterion: the fitted one if there is a fit. */
-static const struct ew_interval *best_guess(const struct ew_option *o, enum ew_criterion k)
+/* A candidate's value of a criterion: the fitted one if there is a fit. */
+static const struct ew_interval *value_of(const struct ew_candidate *o, enum ew_criterion k)
 {
     return o->fitted && isfinite(o->fitted[k].mid) ? &o->fitted[k] : &o->v[k];
 }
 
-double ew_limit_holds(const struct ew_limit *l, const struct ew_option *o)
+double ew_limit_holds(const struct ew_limit *l, const struct ew_candidate *o)
 {
-    const struct ew_interval *seen = &o->v[l->of], *g = best_guess(o, l->of);
+    const struct ew_interval *seen = &o->v[l->of], *g = value_of(o, l->of);
     const bool at_least = ew_criteria[l->of].at_least;
     if (!isfinite(seen->mid))
         return 0;
@@ -112,38 +112,38 @@ struct ew_interval ew_life(const struct ew_interval *power, double battery_wh, d
 /* ---- Choosing -------------------------------------------------------------------------------- */
 
 /* Probability that all limits hold, taken as independent. */
-static double all_hold(const struct ew_choose_data *d, const struct ew_limit *limits, int i)
+static double all_hold(const struct ew_recommend_data *d, const struct ew_limit *limits, int i)
 {
     double p = 1;
     for (int k = 0; k < d->n_limits; k++)
-        p *= ew_limit_holds(&limits[k], &d->options[i]);
+        p *= ew_limit_holds(&limits[k], &d->candidates[i]);
     return p;
 }
 
 /* The goal's value with the sign such that lower is better. */
-static double loss(const struct ew_choose_data *d, int i)
+static double loss(const struct ew_recommend_data *d, int i)
 {
-    const double mid = best_guess(&d->options[i], d->goal)->mid;
+    const double mid = value_of(&d->candidates[i], d->goal)->mid;
     return ew_criteria[d->goal].at_least ? -mid : mid;
 }
 
-/* Whether the option is eligible; *chance: probability that it meets all limits. */
-static bool allowed(const struct ew_choose_data *d, const struct ew_limit *limits, int i,
+/* Whether the candidate is eligible; *chance: probability that it meets all limits. */
+static bool allowed(const struct ew_recommend_data *d, const struct ew_limit *limits, int i,
                     double *chance)
 {
-    const struct ew_option *o = &d->options[i];
+    const struct ew_candidate *o = &d->candidates[i];
     *chance = isfinite(o->v[d->goal].mid) ? all_hold(d, limits, i) : 0;
     return *chance > 0 && (o->measured || *chance >= d->sure);
 }
 
-/* The option of the best goal within these limits; -1: none. */
-static int find_front(const struct ew_choose_data *d, const struct ew_limit *limits,
+/* The candidate of the best goal within these limits; -1: none. */
+static int find_front(const struct ew_recommend_data *d, const struct ew_limit *limits,
                       bool measured_only, int *n_good)
 {
     int best = -1, good = 0;
     for (int i = 0; i < d->n; i++) {
         double chance;
-        if ((measured_only && !d->options[i].measured) || !allowed(d, limits, i, &chance))
+        if ((measured_only && !d->candidates[i].measured) || !allowed(d, limits, i, &chance))
             continue;
         good++;
         if (best < 0 || loss(d, i) < loss(d, best))
@@ -154,12 +154,12 @@ static int find_front(const struct ew_choose_data *d, const struct ew_limit *lim
     return best;
 }
 
-/* Probability that the option's goal is within NEAR of the best option's; the variances of their
- * errors add up. */
-static double near_front(const struct ew_choose_data *d, int i, int front)
+/* Probability that the candidate's goal is within NEAR of the best candidate's; the variances of
+ * their errors add up. */
+static double near_front(const struct ew_recommend_data *d, int i, int front)
 {
-    const struct ew_interval *g = best_guess(&d->options[i], d->goal);
-    const struct ew_interval *f = best_guess(&d->options[front], d->goal);
+    const struct ew_interval *g = value_of(&d->candidates[i], d->goal);
+    const struct ew_interval *f = value_of(&d->candidates[front], d->goal);
     if (!(g->mid > 0 && f->mid > 0))
         return loss(d, i) <= loss(d, front);
     const double ahead = (ew_criteria[d->goal].at_least ? -1 : 1) * log(f->mid / g->mid);
@@ -169,19 +169,19 @@ static double near_front(const struct ew_choose_data *d, int i, int front)
     return 0.5 * erfc(-(ahead + NEAR) / (2 * sd));
 }
 
-/* Value of an option.  A broken limit is worse than a missed goal, hence the exponent of 1.5,
+/* Value of a candidate.  A broken limit is worse than a missed goal, hence the exponent of 1.5,
  * chosen on made_boards.c: of 1,000 sets of limits 0.6 % fewer are broken than with 1, and 0.6 %
  * fewer are near the best. */
-static double worth(const struct ew_choose_data *d, double chance, int i, int front)
+static double worth(const struct ew_recommend_data *d, double chance, int i, int front)
 {
     return chance * sqrt(chance) * near_front(d, i, front);
 }
 
-/* The option with the highest probability of meeting all limits with a goal near the best; -1:
+/* The candidate with the highest probability of meeting all limits with a goal near the best; -1:
  * none.  Taking the best expected goal alone would ignore margins to the limits: among practically
- * equal goals the option with the larger margin is better.
+ * equal goals the candidate with the larger margin is better.
  */
-static int find_best(const struct ew_choose_data *d, const struct ew_limit *limits, int skip,
+static int find_best(const struct ew_recommend_data *d, const struct ew_limit *limits, int skip,
                      bool measured_only)
 {
     const int front = find_front(d, limits, measured_only, NULL);
@@ -189,7 +189,7 @@ static int find_best(const struct ew_choose_data *d, const struct ew_limit *limi
     int best = -1;
     for (int i = 0; i < d->n && front >= 0; i++) {
         double chance;
-        if (i == skip || (measured_only && !d->options[i].measured) ||
+        if (i == skip || (measured_only && !d->candidates[i].measured) ||
             !allowed(d, limits, i, &chance))
             continue;
         const double w = worth(d, chance, i, front);
@@ -201,7 +201,7 @@ static int find_best(const struct ew_choose_data *d, const struct ew_limit *limi
     return best;
 }
 
-static void relax(const struct ew_choose_data *d, struct ew_choice *c)
+static void relax(const struct ew_recommend_data *d, struct ew_recommendation *c)
 {
     double most =
         0.001; /* gain of the goal, in ln, below which a limit does not count as binding */
@@ -212,7 +212,7 @@ static void relax(const struct ew_choose_data *d, struct ew_choice *c)
         memcpy(wider, d->limits, (size_t)d->n_limits * sizeof(*wider));
         wider[k].bound *= ew_criteria[wider[k].of].at_least ? 0.9 : 1.1;
         const int i = find_best(d, wider, -1, false);
-        c->relaxed[k] = d->options[i >= 0 ? i : c->best].v[d->goal].mid;
+        c->relaxed[k] = d->candidates[i >= 0 ? i : c->best].v[d->goal].mid;
         const double won = i >= 0 ? (now - loss(d, i)) / fabs(now) : 0;
         if (won > most) {
             most = won;
@@ -232,22 +232,22 @@ static double expected_gain(const struct ew_interval *g, double now, bool at_lea
     return ahead * 0.5 * erfc(-u / sqrt(2)) + sd * exp(-0.5 * u * u) / sqrt(2 * M_PI);
 }
 
-/* The untried option with the largest expected improvement over the best measured one, times the
+/* The untried candidate with the largest expected improvement over the best measured one, times the
  * probability that it meets all limits. */
-static void what_to_measure(const struct ew_choose_data *d, struct ew_choice *c)
+static void what_to_measure(const struct ew_recommend_data *d, struct ew_recommendation *c)
 {
     const bool at_least = ew_criteria[d->goal].at_least;
     const int known = find_front(d, d->limits, true, NULL);
-    const double now = best_guess(&d->options[known >= 0 ? known : c->best], d->goal)->mid;
+    const double now = value_of(&d->candidates[known >= 0 ? known : c->best], d->goal)->mid;
     double most = 0.003; /* smaller gains are within the noise of any run */
     c->measure = -1;
     for (int i = 0; i < d->n; i++) {
-        const struct ew_option *o = &d->options[i];
+        const struct ew_candidate *o = &d->candidates[i];
         const struct ew_interval *g = &o->v[d->goal];
         if (o->measured || !isfinite(g->mid))
             continue;
         const double chance = all_hold(d, d->limits, i);
-        /* If no measured option meets the limits, any that does is a gain. */
+        /* If no measured candidate meets the limits, any that does is a gain. */
         const double gain = chance * (known < 0 ? 1 : expected_gain(g, now, at_least));
         if (gain > most) {
             most = gain;
@@ -258,26 +258,27 @@ static void what_to_measure(const struct ew_choose_data *d, struct ew_choice *c)
     }
 }
 
-/* ---- No option meets the limits -------------------------------------------------------------- */
+/* ---- No candidate meets the limits --------------------------------------------------------------
+ */
 
-/* The option nearest to a limit among those that meet another (NULL: all); -1: none. */
-static int nearest(const struct ew_choose_data *d, const struct ew_limit *to,
+/* The candidate nearest to a limit among those that meet another (NULL: all); -1: none. */
+static int nearest(const struct ew_recommend_data *d, const struct ew_limit *to,
                    const struct ew_limit *within)
 {
     const bool at_least = ew_criteria[to->of].at_least;
     int best = -1;
     for (int i = 0; i < d->n; i++) {
-        const double v = d->options[i].v[to->of].mid;
-        if (!isfinite(v) || (within && ew_limit_holds(within, &d->options[i]) < d->sure))
+        const double v = d->candidates[i].v[to->of].mid;
+        if (!isfinite(v) || (within && ew_limit_holds(within, &d->candidates[i]) < d->sure))
             continue;
-        const double b = best < 0 ? 0 : d->options[best].v[to->of].mid;
+        const double b = best < 0 ? 0 : d->candidates[best].v[to->of].mid;
         if (best < 0 || (at_least ? v > b : v < b))
             best = i;
     }
     return best;
 }
 
-static ew_err nothing_fits(const struct ew_choose_data *d)
+static ew_err nothing_fits(const struct ew_recommend_data *d)
 {
     for (int k = 0; k < d->n_limits; k++) {
         const struct ew_limit *l = &d->limits[k];
@@ -286,24 +287,24 @@ static ew_err nothing_fits(const struct ew_choose_data *d)
         EW_CHECK(i >= 0, EW_ERR_NOT_FOUND,
                  "limit %s: no configuration has a value of %s; measure it, or leave the limit out",
                  q->name, q->name);
-        if (ew_limit_holds(l, &d->options[i]) < d->sure)
+        if (ew_limit_holds(l, &d->candidates[i]) < d->sure)
             return ew_fail(EW_ERR_NOT_FOUND,
                            "limit %s %.6g %s: no configuration meets it with the probability of "
                            "--sure; the nearest is %.6g %s",
-                           q->name, l->bound, q->unit, d->options[i].v[l->of].mid, q->unit);
+                           q->name, l->bound, q->unit, d->candidates[i].v[l->of].mid, q->unit);
     }
     for (int k = 0; k < d->n_limits; k++)
         for (int j = k + 1; j < d->n_limits; j++) {
             const struct ew_limit *a = &d->limits[k], *b = &d->limits[j];
             const int i = nearest(d, b, a);
-            if (i < 0 || ew_limit_holds(b, &d->options[i]) < d->sure)
+            if (i < 0 || ew_limit_holds(b, &d->candidates[i]) < d->sure)
                 return ew_fail(
                     EW_ERR_NOT_FOUND,
                     "limits %s and %s contradict each other: within %s %.6g %s the nearest %s is "
                     "%.6g %s; relax one of them",
                     ew_criteria[a->of].name, ew_criteria[b->of].name, ew_criteria[a->of].name,
                     a->bound, ew_criteria[a->of].unit, ew_criteria[b->of].name,
-                    i < 0 ? (double)NAN : d->options[i].v[b->of].mid, ew_criteria[b->of].unit);
+                    i < 0 ? (double)NAN : d->candidates[i].v[b->of].mid, ew_criteria[b->of].unit);
         }
     return ew_fail(EW_ERR_NOT_FOUND,
                    "no configuration meets all %d limits with the probability of --sure; relax "
@@ -311,9 +312,9 @@ static ew_err nothing_fits(const struct ew_choose_data *d)
                    d->n_limits);
 }
 
-/* Whether the option's probability of meeting all limits and being near the best is at least
+/* Whether the candidate's probability of meeting all limits and being near the best is at least
  * AS_GOOD of another's. */
-static bool as_good(const struct ew_choose_data *d, int i, int other)
+static bool as_good(const struct ew_recommend_data *d, int i, int other)
 {
     const int front = find_front(d, d->limits, false, NULL);
     return worth(d, all_hold(d, d->limits, i), i, front) >=
@@ -327,13 +328,13 @@ static void swap(int *a, int *b)
     *b = was;
 }
 
-ew_err ew_choose(const struct ew_choose_data *d, struct ew_choice *out)
+ew_err ew_recommend(const struct ew_recommend_data *d, struct ew_recommendation *out)
 {
-    *out = (struct ew_choice){.best = -1, .second = -1, .binding = -1, .measure = -1};
+    *out = (struct ew_recommendation){.best = -1, .second = -1, .binding = -1, .measure = -1};
     EW_CHECK(d->n_limits <= EW_LIMITS, EW_ERR_LIMIT, "more than %d limits", EW_LIMITS);
     int known = 0;
     for (int i = 0; i < d->n; i++)
-        known += isfinite(d->options[i].v[d->goal].mid);
+        known += isfinite(d->candidates[i].v[d->goal].mid);
     EW_CHECK(known, EW_ERR_NOT_FOUND,
              "goal %s: no configuration has a value of %s; measure it, or choose another goal",
              ew_criteria[d->goal].name, ew_criteria[d->goal].name);
@@ -342,15 +343,15 @@ ew_err ew_choose(const struct ew_choose_data *d, struct ew_choice *out)
     if (out->best < 0)
         return nothing_fits(d);
     what_to_measure(d, out);
-    if (!d->options[out->best].measured) {
+    if (!d->candidates[out->best].measured) {
         out->second = find_best(d, d->limits, out->best, true);
         if (out->measure < 0 && out->second >= 0 && as_good(d, out->second, out->best))
-            swap(&out->best, &out->second); /* no untried option is expected to be better */
+            swap(&out->best, &out->second); /* no untried candidate is expected to be better */
     }
     if (out->second < 0)
         out->second = find_best(d, d->limits, out->best, false);
     for (int k = 0; k < d->n_limits; k++)
-        out->holds[k] = ew_limit_holds(&d->limits[k], &d->options[out->best]);
+        out->holds[k] = ew_limit_holds(&d->limits[k], &d->candidates[out->best]);
     relax(d, out);
     return EW_OK;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Configurations of a network (batch, threads, width, workers, precision), measured or not, as
- * options predicted from stores of runs. */
-#ifndef EW_MEASURE_WORK_OPTIONS_H
-#define EW_MEASURE_WORK_OPTIONS_H
+ * candidates predicted from stores of runs. */
+#ifndef EW_MEASURE_WORK_CANDIDATES_H
+#define EW_MEASURE_WORK_CANDIDATES_H
 
-#include "advise/choose.h"
+#include "advise/recommend.h"
 #include "measure/work_source.h"
 
 /* Whether all words are such factors; EW_ERR_USAGE if only some are. */
@@ -22,9 +22,9 @@ struct ew_among_work {
     struct ew_work_asked asked; /* values of what is not a factor */
 };
 
-/* Every combination as an option: time is per image, latency per run, memory of the process.
- * `settings` has one element per option.  Everything is allocated in the source's arena. */
-ew_err ew_options_of_work(struct ew_work_source *s, const struct ew_among_work *o,
-                          struct ew_option **out, struct ew_work_setting **settings, int *n);
+/* Every combination as a candidate: time is per image, latency per run, memory of the process.
+ * `settings` has one element per candidate.  Everything is allocated in the source's arena. */
+ew_err ew_candidates_of_work(struct ew_work_source *s, const struct ew_among_work *o,
+                             struct ew_candidate **out, struct ew_work_setting **settings, int *n);
 
 #endif
