@@ -273,7 +273,7 @@ static bool same_mode(const struct ew_mode *a, const struct ew_mode *b)
 
 /* Medians of a run of rows of one mode. */
 static void merge(const struct ew_measured_row **rows, int n, double *scratch,
-                  struct ew_series_of_modes *out)
+                  struct ew_mode_series *out)
 {
     int times = 0, powers = 0;
     for (int i = 0; i < n; i++)
@@ -289,9 +289,9 @@ static void merge(const struct ew_measured_row **rows, int n, double *scratch,
 }
 
 ew_err ew_measured_of(struct ew_arena *a, const struct ew_measured *m, const char *workload,
-                      bool untried, struct ew_series_of_modes *out)
+                      bool untried, struct ew_mode_series *out)
 {
-    *out = (struct ew_series_of_modes){.workload = workload};
+    *out = (struct ew_mode_series){.workload = workload};
     const size_t room = (size_t)m->n;
     const struct ew_measured_row **rows = ew_arena_array(a, room, sizeof(*rows));
     double *scratch = ew_arena_array(a, room, sizeof(*scratch));

@@ -39,7 +39,7 @@ ew_err ew_measured_parse(struct ew_arena *a, const char *name, char *text, struc
 ew_err ew_measured_workload(struct ew_arena *a, struct ew_measured *m, const char *name, int *cap);
 
 /* One workload as arrays. */
-struct ew_series_of_modes {
+struct ew_mode_series {
     const char *workload;
     struct ew_mode *modes;
     const char **names;
@@ -51,6 +51,6 @@ struct ew_series_of_modes {
 /* The rows of a workload that have a time (`untried` false) or none.  Rows of the same mode become
  * one: medians of what was measured. */
 ew_err ew_measured_of(struct ew_arena *a, const struct ew_measured *m, const char *workload,
-                      bool untried, struct ew_series_of_modes *out);
+                      bool untried, struct ew_mode_series *out);
 
 #endif

@@ -20,7 +20,7 @@ struct all {
 };
 
 /* Fits to what is not left out, and appends predictions of the rest. */
-static ew_err predict_out(const struct all *all, struct ew_work_score *s)
+static ew_err predict_out(const struct all *all, struct ew_work_errors *s)
 {
     struct ew_arena *a = all->arena;
     struct ew_work_run *runs = ew_arena_array(a, (size_t)all->n, sizeof(*runs));
@@ -36,17 +36,17 @@ static ew_err predict_out(const struct all *all, struct ew_work_score *s)
     EW_TRY(ew_work_fit(a, runs, time, s->fitted, &p));
     for (int i = 0; i < all->n; i++)
         if (all->out[i])
-            s->trials[s->tested++] = (struct ew_work_trial){
+            s->held_out[s->tested++] = (struct ew_work_holdout){
                 .run = i, .time = all->time[i], .predicted = ew_work_predict(p, &all->runs[i])};
     return EW_OK;
 }
 
-static ew_err score(struct ew_arena *a, struct ew_work_score *s)
+static ew_err summarise(struct ew_arena *a, struct ew_work_errors *s)
 {
     double *errors = ew_arena_array(a, (size_t)s->tested + 1, sizeof(*errors));
     EW_CHECK(errors, EW_ERR_MEMORY, "no memory for a check");
     for (int i = 0; i < s->tested; i++) {
-        const struct ew_work_trial *t = &s->trials[i];
+        const struct ew_work_holdout *t = &s->held_out[i];
         errors[i] = fabs(t->predicted.mid / t->time - 1);
         s->error += errors[i] / s->tested;
         s->in50 +=
@@ -58,17 +58,18 @@ static ew_err score(struct ew_arena *a, struct ew_work_score *s)
     return EW_OK;
 }
 
-static ew_err begin(struct all *all, int times, struct ew_work_score *s)
+static ew_err begin(struct all *all, int times, struct ew_work_errors *s)
 {
-    *s = (struct ew_work_score){
-        .trials = ew_arena_array(all->arena, (size_t)all->n * (size_t)times, sizeof(*s->trials))};
+    *s = (struct ew_work_errors){
+        .held_out =
+            ew_arena_array(all->arena, (size_t)all->n * (size_t)times, sizeof(*s->held_out))};
     all->out = ew_arena_array(all->arena, (size_t)all->n, sizeof(*all->out));
-    EW_CHECK(s->trials && all->out, EW_ERR_MEMORY, "no memory for a check");
+    EW_CHECK(s->held_out && all->out, EW_ERR_MEMORY, "no memory for a check");
     return EW_OK;
 }
 
 ew_err ew_work_check_thirds(struct ew_arena *a, const struct ew_work_run *runs, const double *time,
-                            int n, struct ew_work_score *out)
+                            int n, struct ew_work_errors *out)
 {
     struct all all = {.arena = a, .runs = runs, .time = time, .n = n};
     struct ew_rng rng = {.seed = SEED};
@@ -85,11 +86,11 @@ ew_err ew_work_check_thirds(struct ew_arena *a, const struct ew_work_run *runs, 
             EW_TRY(predict_out(&all, out));
         }
     }
-    return score(a, out);
+    return summarise(a, out);
 }
 
 ew_err ew_work_check_networks(struct ew_arena *a, const struct ew_work_run *runs,
-                              const double *time, int n, struct ew_work_score *out)
+                              const double *time, int n, struct ew_work_errors *out)
 {
     struct all all = {.arena = a, .runs = runs, .time = time, .n = n};
     EW_TRY(begin(&all, 1, out));
@@ -104,5 +105,5 @@ ew_err ew_work_check_networks(struct ew_arena *a, const struct ew_work_run *runs
         if (before == first && left >= EW_WORK_MIN)
             EW_TRY(predict_out(&all, out));
     }
-    return score(a, out);
+    return summarise(a, out);
 }

@@ -211,23 +211,24 @@ static ew_err mark_front(struct ew_arena *a, const struct ew_prediction *v, int 
 
 /* Figures of predictions of held-out modes: leave-one-out for few modes; for many, all but ten
  * designed ones are held out. */
-static ew_err add_pictures(struct job *b, const struct ew_series_of_modes *m,
+static ew_err add_pictures(struct job *b, const struct ew_mode_series *m,
                            const struct ew_predicted *predicted)
 {
-    struct ew_trial *t = ew_arena_alloc(&b->s.arena, sizeof(*t));
-    const struct ew_trial_board board = ew_advice_board(&b->s);
+    struct ew_holdout *t = ew_arena_alloc(&b->s.arena, sizeof(*t));
+    const struct ew_holdout_board board = ew_advice_board(&b->s);
     int *rows, n_rows;
     EW_CHECK(t, EW_ERR_MEMORY, "no memory");
     if (ew_mode_check_leaves_enough(m, 10)) {
-        EW_TRY(ew_trial_design(&b->s.arena, m, 10, &rows, &n_rows));
-        EW_TRY(ew_trial_split(&b->s.arena, &(struct ew_trial_setup){m, &board, EW_METHOD_PHYSICAL},
-                              rows, n_rows, t));
+        EW_TRY(ew_holdout_design(&b->s.arena, m, 10, &rows, &n_rows));
+        EW_TRY(ew_holdout_split(&b->s.arena,
+                                &(struct ew_holdout_setup){m, &board, EW_METHOD_PHYSICAL}, rows,
+                                n_rows, t));
     } else {
         EW_CHECK(m->n > EW_PREDICT_MIN, EW_ERR_ARG,
                  "--html: %d measured modes; the charts hold some of them out and need at least %d",
                  m->n, EW_PREDICT_MIN + 1);
-        EW_TRY(
-            ew_trial_each(&b->s.arena, &(struct ew_trial_setup){m, &board, EW_METHOD_PHYSICAL}, t));
+        EW_TRY(ew_holdout_leave_one_out(
+            &b->s.arena, &(struct ew_holdout_setup){m, &board, EW_METHOD_PHYSICAL}, t));
     }
     const struct ew_predict_picture p = {.measured = m, .left_out = t, .predicted = predicted};
     return ew_predict_figures_add(&b->figures, &p);
@@ -236,7 +237,7 @@ static ew_err add_pictures(struct job *b, const struct ew_series_of_modes *m,
 static ew_err predict_workload(struct job *b, const char *workload)
 {
     struct ew_arena *a = &b->s.arena;
-    struct ew_series_of_modes m;
+    struct ew_mode_series m;
     struct ew_predictor *p;
     struct ew_mode *modes;
     bool *front;

@@ -89,7 +89,7 @@ static const struct ew_axis seconds = {"measured time", "s", 1, EW_BETTER_LOWER}
 static ew_err against(struct ew_figures *f, const struct ew_predict_picture *p)
 {
     const struct ew_axis axes[] = {seconds, {"predicted time", "s", 1, EW_BETTER_LOWER}};
-    const struct ew_trial *t = p->left_out;
+    const struct ew_holdout *t = p->left_out;
     struct ew_figure *x;
     struct ew_series *dots, *line;
     double low = HUGE_VAL, high = 0;
@@ -112,7 +112,7 @@ static ew_err against(struct ew_figures *f, const struct ew_predict_picture *p)
 static ew_err errors(struct ew_figures *f, const struct ew_predict_picture *p)
 {
     const struct ew_axis axes[] = {seconds, {"error", "%", 1, EW_BETTER_LOWER}};
-    const struct ew_trial *t = p->left_out;
+    const struct ew_holdout *t = p->left_out;
     struct ew_figure *x;
     struct ew_series *time, *power;
     EW_TRY(add_figure(f, ERRORS, p->measured->workload, axes, &x));
@@ -138,7 +138,7 @@ static ew_err calibration(struct ew_figures *f, const struct ew_predict_picture 
 {
     const struct ew_axis axes[] = {{"should be in the interval", "%", 1, EW_BETTER_NEITHER},
                                    {"is in it", "%", 1, EW_BETTER_NEITHER}};
-    const struct ew_trial *t = p->left_out;
+    const struct ew_holdout *t = p->left_out;
     struct ew_figure *x;
     struct ew_series *time, *power, *line;
     EW_TRY(add_figure(f, CALIBRATION, p->measured->workload, axes, &x));

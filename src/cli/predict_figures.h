@@ -3,15 +3,15 @@
 #ifndef EW_CLI_PREDICT_FIGURES_H
 #define EW_CLI_PREDICT_FIGURES_H
 
+#include "advise/holdout.h"
 #include "advise/measured.h"
-#include "advise/trial.h"
 #include "cli/predict_show.h"
 #include "report/figure.h"
 
 /* Data for the charts of one workload. */
 struct ew_predict_picture {
-    const struct ew_series_of_modes *measured;
-    const struct ew_trial *left_out;      /* held-out predictions */
+    const struct ew_mode_series *measured;
+    const struct ew_holdout *left_out;    /* held-out predictions */
     const struct ew_predicted *predicted; /* all modes; NULL: no chart of the front */
 };
 

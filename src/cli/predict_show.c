@@ -292,7 +292,7 @@ static void percent(struct ew_table *t, double v, double unit)
         ew_table_cell(t, "-");
 }
 
-static void score_cells(struct ew_table *t, const struct ew_score *s)
+static void error_cells(struct ew_table *t, const struct ew_holdout_errors *s)
 {
     percent(t, s->time, 1);
     percent(t, s->power, 1);
@@ -304,11 +304,11 @@ static void score_cells(struct ew_table *t, const struct ew_score *s)
     percent(t, s->energy_in90, 100);
 }
 
-/* Median scores of the rows with this method and split. */
-static struct ew_score median_score(const struct ew_check_row *rows, int n,
-                                    const struct ew_check_row *like, int *count)
+/* Median errors of the rows with this method and split. */
+static struct ew_holdout_errors median_errors(const struct ew_check_row *rows, int n,
+                                              const struct ew_check_row *like, int *count)
 {
-    struct ew_score out = {.fitted = like->score.fitted};
+    struct ew_holdout_errors out = {.fitted = like->errors.fitted};
     double *const to[] = {&out.time,       &out.power,       &out.energy,
                           &out.time_in50,  &out.time_in90,   &out.power_in50,
                           &out.power_in90, &out.energy_in50, &out.energy_in90};
@@ -316,7 +316,7 @@ static struct ew_score median_score(const struct ew_check_row *rows, int n,
         double v[256];
         *count = 0;
         for (int i = 0; i < n && *count < 256; i++) {
-            const struct ew_score *s = &rows[i].score;
+            const struct ew_holdout_errors *s = &rows[i].errors;
             const double from[] = {s->time,       s->power,       s->energy,
                                    s->time_in50,  s->time_in90,   s->power_in50,
                                    s->power_in90, s->energy_in50, s->energy_in90};
@@ -355,15 +355,15 @@ ew_err ew_check_text(const struct ew_check_row *rows, int n)
         ew_table_cell(&t, "%s", *rows[i].workload ? rows[i].workload : "-");
         ew_table_cell(&t, "%s", rows[i].method);
         ew_table_cell(&t, "%s", rows[i].split);
-        ew_table_cell(&t, "%d", rows[i].score.tested);
+        ew_table_cell(&t, "%d", rows[i].errors.tested);
         ew_table_cell(&t, "%s", "");
-        score_cells(&t, &rows[i].score);
+        error_cells(&t, &rows[i].errors);
     }
     for (int i = 0; i < n; i++) {
         int count;
         if (!first_of_kind(rows, i))
             continue;
-        const struct ew_score s = median_score(rows, n, &rows[i], &count);
+        const struct ew_holdout_errors s = median_errors(rows, n, &rows[i], &count);
         if (count < 2)
             continue;
         ew_table_cell(&t, "median of %d", count);
@@ -371,7 +371,7 @@ ew_err ew_check_text(const struct ew_check_row *rows, int n)
         ew_table_cell(&t, "%s", rows[i].split);
         ew_table_cell(&t, "%s", "");
         ew_table_cell(&t, "%s", "");
-        score_cells(&t, &s);
+        error_cells(&t, &s);
     }
     EW_TRY(ew_table_print(&t, stdout));
     printf(
@@ -384,7 +384,7 @@ void ew_check_json(struct ew_json *j, const struct ew_check_row *rows, int n)
 {
     ew_json_array(j, NULL);
     for (int i = 0; i < n; i++) {
-        const struct ew_score *s = &rows[i].score;
+        const struct ew_holdout_errors *s = &rows[i].errors;
         ew_json_object(j, NULL);
         ew_json_str(j, "workload", *rows[i].workload ? rows[i].workload : NULL);
         ew_json_str(j, "method", rows[i].method);

@@ -136,7 +136,7 @@ static ew_err say_spread(struct ew_work_source *s)
     return EW_OK;
 }
 
-static void put_score(struct ew_json *j, const char *of, const struct ew_work_score *c)
+static void put_score(struct ew_json *j, const char *of, const struct ew_work_errors *c)
 {
     ew_json_object(j, NULL);
     ew_json_str(j, "left_out", of);
@@ -149,7 +149,7 @@ static void put_score(struct ew_json *j, const char *of, const struct ew_work_sc
     ew_json_end(j);
 }
 
-static ew_err put_scores(const struct ew_work_score *thirds, const struct ew_work_score *networks)
+static ew_err put_scores(const struct ew_work_errors *thirds, const struct ew_work_errors *networks)
 {
     struct ew_json j;
     ew_json_init(&j, stdout);
@@ -162,12 +162,12 @@ static ew_err put_scores(const struct ew_work_score *thirds, const struct ew_wor
 }
 
 /* Charts of the held-out runs: predicted against measured, errors, calibration. */
-static ew_err draw(struct ew_work_source *s, const struct ew_work_score *c, const char *path)
+static ew_err draw(struct ew_work_source *s, const struct ew_work_errors *c, const char *path)
 {
     struct ew_figures figures = {.n = 0};
     const size_t n = (size_t)c->tested + 1;
-    struct ew_series_of_modes m = {.workload = "time of a run", .n = c->tested};
-    struct ew_trial t = {.fitted = c->fitted, .n = c->tested};
+    struct ew_mode_series m = {.workload = "time of a run", .n = c->tested};
+    struct ew_holdout t = {.fitted = c->fitted, .n = c->tested};
     m.time = ew_arena_array(&s->arena, n, sizeof(*m.time));
     m.power = ew_arena_array(&s->arena, n, sizeof(*m.power));
     t.row = ew_arena_array(&s->arena, n, sizeof(*t.row));
@@ -176,8 +176,8 @@ static ew_err draw(struct ew_work_source *s, const struct ew_work_score *c, cons
     for (int i = 0; i < c->tested; i++) {
         t.row[i] = i;
         t.predicted[i] =
-            (struct ew_prediction){.time = c->trials[i].predicted, .power = {.mid = NAN}};
-        m.time[i] = c->trials[i].time;
+            (struct ew_prediction){.time = c->held_out[i].predicted, .power = {.mid = NAN}};
+        m.time[i] = c->held_out[i].time;
         m.power[i] = NAN;
     }
     ew_arena_init(&figures.arena);
@@ -191,7 +191,7 @@ static ew_err draw(struct ew_work_source *s, const struct ew_work_score *c, cons
 
 static ew_err check(struct ew_work_source *s, const char *stores, const char *html, bool json)
 {
-    struct ew_work_score thirds, networks;
+    struct ew_work_errors thirds, networks;
     EW_TRY(ew_work_source_open(stores, s));
     EW_CHECK(s->rows.n >= CHECK, EW_ERR_ARG,
              "%s: %d measured configurations: a check from a third of them needs at least %d",

@@ -63,7 +63,7 @@ static const char *workload_of(const struct ew_measured *m, int64_t run)
 static ew_err look(const struct ew_until *u, struct ew_advice_source *s, const char *workload,
                    struct ew_until_state *out)
 {
-    struct ew_series_of_modes m;
+    struct ew_mode_series m;
     struct ew_predictor *p;
     struct ew_mode *modes;
     int n, kept = 0;
@@ -71,7 +71,7 @@ static ew_err look(const struct ew_until *u, struct ew_advice_source *s, const c
     out->measured = m.n;
     if (m.n < LEAST)
         return EW_OK;
-    const struct ew_trial_board b = ew_advice_board(s);
+    const struct ew_holdout_board b = ew_advice_board(s);
     const struct ew_predict_data d = {.modes = m.modes,
                                       .time = m.time,
                                       .power = m.any_power ? m.power : NULL,

@@ -7,11 +7,11 @@
 
 #include "advise/cholesky.h"
 #include "advise/design.h"
+#include "advise/holdout.h"
 #include "advise/measured.h"
 #include "advise/mode_grid.h"
 #include "advise/predictor.h"
 #include "advise/simulate.h"
-#include "advise/trial.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/order_stats.h"
@@ -128,7 +128,7 @@ static void time_falls_with_clocks(void)
 /* ---- Synthetic boards ------------------------------------------------------------------------ */
 
 struct outcome {
-    struct ew_score score;
+    struct ew_holdout_errors errors;
     bool ok;
 };
 
@@ -148,18 +148,18 @@ static struct outcome try_workload(measure_fn *measure, int k, const struct ew_m
     memcpy(copy, modes, (size_t)n_modes * sizeof(*copy));
     for (int i = 0; i < n_modes; i++)
         measure(k, &modes[i], i, &time[i], &power[i]);
-    const struct ew_series_of_modes s = {.workload = "",
-                                         .modes = copy,
-                                         .time = time,
-                                         .power = power,
-                                         .n = n_modes,
-                                         .any_power = true};
-    const struct ew_trial_board board = {.name = NULL};
-    struct ew_trial t;
-    out.ok = EW_EXPECT_OK(ew_trial_split(
-        &a, &(struct ew_trial_setup){&s, &board, EW_METHOD_PHYSICAL}, rows, n_rows, &t));
+    const struct ew_mode_series s = {.workload = "",
+                                     .modes = copy,
+                                     .time = time,
+                                     .power = power,
+                                     .n = n_modes,
+                                     .any_power = true};
+    const struct ew_holdout_board board = {.name = NULL};
+    struct ew_holdout t;
+    out.ok = EW_EXPECT_OK(ew_holdout_split(
+        &a, &(struct ew_holdout_setup){&s, &board, EW_METHOD_PHYSICAL}, rows, n_rows, &t));
     if (out.ok)
-        ew_trial_score(&s, &t, &out.score);
+        ew_holdout_errors(&s, &t, &out.errors);
     ew_arena_fini(&a);
     return out;
 }
@@ -189,12 +189,12 @@ static void predicts(enum made_board board, measure_fn *measure, const struct go
         const struct outcome o = try_workload(measure, i, modes, n_modes, rows, n_rows);
         if (!o.ok)
             return;
-        time[i] = o.score.time;
-        power[i] = o.score.power;
-        in_time += o.score.time_in90 / WORKLOADS;
-        in_power += o.score.power_in90 / WORKLOADS;
-        in_energy += o.score.energy_in90 / WORKLOADS;
-        half += (o.score.time_in50 + o.score.power_in50) / (2 * WORKLOADS);
+        time[i] = o.errors.time;
+        power[i] = o.errors.power;
+        in_time += o.errors.time_in90 / WORKLOADS;
+        in_power += o.errors.power_in90 / WORKLOADS;
+        in_energy += o.errors.energy_in90 / WORKLOADS;
+        half += (o.errors.time_in50 + o.errors.power_in50) / (2 * WORKLOADS);
     }
     printf("board %d, %d modes: time %.2f %%, power %.2f %%; in 90: %.3f %.3f %.3f, in 50: %.3f\n",
            board, g->n, ew_median(time, WORKLOADS), ew_median(power, WORKLOADS), in_time, in_power,
@@ -337,7 +337,7 @@ static void small_networks(void)
     const struct ew_profile *xavier = ew_profile_find(list, n_list, "agx-xavier");
     EW_EXPECT_OK(ew_grid_of_board(&a, xavier, &modes, &n));
     EW_EXPECT_OK(ew_design_modes(&(struct ew_design){.candidates = modes, .n = n}, N, steps, &got));
-    struct ew_series_of_modes s = {.workload = "", .any_power = true};
+    struct ew_mode_series s = {.workload = "", .any_power = true};
     s.modes = ew_arena_array(&a, (size_t)n, sizeof(*s.modes));
     s.time = ew_arena_array(&a, (size_t)n, sizeof(*s.time));
     s.power = ew_arena_array(&a, (size_t)n, sizeof(*s.power));
@@ -346,8 +346,8 @@ static void small_networks(void)
     for (int i = 0; i < n; i += EVERY)
         s.modes[s.n++] = modes[i];
     for (int k = 0; k < 3; k++) {
-        struct ew_trial t;
-        struct ew_score score;
+        struct ew_holdout t;
+        struct ew_holdout_errors errors;
         for (int i = 0; i < s.n; i++) {
             struct ew_sim_epoch e;
             const struct ew_sim_setting at = {.mode = s.modes[i], .workers = 4, .seed = 11};
@@ -355,14 +355,14 @@ static void small_networks(void)
             s.time[i] = e.epoch_s;
             s.power[i] = e.power_w;
         }
-        const struct ew_trial_board board = {.name = "agx-xavier"};
-        EW_EXPECT_OK(ew_trial_split(&a, &(struct ew_trial_setup){&s, &board, EW_METHOD_PHYSICAL},
-                                    rows, got, &t));
-        ew_trial_score(&s, &t, &score);
+        const struct ew_holdout_board board = {.name = "agx-xavier"};
+        EW_EXPECT_OK(ew_holdout_split(
+            &a, &(struct ew_holdout_setup){&s, &board, EW_METHOD_PHYSICAL}, rows, got, &t));
+        ew_holdout_errors(&s, &t, &errors);
         printf("%s: time %.1f %%, power %.1f %%; in 90: %.3f %.3f\n", ew_sim_work_at(k)->network,
-               score.time, score.power, score.time_in90, score.power_in90);
-        EW_EXPECT(score.time < 6);
-        EW_EXPECT(score.power < 5);
+               errors.time, errors.power, errors.time_in90, errors.power_in90);
+        EW_EXPECT(errors.time < 6);
+        EW_EXPECT(errors.power < 5);
     }
     ew_arena_fini(&a);
 }
@@ -596,24 +596,24 @@ static void published_epochs(void)
         return;
     EW_EXPECT_INT(file.n_workloads, 3);
     for (size_t g = 0; g < EW_COUNT(goals); g++) {
-        struct ew_series_of_modes s;
-        struct ew_trial t;
-        struct ew_score score;
+        struct ew_mode_series s;
+        struct ew_holdout t;
+        struct ew_holdout_errors errors;
         int rows[4], n = 0;
         EW_EXPECT_OK(ew_measured_of(&a, &file, goals[g].workload, false, &s));
         for (int i = 0; i < s.n && n < 4; i++)
             if (is_profiled(s.names[i]))
                 rows[n++] = i;
         EW_EXPECT_INT(n, 4);
-        const struct ew_trial_board board = {.name = "agx-xavier",
-                                             .top = {8, 2.2656, 1.377, 2.133}};
-        EW_EXPECT_OK(ew_trial_split(&a, &(struct ew_trial_setup){&s, &board, EW_METHOD_PHYSICAL},
-                                    rows, 4, &t));
-        ew_trial_score(&s, &t, &score);
-        printf("%s: time %.1f %%, energy %.1f %%\n", goals[g].workload, score.time, score.energy);
-        EW_EXPECT(score.time < goals[g].time);
-        EW_EXPECT(score.energy < goals[g].energy);
-        EW_EXPECT(score.time_in90 >= 0.8);
+        const struct ew_holdout_board board = {.name = "agx-xavier",
+                                               .top = {8, 2.2656, 1.377, 2.133}};
+        EW_EXPECT_OK(ew_holdout_split(
+            &a, &(struct ew_holdout_setup){&s, &board, EW_METHOD_PHYSICAL}, rows, 4, &t));
+        ew_holdout_errors(&s, &t, &errors);
+        printf("%s: time %.1f %%, energy %.1f %%\n", goals[g].workload, errors.time, errors.energy);
+        EW_EXPECT(errors.time < goals[g].time);
+        EW_EXPECT(errors.energy < goals[g].energy);
+        EW_EXPECT(errors.time_in90 >= 0.8);
     }
     free(text);
     ew_arena_fini(&a);
@@ -744,7 +744,7 @@ static void repeated_modes_become_one(void)
         "cores,cpu_mhz,gpu_mhz,mem_mhz,time_s,power_w\n"
         "4,1000,500,1600,2,\n4,1000,500,1600,4,9\n4,1000,500,1600,3,7\n2,1000,500,1600,,\n";
     struct ew_measured m;
-    struct ew_series_of_modes s, untried;
+    struct ew_mode_series s, untried;
     EW_EXPECT_OK(ew_measured_parse(&a, "m.csv", text, &m));
     EW_EXPECT_OK(ew_measured_of(&a, &m, "", false, &s));
     EW_EXPECT_OK(ew_measured_of(&a, &m, "", true, &untried));

@@ -92,7 +92,7 @@ static void a_third_predicts_the_rest(void)
 {
     struct sweep s;
     struct ew_work_run runs[MOST];
-    struct ew_work_score thirds, never;
+    struct ew_work_errors thirds, never;
     double time[MOST];
     int n = 0;
     make_loads(&s);

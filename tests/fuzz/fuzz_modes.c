@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void fit(struct ew_arena *a, const struct ew_series_of_modes *s)
+static void fit(struct ew_arena *a, const struct ew_mode_series *s)
 {
     struct ew_predict_data d = {
         .modes = s->modes, .time = s->time, .power = s->power, .n = s->n < 16 ? s->n : 16};
@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (int i = 0; i < m.n; i++)
             if (!(m.rows[i].mode.cores > 0) || !(m.rows[i].mode.mem > 0) || m.rows[i].time <= 0)
                 abort();
-        struct ew_series_of_modes s;
+        struct ew_mode_series s;
         for (int w = 0; w < m.n_workloads && w < 2; w++)
             if (ew_measured_of(&a, &m, m.workloads[w], false, &s) == EW_OK && s.n >= EW_PREDICT_MIN)
                 fit(&a, &s);

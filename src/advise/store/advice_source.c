@@ -88,9 +88,9 @@ void ew_advice_close(struct ew_advice_source *s)
     ew_arena_fini(&s->arena);
 }
 
-struct ew_trial_board ew_advice_board(const struct ew_advice_source *s)
+struct ew_holdout_board ew_advice_board(const struct ew_advice_source *s)
 {
-    struct ew_trial_board b = {.name = NULL};
+    struct ew_holdout_board b = {.name = NULL};
     if (s->board) {
         b.name = s->board->name;
         b.top = ew_grid_top(s->board);
@@ -157,7 +157,7 @@ ew_err ew_advice_modes(struct ew_advice_source *s, const char *workload, const c
                        struct ew_mode **out, int *n)
 {
     if (!words && s->measured.n) {
-        struct ew_series_of_modes untried;
+        struct ew_mode_series untried;
         EW_TRY(ew_measured_of(&s->arena, &s->measured, workload, true, &untried));
         *out = untried.modes;
         *n = untried.n;
@@ -175,7 +175,7 @@ ew_err ew_advice_modes(struct ew_advice_source *s, const char *workload, const c
 
 /* ---- Fitting --------------------------------------------------------------------------------- */
 
-static void say_constant(const struct ew_series_of_modes *m, unsigned lacks, const char *file)
+static void say_constant(const struct ew_mode_series *m, unsigned lacks, const char *file)
 {
     static const char *const names[] = {"cores", "cpu_mhz", "gpu_mhz", "mem_mhz"};
     for (int k = 0; k < 4; k++) {
@@ -203,8 +203,7 @@ static void say_odd_run(const char *file, const struct ew_mode *m, const char *t
 }
 
 /* Warns of outliers by leave-one-out residuals. */
-static void say_odd(const struct ew_series_of_modes *m, const struct ew_predictor *p,
-                    const char *file)
+static void say_odd(const struct ew_mode_series *m, const struct ew_predictor *p, const char *file)
 {
     for (int i = 0; i < m->n; i++)
         if (fabs(p->time.z_usual[i]) > ODD)
@@ -219,10 +218,10 @@ static void say_odd(const struct ew_series_of_modes *m, const struct ew_predicto
                         "than the other modes say", p->power.loo_ln[k - 1]);
 }
 
-ew_err ew_advice_fit(struct ew_advice_source *s, const struct ew_series_of_modes *m,
+ew_err ew_advice_fit(struct ew_advice_source *s, const struct ew_mode_series *m,
                      struct ew_predictor **out)
 {
-    const struct ew_trial_board b = ew_advice_board(s);
+    const struct ew_holdout_board b = ew_advice_board(s);
     const struct ew_predict_data d = {.modes = m->modes,
                                       .time = m->time,
                                       .power = m->any_power ? m->power : NULL,

@@ -3,10 +3,10 @@
 #ifndef EW_ADVISE_STORE_ADVICE_SOURCE_H
 #define EW_ADVISE_STORE_ADVICE_SOURCE_H
 
+#include "advise/holdout.h"
 #include "advise/measured.h"
 #include "advise/mode_grid.h"
 #include "advise/predictor.h"
-#include "advise/trial.h"
 
 struct ew_advice_source {
     struct ew_arena arena;
@@ -37,10 +37,10 @@ ew_err ew_advice_modes(struct ew_advice_source *s, const char *workload, const c
 /* Settings that these modes do not have, EW_NO_... */
 unsigned ew_advice_lacks(const struct ew_advice_source *s);
 
-struct ew_trial_board ew_advice_board(const struct ew_advice_source *s);
+struct ew_holdout_board ew_advice_board(const struct ew_advice_source *s);
 
 /* Fits one workload and warns of unusual measurements. */
-ew_err ew_advice_fit(struct ew_advice_source *s, const struct ew_series_of_modes *m,
+ew_err ew_advice_fit(struct ew_advice_source *s, const struct ew_mode_series *m,
                      struct ew_predictor **out);
 
 #endif

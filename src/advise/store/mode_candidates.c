@@ -20,8 +20,7 @@ static void fill(struct ew_interval *v, const struct ew_interval *time,
     v[EW_CRITERION_ENERGY] = *energy;
 }
 
-static struct ew_candidate measured_candidate(const struct ew_series_of_modes *m, int i,
-                                              unsigned lacks)
+static struct ew_candidate measured_candidate(const struct ew_mode_series *m, int i, unsigned lacks)
 {
     struct ew_candidate x = {
         .name = m->names[i], .mode = m->modes[i], .lacks = lacks, .measured = true};
@@ -31,7 +30,7 @@ static struct ew_candidate measured_candidate(const struct ew_series_of_modes *m
     return x;
 }
 
-static bool was_measured(const struct ew_series_of_modes *m, const struct ew_mode *mode)
+static bool was_measured(const struct ew_mode_series *m, const struct ew_mode *mode)
 {
     for (int i = 0; i < m->n; i++)
         if (fabs(m->modes[i].cores - mode->cores) < 0.5 &&
@@ -45,7 +44,7 @@ static bool was_measured(const struct ew_series_of_modes *m, const struct ew_mod
 #define ENOUGH 50 /* measured modes: then untried ones are considered only where asked for */
 
 static ew_err untried_modes(struct ew_advice_source *s, const char *workload, const char *words,
-                            const struct ew_series_of_modes *m, struct ew_series_of_modes *out)
+                            const struct ew_mode_series *m, struct ew_mode_series *out)
 {
     EW_TRY(ew_measured_of(&s->arena, &s->measured, workload, true, out));
     if (out->n == 0 && (words || m->n < ENOUGH))
@@ -55,7 +54,7 @@ static ew_err untried_modes(struct ew_advice_source *s, const char *workload, co
 
 /* What the fit says of the modes that it was made from. */
 static ew_err fitted_values(struct ew_arena *a, const struct ew_predictor *p,
-                            const struct ew_series_of_modes *m, struct ew_candidate *candidates)
+                            const struct ew_mode_series *m, struct ew_candidate *candidates)
 {
     struct ew_prediction *v = ew_arena_array(a, (size_t)m->n, sizeof(*v));
     struct ew_interval *fitted = ew_arena_array(a, (size_t)m->n, sizeof(*fitted) * EW_CRITERIA);
@@ -68,9 +67,9 @@ static ew_err fitted_values(struct ew_arena *a, const struct ew_predictor *p,
     return EW_OK;
 }
 
-static ew_err predict_untried(struct ew_advice_source *s, const struct ew_series_of_modes *m,
-                              const struct ew_series_of_modes *untried,
-                              struct ew_candidate *candidates, int *n)
+static ew_err predict_untried(struct ew_advice_source *s, const struct ew_mode_series *m,
+                              const struct ew_mode_series *untried, struct ew_candidate *candidates,
+                              int *n)
 {
     struct ew_predictor *p;
     struct ew_prediction *v = ew_arena_array(&s->arena, (size_t)untried->n, sizeof(*v));
@@ -91,7 +90,7 @@ static ew_err predict_untried(struct ew_advice_source *s, const struct ew_series
 ew_err ew_candidates_of_modes(struct ew_advice_source *s, const char *workload, const char *modes,
                               struct ew_candidate **out, int *n)
 {
-    struct ew_series_of_modes m, untried = {0};
+    struct ew_mode_series m, untried = {0};
     EW_TRY(ew_measured_of(&s->arena, &s->measured, workload, false, &m));
     if (m.n >= EW_PREDICT_MIN)
         EW_TRY(untried_modes(s, workload, modes, &m, &untried));

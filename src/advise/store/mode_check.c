@@ -17,8 +17,8 @@ static bool wanted(const struct check *k, const char *workload)
     return !k->o->workload || strcmp(k->o->workload, workload) == 0;
 }
 
-static ew_err add_check(struct check *k, const struct ew_series_of_modes *m,
-                        const struct ew_trial *t, const char *split)
+static ew_err add_check(struct check *k, const struct ew_mode_series *m, const struct ew_holdout *t,
+                        const char *split)
 {
     EW_TRY(ew_grow((void **)&k->rows, &k->cap, k->n + 1, sizeof(*k->rows)));
     struct ew_check_row *r = &k->rows[k->n++];
@@ -26,53 +26,53 @@ static ew_err add_check(struct check *k, const struct ew_series_of_modes *m,
                                .method = ew_method_name(t->method),
                                .split = ew_arena_strdup(&k->s->arena, split)};
     EW_CHECK(r->split, EW_ERR_MEMORY, "no memory");
-    ew_trial_score(m, t, &r->score);
+    ew_holdout_errors(m, t, &r->errors);
     return EW_OK;
 }
 
-static ew_err check_rows(struct check *k, const struct ew_series_of_modes *m, const int *rows,
+static ew_err check_rows(struct check *k, const struct ew_mode_series *m, const int *rows,
                          int n_rows, const char *split)
 {
-    const struct ew_trial_board board = ew_advice_board(k->s);
+    const struct ew_holdout_board board = ew_advice_board(k->s);
     for (int method = 0; method < (k->o->compare ? EW_METHODS : 1); method++) {
-        struct ew_trial t;
-        EW_TRY(ew_trial_split(&k->s->arena,
-                              &(struct ew_trial_setup){m, &board, (enum ew_method)method}, rows,
-                              n_rows, &t));
+        struct ew_holdout t;
+        EW_TRY(ew_holdout_split(&k->s->arena,
+                                &(struct ew_holdout_setup){m, &board, (enum ew_method)method}, rows,
+                                n_rows, &t));
         EW_TRY(add_check(k, m, &t, split));
     }
     return EW_OK;
 }
 
-static ew_err check_each(struct check *k, const struct ew_series_of_modes *m)
+static ew_err check_each(struct check *k, const struct ew_mode_series *m)
 {
-    const struct ew_trial_board board = ew_advice_board(k->s);
+    const struct ew_holdout_board board = ew_advice_board(k->s);
     for (int method = 0; method < (k->o->compare ? EW_METHODS : 1); method++) {
-        struct ew_trial t;
-        EW_TRY(ew_trial_each(&k->s->arena,
-                             &(struct ew_trial_setup){m, &board, (enum ew_method)method}, &t));
+        struct ew_holdout t;
+        EW_TRY(ew_holdout_leave_one_out(
+            &k->s->arena, &(struct ew_holdout_setup){m, &board, (enum ew_method)method}, &t));
         EW_TRY(add_check(k, m, &t, "all but one"));
     }
     return EW_OK;
 }
 
-static ew_err check_designed(struct check *k, const struct ew_series_of_modes *m, int n)
+static ew_err check_designed(struct check *k, const struct ew_mode_series *m, int n)
 {
     char split[32];
     int *rows, n_rows;
-    EW_TRY(ew_trial_design(&k->s->arena, m, n, &rows, &n_rows));
+    EW_TRY(ew_holdout_design(&k->s->arena, m, n, &rows, &n_rows));
     snprintf(split, sizeof(split), "%d designed", n_rows);
     return check_rows(k, m, rows, n_rows, split);
 }
 
-bool ew_mode_check_leaves_enough(const struct ew_series_of_modes *m, int n)
+bool ew_mode_check_leaves_enough(const struct ew_mode_series *m, int n)
 {
     return m->n >= n + (n < 10 ? 3 : 10);
 }
 
 static ew_err check_workload(struct check *k, const char *workload)
 {
-    struct ew_series_of_modes m;
+    struct ew_mode_series m;
     EW_TRY(ew_measured_of(&k->s->arena, &k->s->measured, workload, false, &m));
     const int want = k->o->count;
     EW_CHECK(m.n > EW_PREDICT_MIN, EW_ERR_ARG,
@@ -89,7 +89,7 @@ static ew_err check_workload(struct check *k, const char *workload)
     return ew_mode_check_leaves_enough(&m, 50) ? check_designed(k, &m, 50) : EW_OK;
 }
 
-static bool has_mode(const struct ew_series_of_modes *m, const struct ew_mode *mode, int *at)
+static bool has_mode(const struct ew_mode_series *m, const struct ew_mode *mode, int *at)
 {
     for (*at = 0; *at < m->n; (*at)++)
         if (memcmp(&m->modes[*at], mode, sizeof(*mode)) == 0)
@@ -98,7 +98,7 @@ static bool has_mode(const struct ew_series_of_modes *m, const struct ew_mode *m
 }
 
 /* Leaves of each workload the modes that all have, in the same order. */
-static void keep_common(struct ew_series_of_modes *m, int n)
+static void keep_common(struct ew_mode_series *m, int n)
 {
     int kept = 0;
     for (int i = 0; i < m[0].n; i++) {
@@ -123,7 +123,7 @@ static void keep_common(struct ew_series_of_modes *m, int n)
 static ew_err compare_four(struct check *k)
 {
     const struct ew_measured *f = &k->s->measured;
-    struct ew_series_of_modes *m = ew_arena_array(&k->s->arena, (size_t)f->n_workloads, sizeof(*m));
+    struct ew_mode_series *m = ew_arena_array(&k->s->arena, (size_t)f->n_workloads, sizeof(*m));
     const double **time = ew_arena_array(&k->s->arena, (size_t)f->n_workloads, sizeof(*time));
     EW_CHECK(m && time, EW_ERR_MEMORY, "no memory");
     int n = 0, four[4];

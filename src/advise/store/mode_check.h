@@ -15,7 +15,7 @@ struct ew_mode_check {
 /* A workload, a method, how well it did. */
 struct ew_check_row {
     const char *workload, *method, *split;
-    struct ew_score score;
+    struct ew_holdout_errors errors;
 };
 
 /* *rows is the heap's, also after a failure: release with free(). */
@@ -23,6 +23,6 @@ ew_err ew_mode_check(struct ew_advice_source *s, const struct ew_mode_check *o,
                      struct ew_check_row **rows, int *n);
 
 /* Whether a fit to n modes holds out enough others for a validation. */
-bool ew_mode_check_leaves_enough(const struct ew_series_of_modes *m, int n);
+bool ew_mode_check_leaves_enough(const struct ew_mode_series *m, int n);
 
 #endif

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How good predictions are. */
-#include "advise/trial.h"
+#include "advise/holdout.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "advise/design.h"
 
-static ew_err data_of(struct ew_arena *a, const struct ew_series_of_modes *s,
-                      const struct ew_trial_board *b, const int *rows, int n,
+static ew_err data_of(struct ew_arena *a, const struct ew_mode_series *s,
+                      const struct ew_holdout_board *b, const int *rows, int n,
                       struct ew_predict_data *out)
 {
     struct ew_mode *modes = ew_arena_array(a, (size_t)n, sizeof(*modes));
     double *time = ew_arena_array(a, (size_t)n, sizeof(*time));
     double *power = ew_arena_array(a, (size_t)n, sizeof(*power));
-    EW_CHECK(modes && time && power, EW_ERR_MEMORY, "no memory for a trial");
+    EW_CHECK(modes && time && power, EW_ERR_MEMORY, "no memory for a validation");
     for (int i = 0; i < n; i++) {
         modes[i] = s->modes[rows[i]];
         time[i] = s->time[rows[i]];
@@ -29,23 +29,23 @@ static ew_err data_of(struct ew_arena *a, const struct ew_series_of_modes *s,
     return EW_OK;
 }
 
-static ew_err trial_new(struct ew_arena *a, int n, struct ew_trial *out)
+static ew_err holdout_new(struct ew_arena *a, int n, struct ew_holdout *out)
 {
     out->row = ew_arena_array(a, (size_t)n, sizeof(*out->row));
     out->predicted = ew_arena_array(a, (size_t)n, sizeof(*out->predicted));
-    EW_CHECK(out->row && out->predicted, EW_ERR_MEMORY, "no memory for a trial");
+    EW_CHECK(out->row && out->predicted, EW_ERR_MEMORY, "no memory for a validation");
     return EW_OK;
 }
 
-ew_err ew_trial_split(struct ew_arena *a, const struct ew_trial_setup *setup, const int *rows,
-                      int n_rows, struct ew_trial *out)
+ew_err ew_holdout_split(struct ew_arena *a, const struct ew_holdout_setup *setup, const int *rows,
+                        int n_rows, struct ew_holdout *out)
 {
-    const struct ew_series_of_modes *s = setup->series;
-    *out = (struct ew_trial){.method = setup->method, .fitted = n_rows};
-    EW_TRY(trial_new(a, s->n, out));
+    const struct ew_mode_series *s = setup->series;
+    *out = (struct ew_holdout){.method = setup->method, .fitted = n_rows};
+    EW_TRY(holdout_new(a, s->n, out));
     struct ew_mode *modes = ew_arena_array(a, (size_t)s->n, sizeof(*modes));
     bool *used = ew_arena_array(a, (size_t)s->n, sizeof(*used));
-    EW_CHECK(modes && used, EW_ERR_MEMORY, "no memory for a trial");
+    EW_CHECK(modes && used, EW_ERR_MEMORY, "no memory for a validation");
     for (int i = 0; i < n_rows; i++)
         used[rows[i]] = true;
     for (int i = 0; i < s->n; i++)
@@ -58,13 +58,14 @@ ew_err ew_trial_split(struct ew_arena *a, const struct ew_trial_setup *setup, co
     return ew_method_predict(setup->method, &d, modes, out->n, out->predicted);
 }
 
-ew_err ew_trial_each(struct ew_arena *a, const struct ew_trial_setup *setup, struct ew_trial *out)
+ew_err ew_holdout_leave_one_out(struct ew_arena *a, const struct ew_holdout_setup *setup,
+                                struct ew_holdout *out)
 {
-    const struct ew_series_of_modes *s = setup->series;
-    *out = (struct ew_trial){.method = setup->method, .fitted = s->n - 1};
-    EW_TRY(trial_new(a, s->n, out));
+    const struct ew_mode_series *s = setup->series;
+    *out = (struct ew_holdout){.method = setup->method, .fitted = s->n - 1};
+    EW_TRY(holdout_new(a, s->n, out));
     int *rows = ew_arena_array(a, (size_t)s->n, sizeof(*rows));
-    EW_CHECK(rows, EW_ERR_MEMORY, "no memory for a trial");
+    EW_CHECK(rows, EW_ERR_MEMORY, "no memory for a validation");
     for (int i = 0; i < s->n; i++) {
         struct ew_predict_data d;
         for (int j = 0; j < s->n - 1; j++)
@@ -102,8 +103,8 @@ static double share(int part, int of)
     return of ? (double)part / of : (double)NAN;
 }
 
-void ew_trial_score(const struct ew_series_of_modes *s, const struct ew_trial *t,
-                    struct ew_score *out)
+void ew_holdout_errors(const struct ew_mode_series *s, const struct ew_holdout *t,
+                       struct ew_holdout_errors *out)
 {
     struct tally time = {0}, power = {0}, energy = {0};
     for (int i = 0; i < t->n; i++) {
@@ -112,7 +113,7 @@ void ew_trial_score(const struct ew_series_of_modes *s, const struct ew_trial *t
         add(&power, &t->predicted[i].power, watts);
         add(&energy, &t->predicted[i].energy, seconds * watts);
     }
-    *out = (struct ew_score){
+    *out = (struct ew_holdout_errors){
         .fitted = t->fitted,
         .tested = t->n,
         .time = 100 * time.error / time.n,
@@ -127,12 +128,12 @@ void ew_trial_score(const struct ew_series_of_modes *s, const struct ew_trial *t
     };
 }
 
-ew_err ew_trial_design(struct ew_arena *a, const struct ew_series_of_modes *s, int n, int **rows,
-                       int *n_rows)
+ew_err ew_holdout_design(struct ew_arena *a, const struct ew_mode_series *s, int n, int **rows,
+                         int *n_rows)
 {
     struct ew_design_step *steps = ew_arena_array(a, (size_t)n, sizeof(*steps));
     *rows = ew_arena_array(a, (size_t)n, sizeof(**rows));
-    EW_CHECK(steps && *rows, EW_ERR_MEMORY, "no memory for a trial");
+    EW_CHECK(steps && *rows, EW_ERR_MEMORY, "no memory for a validation");
     const struct ew_design d = {.candidates = s->modes, .n = s->n};
     EW_TRY(ew_design_modes(&d, n, steps, n_rows));
     for (int i = 0; i < *n_rows; i++)
