@@ -425,7 +425,7 @@ static ew_err run(struct ew_cmd_call *c)
     if (o->network) {
         const struct ew_work_opts w = {.stores = o->from,
                                        .board = o->board,
-                                       .asked = {.network = o->network,
+                                       .query = {.network = o->network,
                                                  .net = o->net,
                                                  .on = o->on,
                                                  .precision = o->precision,

@@ -111,7 +111,7 @@ struct job {
 
 static ew_err candidate_boards(struct job *b)
 {
-    const struct ew_among_boards among = {
+    const struct ew_board_space among = {
         .names = b->o->among, .network = b->o->network, .net = b->o->net, .train = b->o->train};
     EW_CHECK(b->o->network && !b->o->from && !b->o->apply, EW_ERR_USAGE,
              "--among boards: needs --network, and neither --from nor --apply");
@@ -122,8 +122,8 @@ static ew_err candidate_boards(struct job *b)
 static ew_err candidate_settings(struct job *b)
 {
     const struct opts *o = b->o;
-    const struct ew_among_work among = {.factors = o->among,
-                                        .asked = {.network = o->network,
+    const struct ew_work_space among = {.factors = o->among,
+                                        .query = {.network = o->network,
                                                   .on = o->on,
                                                   .data = o->data,
                                                   .workers = o->workers,
@@ -415,7 +415,7 @@ static ew_err work(struct job *b)
     EW_TRY(read_limits(b));
     bool factors = false;
     if (o->among)
-        EW_TRY(ew_among_factors(o->among, &factors));
+        EW_TRY(ew_work_factors_match(o->among, &factors));
     b->boards = o->among && !factors;
     EW_CHECK(factors || !o->from || !strchr(o->from, ','), EW_ERR_USAGE,
              "recommend: several --from are for --among batch,threads,...");

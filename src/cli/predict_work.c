@@ -20,7 +20,7 @@
 
 /* ---- A prediction ---------------------------------------------------------------------------- */
 
-static void show_text(const struct ew_work_asked *o, const char *machine,
+static void show_text(const struct ew_work_query *o, const char *machine,
                       const struct ew_interval *g, const struct ew_work_source *s)
 {
     int here = 0, of_network = 0;
@@ -41,7 +41,7 @@ static void show_text(const struct ew_work_asked *o, const char *machine,
            machine, s->rows.n, here, of_network);
 }
 
-static ew_err show(const struct ew_work_asked *o, const char *machine, const struct ew_interval *g,
+static ew_err show(const struct ew_work_query *o, const char *machine, const struct ew_interval *g,
                    const struct ew_work_source *s, bool json)
 {
     struct ew_json j;
@@ -73,20 +73,20 @@ static ew_err show(const struct ew_work_asked *o, const char *machine, const str
 /* Without measurements: a prediction by the board's model alone. */
 static ew_err first_guess(const struct ew_work_opts *o, bool json)
 {
-    const struct ew_work_asked *asked = &o->asked;
-    const struct ew_network_how how = {.opts = asked->net, .shapes = true};
+    const struct ew_work_query *query = &o->query;
+    const struct ew_network_how how = {.opts = query->net, .shapes = true};
     struct ew_simulated s;
     struct ew_simulated_run r;
     struct ew_network n = {0};
     ew_err e = ew_simulated_init(&s, o->board);
     if (e == EW_OK)
-        e = ew_network_open(asked->network, &how, &n);
-    if (e == EW_OK && asked->train)
+        e = ew_network_open(query->network, &how, &n);
+    if (e == EW_OK && query->train)
         e = ew_objective_add(n.graph);
     if (e == EW_OK)
-        e = ew_simulated_plan(&s, n.graph, asked->train, &r);
+        e = ew_simulated_plan(&s, n.graph, query->train, &r);
     if (e == EW_OK)
-        e = ew_simulated_show(&s, &r, asked->network, json);
+        e = ew_simulated_show(&s, &r, query->network, json);
     ew_network_close(&n);
     ew_simulated_fini(&s);
     return e;
@@ -94,12 +94,12 @@ static ew_err first_guess(const struct ew_work_opts *o, bool json)
 
 static ew_err from_stores(struct ew_work_source *s, const struct ew_work_opts *o, bool json)
 {
-    struct ew_work_asked asked = o->asked;
-    struct ew_work_answer answer;
+    struct ew_work_query query = o->query;
+    struct ew_work_prediction predicted;
     EW_TRY(ew_work_source_open(o->stores, s));
-    EW_TRY(ew_work_source_ask(s, &asked, &answer));
-    asked.threads = answer.threads;
-    return show(&asked, answer.machine, &answer.run, s, json);
+    EW_TRY(ew_work_source_predict(s, &query, &predicted));
+    query.threads = predicted.threads;
+    return show(&query, predicted.machine, &predicted.run, s, json);
 }
 
 ew_err ew_predict_work(const struct ew_work_opts *o, bool json)
@@ -107,7 +107,7 @@ ew_err ew_predict_work(const struct ew_work_opts *o, bool json)
     struct ew_work_source s;
     EW_CHECK(o->stores || o->board, EW_ERR_USAGE,
              "--network: needs --from STORE, or --board for a first guess");
-    EW_CHECK(!o->asked.data || o->asked.train, EW_ERR_USAGE, "--data: loading goes with --train");
+    EW_CHECK(!o->query.data || o->query.train, EW_ERR_USAGE, "--data: loading goes with --train");
     if (!o->stores)
         return first_guess(o, json);
     EW_CHECK(!o->board, EW_ERR_USAGE,

@@ -9,7 +9,7 @@
 struct ew_work_opts {
     const char *stores; /* comma-separated; NULL: predict by the board's model */
     const char *board;  /* board to predict for; NULL: none */
-    struct ew_work_asked asked;
+    struct ew_work_query query;
 };
 
 ew_err ew_predict_work(const struct ew_work_opts *o, bool json);

@@ -41,7 +41,7 @@ static struct ew_interval memory_guess(const struct ew_profile *b, const struct 
                                  BESIDE_SD * beside_bytes(b) / mid);
 }
 
-static ew_err load_of(struct ew_arena *a, const struct ew_among_boards *o, struct ew_sim_load *out)
+static ew_err load_of(struct ew_arena *a, const struct ew_board_space *o, struct ew_sim_load *out)
 {
     const struct ew_network_how how = {.opts = o->net, .shapes = true};
     struct ew_network n = {0};
@@ -150,7 +150,7 @@ static ew_err add_board(struct ew_arena *a, const struct ew_profile *b, const st
     return EW_OK;
 }
 
-ew_err ew_candidates_of_boards(struct ew_arena *a, const struct ew_among_boards *o,
+ew_err ew_candidates_of_boards(struct ew_arena *a, const struct ew_board_space *o,
                                struct ew_candidate **out, int *n)
 {
     const struct ew_profile *list;

@@ -21,7 +21,7 @@ static int find_factor(const char *word, size_t length)
     return -1;
 }
 
-ew_err ew_among_factors(const char *words, bool *are)
+ew_err ew_work_factors_match(const char *words, bool *are)
 {
     int n = 0, found = 0;
     for (const char *p = words; *p; p += *p == ',') {
@@ -92,11 +92,11 @@ struct grid {
     int n_precision;
 };
 
-static ew_err make_grid(struct ew_work_source *s, const struct ew_among_work *o, struct grid *g)
+static ew_err make_grid(struct ew_work_source *s, const struct ew_work_space *o, struct grid *g)
 {
-    const struct ew_work_asked *a = &o->asked;
-    struct ew_work_answer here;
-    EW_TRY(ew_work_source_ask(s, a, &here));
+    const struct ew_work_query *a = &o->query;
+    struct ew_work_prediction here;
+    EW_TRY(ew_work_source_predict(s, a, &here));
     EW_CHECK(!is_asked(o->factors, WORKERS) || a->data, EW_ERR_USAGE,
              "--among workers: needs --train and --data");
     *g = (struct grid){
@@ -156,7 +156,7 @@ static void fill(struct ew_interval v[EW_CRITERIA], const struct ew_interval *ru
     v[EW_CRITERION_MEMORY] = known(memory_mib);
 }
 
-static const char *name_of(struct ew_arena *a, const struct ew_work_asked *o,
+static const char *name_of(struct ew_arena *a, const struct ew_work_query *o,
                            const struct ew_work_setting *s)
 {
     char more[96] = "";
@@ -172,33 +172,33 @@ static const char *name_of(struct ew_arena *a, const struct ew_work_asked *o,
                            (long long)s->threads, more);
 }
 
-static ew_err add(struct ew_work_source *s, const struct ew_work_asked *asked,
+static ew_err add(struct ew_work_source *s, const struct ew_work_query *query,
                   const struct ew_work_setting *at, struct ew_candidate *x)
 {
-    struct ew_work_asked o = *asked;
-    struct ew_work_answer answer;
+    struct ew_work_query o = *query;
+    struct ew_work_prediction predicted;
     o.net.batch = at->batch;
     o.net.width = at->width;
     o.threads = at->threads;
     o.workers = at->workers;
     o.precision = at->precision;
-    EW_TRY(ew_work_source_ask(s, &o, &answer));
+    EW_TRY(ew_work_source_predict(s, &o, &predicted));
     *x = (struct ew_candidate){.name = name_of(&s->arena, &o, at),
-                               .measured = isfinite(answer.measured_s)};
+                               .measured = isfinite(predicted.measured_s)};
     EW_CHECK(x->name, EW_ERR_MEMORY, "no memory");
-    fill(x->v, &answer.run, (double)at->batch, answer.memory_mib);
+    fill(x->v, &predicted.run, (double)at->batch, predicted.memory_mib);
     if (!x->measured)
         return EW_OK;
     struct ew_interval *fitted = ew_arena_array(&s->arena, EW_CRITERIA, sizeof(*fitted));
     EW_CHECK(fitted, EW_ERR_MEMORY, "no memory");
     memcpy(fitted, x->v, sizeof(x->v));
     x->fitted = fitted;
-    const struct ew_interval seen = known(answer.measured_s);
-    fill(x->v, &seen, (double)at->batch, answer.memory_mib);
+    const struct ew_interval seen = known(predicted.measured_s);
+    fill(x->v, &seen, (double)at->batch, predicted.memory_mib);
     return EW_OK;
 }
 
-ew_err ew_candidates_of_work(struct ew_work_source *s, const struct ew_among_work *o,
+ew_err ew_candidates_of_work(struct ew_work_source *s, const struct ew_work_space *o,
                              struct ew_candidate **out, struct ew_work_setting **settings, int *n)
 {
     struct grid g = {.n_precision = 1};
@@ -209,7 +209,7 @@ ew_err ew_candidates_of_work(struct ew_work_source *s, const struct ew_among_wor
     EW_CHECK(*out && *settings, EW_ERR_MEMORY, "no memory for %d settings", *n);
     for (int i = 0; i < *n; i++) {
         (*settings)[i] = setting_at(&g, i);
-        EW_TRY(add(s, &o->asked, &(*settings)[i], &(*out)[i]));
+        EW_TRY(add(s, &o->query, &(*settings)[i], &(*out)[i]));
     }
     return EW_OK;
 }

@@ -134,7 +134,7 @@ struct loader {
 };
 
 /* Time of one worker per image: the median over all runs on the data set on this machine. */
-static ew_err find_loader(struct ew_work_source *s, const struct ew_work_asked *o,
+static ew_err find_loader(struct ew_work_source *s, const struct ew_work_query *o,
                           const char *machine, struct loader *out)
 {
     double *v = ew_arena_array(&s->arena, (size_t)s->rows.n + 1, sizeof(*v));
@@ -181,7 +181,7 @@ static int64_t cores_of(const struct ew_work_source *s, const char *machine)
 }
 
 /* Predicts a step with its loader from one without. */
-static struct ew_interval with_loader(const struct loader *l, const struct ew_work_asked *o,
+static struct ew_interval with_loader(const struct loader *l, const struct ew_work_query *o,
                                       double cores, const struct ew_interval *g)
 {
     struct ew_loader_case c = {.compute_s = g->mid,
@@ -199,7 +199,7 @@ static struct ew_interval with_loader(const struct loader *l, const struct ew_wo
 /* ---- A prediction ---------------------------------------------------------------------------- */
 
 /* Fails if no run used the precision. */
-static ew_err check_precision(const struct ew_work_source *s, const struct ew_work_asked *o)
+static ew_err check_precision(const struct ew_work_source *s, const struct ew_work_query *o)
 {
     for (int i = 0; i < s->rows.n; i++)
         if (!o->precision || !*o->precision || strcmp(s->rows.list[i].precision, o->precision) == 0)
@@ -210,16 +210,16 @@ static ew_err check_precision(const struct ew_work_source *s, const struct ew_wo
 }
 
 /* The measurement of exactly this run; nan: none. */
-static double find_measured(const struct ew_work_source *s, const struct ew_work_row *asked,
+static double find_measured(const struct ew_work_source *s, const struct ew_work_row *query,
                             bool with_loader)
 {
     for (int i = 0; i < s->rows.n; i++) {
         const struct ew_work_row *r = &s->rows.list[i];
-        if (same_plan(r, asked) && r->threads == asked->threads &&
-            strcmp(r->machine, asked->machine) == 0 &&
-            strcmp(r->precision, asked->precision) == 0 &&
+        if (same_plan(r, query) && r->threads == query->threads &&
+            strcmp(r->machine, query->machine) == 0 &&
+            strcmp(r->precision, query->precision) == 0 &&
             (!with_loader ||
-             (strcmp(r->dataset, asked->dataset) == 0 && r->workers == asked->workers)))
+             (strcmp(r->dataset, query->dataset) == 0 && r->workers == query->workers)))
             return with_loader ? r->step_s : r->time;
     }
     return NAN;
@@ -232,7 +232,7 @@ struct ew_work_plan {
     struct ew_work_plan *next;
 };
 
-static ew_err plan_of(struct ew_work_source *s, const struct ew_work_asked *o,
+static ew_err plan_of(struct ew_work_source *s, const struct ew_work_query *o,
                       const struct ew_work_row *row, const struct ew_work_load **out)
 {
     struct ew_work_plan *p = s->plans;
@@ -264,26 +264,26 @@ static double beside_plan(const struct ew_work_source *s, const struct ew_work_r
     return n ? ew_median(v, n) : PROGRAM_BYTES;
 }
 
-ew_err ew_work_source_ask(struct ew_work_source *s, const struct ew_work_asked *o,
-                          struct ew_work_answer *out)
+ew_err ew_work_source_predict(struct ew_work_source *s, const struct ew_work_query *o,
+                              struct ew_work_prediction *out)
 {
-    struct ew_work_asked asked = *o;
+    struct ew_work_query query = *o;
     const struct ew_work_load *l = NULL;
     struct ew_work_run run;
     struct loader loader;
     EW_TRY(ew_work_rows_machine(&s->arena, &s->rows, o->on, &out->machine));
-    if (asked.precision && strcmp(asked.precision, "fp32") == 0)
-        asked.precision = NULL;
-    EW_TRY(check_precision(s, &asked));
+    if (query.precision && strcmp(query.precision, "fp32") == 0)
+        query.precision = NULL;
+    EW_TRY(check_precision(s, &query));
     out->cores = cores_of(s, out->machine);
-    out->threads = asked.threads = o->threads ? o->threads : out->cores;
+    out->threads = query.threads = o->threads ? o->threads : out->cores;
     const struct ew_work_row row = {.network = o->network,
                                     .input = "",
                                     .machine = out->machine,
-                                    .precision = asked.precision ? asked.precision : "",
+                                    .precision = query.precision ? query.precision : "",
                                     .batch = o->net.batch,
                                     .classes = o->net.classes,
-                                    .threads = asked.threads,
+                                    .threads = query.threads,
                                     .width = o->net.width,
                                     .train = o->train,
                                     .dataset = o->data ? o->data : "",
@@ -295,7 +295,7 @@ ew_err ew_work_source_ask(struct ew_work_source *s, const struct ew_work_asked *
     out->measured_s = o->net.input.n ? (double)NAN : find_measured(s, &row, o->data != NULL);
     if (o->data) {
         EW_TRY(find_loader(s, o, out->machine, &loader));
-        out->run = with_loader(&loader, &asked, (double)out->cores, &out->run);
+        out->run = with_loader(&loader, &query, (double)out->cores, &out->run);
     }
     return EW_OK;
 }

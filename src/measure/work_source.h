@@ -9,7 +9,7 @@
 #include "network/network.h"
 
 /* A run to predict. */
-struct ew_work_asked {
+struct ew_work_query {
     const char *network;
     const char *
         on; /* part of the machine's or device's name; NULL: the first machine of the first store */
@@ -35,7 +35,7 @@ struct ew_work_source {
 ew_err ew_work_source_open(const char *stores, struct ew_work_source *s);
 void ew_work_source_close(struct ew_work_source *s);
 
-struct ew_work_answer {
+struct ew_work_prediction {
     struct ew_interval run; /* s */
     double measured_s;      /* nan: never run */
     double memory_mib;      /* of the process: the plan, and the rest */
@@ -44,7 +44,7 @@ struct ew_work_answer {
 };
 
 /* Predicts the run `o`. */
-ew_err ew_work_source_ask(struct ew_work_source *s, const struct ew_work_asked *o,
-                          struct ew_work_answer *out);
+ew_err ew_work_source_predict(struct ew_work_source *s, const struct ew_work_query *o,
+                              struct ew_work_prediction *out);
 
 #endif
