@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The live page's server: its answers, whom it refuses, and that neither slow nor hostile clients
+/* The live page's server: its responses, whom it refuses, and that neither slow nor hostile clients
  * block others, or the run. */
 #include "report/serve/serve.h"
 
@@ -17,13 +17,13 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "ew_test.h"
-#include "report/serve/answer.h"
+#include "report/serve/routes.h"
 #include "results_store.h"
 
 #define TOKEN "0123456789abcdef"
 
 static int port, request_s;
-static const struct ew_answer *own_answers; /* NULL: the server's own */
+static const struct ew_route *own_routes; /* NULL: the server's own */
 static pid_t server;
 
 static void serve(const struct ew_serve_opts *o, int to)
@@ -47,7 +47,7 @@ static bool begin(const char *db, const char *token)
     if (server == 0)
         serve(
             &(struct ew_serve_opts){
-                .db = db, .token = token, .request_s = request_s, .answers = own_answers},
+                .db = db, .token = token, .request_s = request_s, .routes = own_routes},
             ends[1]);
     close(ends[1]);
     EW_EXPECT(server > 0 && read(ends[0], answer, sizeof(answer)) == sizeof(answer));
@@ -89,7 +89,7 @@ static void say(int fd, const char *text, size_t size)
     }
 }
 
-/* True if the answer is complete, by its Content-Length. */
+/* True if the response is complete, by its Content-Length. */
 static bool whole(const char *text, size_t size)
 {
     static const char key[] = "Content-Length: ";
@@ -98,7 +98,7 @@ static bool whole(const char *text, size_t size)
            size - (size_t)(body + 4 - text) >= strtoull(length + strlen(key), NULL, 10);
 }
 
-/* Reads until the other side closes or the answer is complete; also ends after half a minute of
+/* Reads until the other side closes or the response is complete; also ends after half a minute of
  * silence, which no busy machine reaches. */
 static char *hear(int fd)
 {
@@ -128,12 +128,12 @@ static char *ask(const char *request)
 #define GET(path, more)                                                                            \
     ask("GET " path " HTTP/1.1\r\nHost: localhost:1\r\nConnection: close\r\n" more "\r\n")
 
-static void expect(char *answer, const char *status, const char *body)
+static void expect(char *response, const char *status, const char *body)
 {
-    EW_EXPECT_HAS(answer, status);
+    EW_EXPECT_HAS(response, status);
     if (body)
-        EW_EXPECT_HAS(answer, body);
-    free(answer);
+        EW_EXPECT_HAS(response, body);
+    free(response);
 }
 
 static const char *make_store(void)
@@ -242,11 +242,11 @@ static void no_store_yet(void)
     end();
 }
 
-/* ---- Long answers ---- */
+/* ---- Slow responses ---- */
 
-static int gate[2]; /* a long answer is completed when a byte arrives in this pipe */
+static int gate[2]; /* a slow response is completed when a byte arrives in this pipe */
 
-static ew_err answer_long(const char *db, FILE *out)
+static ew_err render_long(const char *db, FILE *out)
 {
     char byte;
     EW_CHECK(read(gate[0], &byte, 1) == 1, EW_ERR_IO, "no byte");
@@ -255,25 +255,25 @@ static ew_err answer_long(const char *db, FILE *out)
     return EW_OK;
 }
 
-static ew_err answer_short(const char *db, FILE *out)
+static ew_err render_short(const char *db, FILE *out)
 {
     fputs("short", out);
     return EW_OK;
 }
 
-static const struct ew_answer long_and_short[] = {
-    {.path = "/long", .type = "text/plain", .make = answer_long, .slow = true},
-    {.path = "/other", .type = "text/plain", .make = answer_long, .slow = true},
-    {.path = "/short", .type = "text/plain", .make = answer_short},
+static const struct ew_route long_and_short[] = {
+    {.path = "/long", .type = "text/plain", .render = render_long, .slow = true},
+    {.path = "/other", .type = "text/plain", .render = render_long, .slow = true},
+    {.path = "/short", .type = "text/plain", .render = render_short},
     {.path = NULL}};
 
 /* While a report is being made, others are answered; requests for it meanwhile get the same one; a
  * client that has left, or reads slowly, blocks nobody. */
-static void long_answers(void)
+static void slow_responses(void)
 {
     static const char get[] = "GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n";
     int fds[4];
-    own_answers = long_and_short;
+    own_routes = long_and_short;
     request_s = 1;
     if (!EW_EXPECT(pipe(gate) == 0) || !begin("x.db", NULL))
         return;
@@ -292,7 +292,7 @@ static void long_answers(void)
     expect(GET("/other", ""), "HTTP/1.1 200", "long b");
     expect(GET("/other", ""), "HTTP/1.1 503", "it has failed");
     end();
-    own_answers = NULL;
+    own_routes = NULL;
     request_s = 0;
 }
 
@@ -338,9 +338,9 @@ static void bad_clients(void)
     memcpy(text, "GET / HTTP/1.1\r\nX: ", 19);
     const int fd = dial();
     say(fd, text, huge);
-    char *answer = hear(fd);
-    EW_EXPECT(!strstr(answer, " 200 "));
-    free(answer);
+    char *response = hear(fd);
+    EW_EXPECT(!strstr(response, " 200 "));
+    free(response);
     free(text);
 
     /* The wait ends only when they are closed.  If the machine was busy for half a minute, try
@@ -454,5 +454,5 @@ static void one_server_on_a_port(void)
 
 EW_TEST_MAIN(EW_TEST(one_server_on_a_port), EW_TEST(slow_clients_make_room),
              EW_TEST(requests_have_an_end), EW_TEST(own_time_counts_for_nobody),
-             EW_TEST(long_answers), EW_TEST(answers), EW_TEST(refusals), EW_TEST(tokens),
+             EW_TEST(slow_responses), EW_TEST(answers), EW_TEST(refusals), EW_TEST(tokens),
              EW_TEST(addresses), EW_TEST(no_store_yet), EW_TEST(video), EW_TEST(bad_clients))

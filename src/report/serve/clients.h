@@ -19,7 +19,7 @@
 struct ew_client {
     int fd; /* -1: free */
     bool told;
-    bool waits; /* waits for an answer that is being made, which does not count against it */
+    bool waits; /* waits for a response that is being rendered, which does not count against it */
     unsigned char address[16];
     int64_t
         since_ns; /* of connecting or of the last complete request, plus the server's own time */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server: access checks, limits, and answers that are kept for a time. */
+/* The server: access checks, limits, and a cache of responses. */
 #include "report/serve/serve.h"
 
 #include <arpa/inet.h>
@@ -14,9 +14,9 @@
 #include "base/library.h"
 #include "base/mem.h"
 #include "report/html.h"
-#include "report/serve/answer.h"
 #include "report/serve/clients.h"
-#include "report/serve/maker.h"
+#include "report/serve/renderer.h"
+#include "report/serve/routes.h"
 
 #if EW_HAVE_SERVE
 #include <microhttpd.h>
@@ -66,9 +66,9 @@ struct ew_serve {
     struct MHD_Daemon *daemon;
     const char *db, *token;
     int port;
-    const struct ew_answer *answers;
-    struct ew_kept kept[EW_MOST_ANSWERS];
-    struct ew_maker maker;
+    const struct ew_route *routes;
+    struct ew_response cache[EW_MAX_ROUTES];
+    struct ew_renderer renderer;
     struct ew_clients clients;
 };
 
@@ -110,7 +110,7 @@ static bool host_is_ours(struct MHD_Connection *c)
 
 /* ---- Answering ---- */
 
-static void add_headers(struct MHD_Response *r, const struct ew_answer *a)
+static void add_headers(struct MHD_Response *r, const struct ew_route *a)
 {
     static const char *const headers[][2] = {
         {"X-Content-Type-Options", "nosniff"},
@@ -133,10 +133,11 @@ static void add_headers(struct MHD_Response *r, const struct ew_answer *a)
 }
 
 static enum MHD_Result send_bytes(const struct ew_serve *s, struct MHD_Connection *c,
-                                  const struct ew_answer *a, const struct ew_kept *k,
+                                  const struct ew_route *a, const struct ew_response *k,
                                   unsigned status, bool set_cookie)
 {
-    /* A kept answer may be replaced while a slow client still reads, so the client gets a copy. */
+    /* A cached response may be replaced while a slow client still reads, so the client gets a copy.
+     */
     const enum MHD_ResponseMemoryMode mode =
         a && a->asset ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_COPY;
     struct MHD_Response *r = mhd.create_response_from_buffer(k->size, k->text, mode);
@@ -159,7 +160,7 @@ static enum MHD_Result refuse(const struct ew_serve *s, struct MHD_Connection *c
 {
     char text[256];
     const int n = snprintf(text, sizeof(text), "%s\n", why);
-    return send_bytes(s, c, NULL, &(struct ew_kept){.text = text, .size = (size_t)n}, status,
+    return send_bytes(s, c, NULL, &(struct ew_response){.text = text, .size = (size_t)n}, status,
                       false);
 }
 
@@ -170,7 +171,7 @@ static struct ew_client *client_of(struct MHD_Connection *c)
     return own ? own->socket_context : NULL;
 }
 
-/* States of a request: its header was received; it has waited for its answer. */
+/* States of a request: its header was received; it has waited for its response. */
 static const char heard, waited;
 
 static void set_state(void **state, const char *to)
@@ -190,41 +191,41 @@ static void resume(void *connection)
     mhd.resume_connection(connection);
 }
 
-/* Whether the maker's thread makes this answer: the request is suspended until it is ready. */
-static bool left_to_maker(struct ew_serve *s, struct MHD_Connection *c, const struct ew_answer *a,
-                          void **state)
+/* Whether the renderer's thread makes this response: the request is suspended until it is ready. */
+static bool left_to_renderer(struct ew_serve *s, struct MHD_Connection *c, const struct ew_route *a,
+                             void **state)
 {
     if (!a->slow)
         return false;
     mhd.suspend_connection(c); /* before it can be resumed */
     set_state(state, &waited);
     set_waits(c, true);
-    if (ew_maker_ask(&s->maker, (int)(a - s->answers), c))
+    if (ew_renderer_request(&s->renderer, (int)(a - s->routes), c))
         return true;
     set_waits(c, false);
     mhd.resume_connection(c);
     return false;
 }
 
-static enum MHD_Result answer(struct ew_serve *s, struct MHD_Connection *c,
-                              const struct ew_answer *a, bool set_cookie, void **state)
+static enum MHD_Result respond(struct ew_serve *s, struct MHD_Connection *c,
+                               const struct ew_route *a, bool set_cookie, void **state)
 {
     if (a->asset) {
-        struct ew_kept k = {0};
+        struct ew_response k = {0};
         const unsigned char *bytes = ew_asset(a->asset, &k.size);
         if (!bytes)
             return refuse(s, c, MHD_HTTP_NOT_FOUND, "not built in");
         memcpy(&k.text, &bytes, sizeof(k.text)); /* only read */
         return send_bytes(s, c, a, &k, MHD_HTTP_OK, set_cookie);
     }
-    struct ew_kept *k = &s->kept[a - s->answers];
+    struct ew_response *k = &s->cache[a - s->routes];
     const bool has_waited = *state == (const void *)&waited;
-    ew_maker_take(&s->maker, (int)(a - s->answers), k);
+    ew_renderer_take(&s->renderer, (int)(a - s->routes), k);
     if (!k->made_ns ||
-        (!has_waited && ew_clock_ns() - k->made_ns > a->keep_ms * INT64_C(1000000))) {
-        if (left_to_maker(s, c, a, state))
+        (!has_waited && ew_clock_ns() - k->made_ns > a->cache_ms * INT64_C(1000000))) {
+        if (left_to_renderer(s, c, a, state))
             return MHD_YES;
-        ew_kept_make(k, a, s->db);
+        ew_response_render(k, a, s->db);
     }
     set_waits(c, false);
     const unsigned status = !k->failed     ? MHD_HTTP_OK
@@ -253,9 +254,9 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
                       "this page needs its token: add ?token=... to the address");
     if (!s->token && !host_is_ours(c))
         return refuse(s, c, MHD_HTTP_FORBIDDEN, "the Host header must be localhost");
-    for (const struct ew_answer *a = s->answers; a->path; a++)
+    for (const struct ew_route *a = s->routes; a->path; a++)
         if (strcmp(url, a->path) == 0)
-            return answer(s, c, a, by_query, state);
+            return respond(s, c, a, by_query, state);
     return refuse(s, c, MHD_HTTP_NOT_FOUND, "there is no such page");
 }
 
@@ -357,12 +358,12 @@ ew_err ew_serve_open(const struct ew_serve_opts *o, struct ew_serve **out)
     EW_CHECK(s, EW_ERR_MEMORY, "no memory for the server");
     s->db = o->db;
     s->token = o->token;
-    s->answers = o->answers ? o->answers : ew_answers;
-    ew_maker_init(&s->maker, s->db, s->answers, resume);
+    s->routes = o->routes ? o->routes : ew_routes;
+    ew_renderer_init(&s->renderer, s->db, s->routes, resume);
     ew_clients_init(&s->clients, (o->request_s ? o->request_s : REQUEST_S) * EW_NS_PER_S);
     const ew_err e = start(s, &at);
     if (e != EW_OK) {
-        ew_maker_fini(&s->maker);
+        ew_renderer_fini(&s->renderer);
         free(s);
         return ew_fail_in(e, "%s port %d", o->bind ? o->bind : "127.0.0.1", o->port);
     }
@@ -390,10 +391,10 @@ void ew_serve_close(struct ew_serve *s)
 {
     if (!s)
         return;
-    ew_maker_fini(&s->maker); /* no request may be suspended when the daemon stops */
+    ew_renderer_fini(&s->renderer); /* no request may be suspended when the daemon stops */
     mhd.stop_daemon(s->daemon);
-    for (int i = 0; i < EW_MOST_ANSWERS; i++)
-        free(s->kept[i].text);
+    for (int i = 0; i < EW_MAX_ROUTES; i++)
+        free(s->cache[i].text);
     free(s);
 }
 

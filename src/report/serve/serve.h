@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The live page's server, a process that reads the results while they are recorded.  It never
- * delays a run: it only reads, at low priority, and makes each answer at most a few times a second,
- * however many requests come. */
+ * delays a run: it only reads, at low priority, and renders each response at most a few times a
+ * second, however many requests come. */
 #ifndef EW_REPORT_SERVE_SERVE_H
 #define EW_REPORT_SERVE_SERVE_H
 
@@ -10,15 +10,15 @@
 
 #include "base/err.h"
 
-struct ew_answer;
+struct ew_route;
 
 struct ew_serve_opts {
     const char *db;
-    const char *bind;                /* an address; NULL: 127.0.0.1 */
-    const char *token;               /* NULL: none, allowed for loopback addresses only */
-    int port;                        /* 0: any free one */
-    int request_s;                   /* seconds that a client may take for a request; 0: 30 */
-    const struct ew_answer *answers; /* NULL: those of answer.h */
+    const char *bind;              /* an address; NULL: 127.0.0.1 */
+    const char *token;             /* NULL: none, allowed for loopback addresses only */
+    int port;                      /* 0: any free one */
+    int request_s;                 /* seconds that a client may take for a request; 0: 30 */
+    const struct ew_route *routes; /* NULL: those of routes.h */
 };
 
 #define EW_SERVE_TOKEN_LEAST 16 /* characters */

@@ -6,7 +6,7 @@
 
 #include "base/num.h"
 #include "base/process.h"
-#include "report/serve/answer.h"
+#include "report/serve/routes.h"
 #include "store/store.h"
 
 #define MOST_LINES 200 /* of the log */
@@ -128,7 +128,7 @@ static ew_err with_store(const char *db, struct ew_store **out)
     return ew_store_open(db, &(struct ew_store_opts){.read_only = true}, out);
 }
 
-ew_err ew_answer_state(const char *db, FILE *out)
+ew_err ew_route_state(const char *db, FILE *out)
 {
     struct ew_store *s;
     struct ew_json j;
@@ -200,7 +200,7 @@ static ew_err write_gauge(struct ew_store *s, const struct gauge *g, FILE *out)
     "JOIN epoch ON epoch.run = run.id LEFT JOIN job ON job.id = run.job WHERE run.status = "       \
     "'running' AND epoch.epoch = (SELECT max(epoch) FROM epoch AS e WHERE e.run = run.id)"
 
-ew_err ew_answer_metrics(const char *db, FILE *out)
+ew_err ew_route_metrics(const char *db, FILE *out)
 {
     static const struct gauge gauges[] = {
         {"edgewise_runs", "Runs by status.",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers: the page's frame, figures and the whole report.  The state is made in state.c. */
-#include "report/serve/answer.h"
+/* Routes: the page's frame, figures and the whole report.  state.c renders the state. */
+#include "report/serve/routes.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -13,10 +13,10 @@
 #include "report/serve/serve.h"
 #include "report/store/load.h"
 
-static ew_answer_fn answer_index, answer_video, answer_figures, answer_report;
+static ew_route_fn render_index, render_video, render_figures, render_report;
 
-const struct ew_answer ew_answers[] = {
-    {.path = "/", .type = "text/html; charset=utf-8", .make = answer_index, .keep_ms = 60000},
+const struct ew_route ew_routes[] = {
+    {.path = "/", .type = "text/html; charset=utf-8", .render = render_index, .cache_ms = 60000},
     {.path = "/style.css", .type = "text/css; charset=utf-8", .asset = "style.css"},
     {.path = "/page.js", .type = "text/javascript; charset=utf-8", .asset = "page.js"},
     {.path = "/live.js", .type = "text/javascript; charset=utf-8", .asset = "live.js"},
@@ -26,31 +26,31 @@ const struct ew_answer ew_answers[] = {
      .packed = true},
     {.path = "/state.json",
      .type = "application/json; charset=utf-8",
-     .make = ew_answer_state,
-     .keep_ms = 400},
+     .render = ew_route_state,
+     .cache_ms = 400},
     {.path = "/video.json",
      .type = "application/json; charset=utf-8",
-     .make = answer_video,
-     .keep_ms = 100},
+     .render = render_video,
+     .cache_ms = 100},
     {.path = "/figures",
      .type = "text/html; charset=utf-8",
-     .make = answer_figures,
-     .keep_ms = 4000,
+     .render = render_figures,
+     .cache_ms = 4000,
      .slow = true},
     {.path = "/report.html",
      .type = "text/html; charset=utf-8",
-     .make = answer_report,
-     .keep_ms = 4000,
+     .render = render_report,
+     .cache_ms = 4000,
      .slow = true,
      .own_csp = true},
     {.path = "/metrics",
      .type = "text/plain; version=0.0.4; charset=utf-8",
-     .make = ew_answer_metrics,
-     .keep_ms = 900},
+     .render = ew_route_metrics,
+     .cache_ms = 900},
     {.path = NULL},
 };
 
-static ew_err answer_index(const char *db, FILE *out)
+static ew_err render_index(const char *db, FILE *out)
 {
     fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
@@ -78,7 +78,7 @@ static ew_err answer_index(const char *db, FILE *out)
 /* {"age_s": ..., "video": what `edgewise run --live` has written}; no "video" if there is no such
  * file.
  */
-static ew_err answer_video(const char *db, FILE *out)
+static ew_err render_video(const char *db, FILE *out)
 {
     EW_CLEANUP(ew_free_ptr) char *path = NULL, *text = NULL;
     size_t size = 0;
@@ -110,7 +110,7 @@ static ew_err load(const char *db, struct ew_results *r, struct ew_figures *f)
     return e;
 }
 
-static ew_err answer_figures(const char *db, FILE *out)
+static ew_err render_figures(const char *db, FILE *out)
 {
     struct ew_results r;
     struct ew_figures f;
@@ -124,7 +124,7 @@ static ew_err answer_figures(const char *db, FILE *out)
     return e;
 }
 
-static ew_err answer_report(const char *db, FILE *out)
+static ew_err render_report(const char *db, FILE *out)
 {
     struct ew_results r;
     struct ew_figures f;
