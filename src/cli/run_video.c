@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/answer_sheet.h"
 #include "cli/canvas.h"
+#include "cli/prediction_sheet.h"
 #include "cli/video_page.h"
 #include "data/clip_writer.h"
 #include "model/loss_table.h"
@@ -22,7 +22,7 @@ struct shown {
     struct ew_video_step last; /* last prediction, without its frame; `answered`: there is one */
     struct ew_video_counts counts;
     struct ew_clip_writer *writer;
-    struct ew_answer_sheet sheet;
+    struct ew_prediction_sheet sheet;
     struct ew_video_page page;
     ew_err write_err;
     char write_why[512];
@@ -35,7 +35,7 @@ static void on_signal(int signal)
     asked_to_stop = signal;
 }
 
-/* ---- Answers ---- */
+/* ---- Predictions ---- */
 
 /* Label of the top class; "" without one. */
 static const char *label_of(const struct shown *t, const struct ew_video_step *s)
@@ -97,7 +97,7 @@ static ew_err add_to_sheet(struct shown *t, const struct ew_video_step *s)
     char when[64], what[128];
     snprintf(when, sizeof(when), "frame %lld", (long long)s->number);
     answer_text(t, s, what, sizeof(what));
-    return ew_answer_sheet_add(&t->sheet, &c, (const char *const[]){what, when});
+    return ew_prediction_sheet_add(&t->sheet, &c, (const char *const[]){what, when});
 }
 
 /* Draws the last prediction along the lower edge of the frame: label, score, and a bar of the
@@ -132,13 +132,13 @@ static ew_err show_on_page(struct shown *t, const struct ew_video_step *s)
     const struct ew_canvas c = {
         .w = s->frame.full_w, .h = s->frame.full_h, .rgb = s->frame.full.at};
     if (s->answered) {
-        struct ew_video_answer a = {.frame = s->number,
-                                    .time_s = s->time_s,
-                                    .latency_ms = (double)s->late_ns * 1e-6,
-                                    .error = s->error,
-                                    .n_top = s->n_top};
+        struct ew_video_prediction a = {.frame = s->number,
+                                        .time_s = s->time_s,
+                                        .latency_ms = (double)s->late_ns * 1e-6,
+                                        .error = s->error,
+                                        .n_top = s->n_top};
         memcpy(a.top, s->top, sizeof(a.top));
-        ew_video_page_answer(&t->page, &a);
+        ew_video_page_prediction(&t->page, &a);
     }
     return ew_video_page_frame(&t->page, &c, s->number, &s->so_far);
 }
@@ -186,7 +186,7 @@ static void close_files(struct shown *t)
     if (t->v->live && t->counts.frames && t->write_err == EW_OK)
         keep_failure(t, ew_video_page_end(&t->page, &t->counts));
     keep_failure(t, ew_clip_writer_close(t->writer));
-    keep_failure(t, ew_answer_sheet_close(&t->sheet, t->v->sheet));
+    keep_failure(t, ew_prediction_sheet_close(&t->sheet, t->v->sheet));
 }
 
 /* ---- The sum of it ---- */
@@ -198,7 +198,7 @@ static void json_summary(struct shown *t, const struct ew_video_stream_result *r
     ew_json_int(j, "dropped", r->counts.dropped);
     ew_json_int(j, "window", r->window);
     ew_json_int(j, "hop", r->hop);
-    ew_json_int(j, "answers", r->counts.answers);
+    ew_json_int(j, "answers", r->counts.predictions);
     ew_json_num(j, "budget_ms", t->v->stream.budget_ms);
     ew_json_int(j, "late", r->counts.late);
     ew_json_num(j, "median_ms", r->time.median_ms);
@@ -218,9 +218,9 @@ static void json_summary(struct shown *t, const struct ew_video_stream_result *r
 static void print_summary(const struct shown *t, const struct ew_video_stream_result *r)
 {
     printf("%lld frames, %lld dropped; %lld answers from %lld frames each, every %lld\n",
-           (long long)r->counts.frames, (long long)r->counts.dropped, (long long)r->counts.answers,
-           (long long)r->window, (long long)r->hop);
-    if (r->counts.answers)
+           (long long)r->counts.frames, (long long)r->counts.dropped,
+           (long long)r->counts.predictions, (long long)r->window, (long long)r->hop);
+    if (r->counts.predictions)
         printf("latency: p50 %.2f ms, p99 %.2f, max %.2f, from a window's last frame to its "
                "answer\n",
                r->time.median_ms, r->time.p99_ms, r->time.max_ms);
@@ -233,7 +233,7 @@ static void print_summary(const struct shown *t, const struct ew_video_stream_re
         printf("windows overlap: %.0f %% of the arithmetic is computed, the rest is reused\n",
                100 * ew_slide_share(t->v->stream.slide));
     printf("deadlines of %.2f ms: %lld of %lld missed\n", t->v->stream.budget_ms,
-           (long long)r->counts.late, (long long)r->counts.answers);
+           (long long)r->counts.late, (long long)r->counts.predictions);
     if (r->size_changes)
         printf("the frames' size changed %lld times\n", (long long)r->size_changes);
     if (r->reopened)

@@ -22,9 +22,9 @@ ew_err ew_video_page_open(struct ew_video_page *p, const char *db)
     return EW_OK;
 }
 
-void ew_video_page_answer(struct ew_video_page *p, const struct ew_video_answer *a)
+void ew_video_page_prediction(struct ew_video_page *p, const struct ew_video_prediction *a)
 {
-    p->answers[p->n++ % EW_VIDEO_PAGE_ANSWERS] = *a;
+    p->predictions[p->n++ % EW_VIDEO_PAGE_PREDICTIONS] = *a;
 }
 
 /* ---- The picture ---- */
@@ -72,8 +72,8 @@ static void put_label(struct ew_json *j, const struct ew_run_show *how, int64_t 
     ew_json_str(j, "label", i < how->n_labels ? how->labels[i] : number);
 }
 
-static void put_answer(struct ew_json *j, const struct ew_video_page *p,
-                       const struct ew_video_answer *a)
+static void put_prediction(struct ew_json *j, const struct ew_video_page *p,
+                           const struct ew_video_prediction *a)
 {
     ew_json_object(j, NULL);
     ew_json_int(j, "frame", a->frame);
@@ -96,16 +96,16 @@ static void put_counts(struct ew_json *j, const struct ew_video_page *p,
                        const struct ew_video_counts *c)
 {
     const double wall_ns = (double)ew_max_i64(ew_clock_ns() - p->start_ns, 1);
-    int64_t ns[EW_VIDEO_PAGE_ANSWERS];
-    const int64_t n = ew_min_i64(p->n, EW_VIDEO_PAGE_ANSWERS);
+    int64_t ns[EW_VIDEO_PAGE_PREDICTIONS];
+    const int64_t n = ew_min_i64(p->n, EW_VIDEO_PAGE_PREDICTIONS);
     struct ew_bench_stats b = {0};
     for (int64_t i = 0; i < n; i++)
-        ns[i] = (int64_t)(1e6 * p->answers[i].latency_ms);
+        ns[i] = (int64_t)(1e6 * p->predictions[i].latency_ms);
     if (n)
         ew_bench_stats(ns, n, &b);
     ew_json_int(j, "frames", c->frames);
     ew_json_int(j, "dropped", c->dropped);
-    ew_json_int(j, "answers", c->answers);
+    ew_json_int(j, "answers", c->predictions);
     ew_json_int(j, "late", c->late);
     ew_json_num(j, "budget_ms", p->budget_ms);
     ew_json_num(j, "wall_s", wall_ns * 1e-9);
@@ -129,8 +129,8 @@ static void put_all(struct ew_json *j, const struct ew_video_page *p,
         ew_json_int(j, "frame", number);
     put_counts(j, p, c);
     ew_json_array(j, "answers_over_time");
-    for (int64_t i = ew_max_i64(p->n - EW_VIDEO_PAGE_ANSWERS, 0); i < p->n; i++)
-        put_answer(j, p, &p->answers[i % EW_VIDEO_PAGE_ANSWERS]);
+    for (int64_t i = ew_max_i64(p->n - EW_VIDEO_PAGE_PREDICTIONS, 0); i < p->n; i++)
+        put_prediction(j, p, &p->predictions[i % EW_VIDEO_PAGE_PREDICTIONS]);
     ew_json_end(j);
 }
 

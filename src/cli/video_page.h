@@ -11,10 +11,10 @@
 #include "cli/run_io.h"
 #include "measure/video_stream.h"
 
-#define EW_VIDEO_PAGE_VERSION 1   /* of the file format */
-#define EW_VIDEO_PAGE_ANSWERS 240 /* shown by the page */
+#define EW_VIDEO_PAGE_VERSION     1   /* of the file format */
+#define EW_VIDEO_PAGE_PREDICTIONS 240 /* shown by the page */
 
-struct ew_video_answer {
+struct ew_video_prediction {
     int64_t frame;
     double time_s, latency_ms;
     double error; /* of an autoencoder */
@@ -30,14 +30,14 @@ struct ew_video_page {
     /* Private: */
     char *path; /* NULL: closed */
     int64_t start_ns, written_ns;
-    char *picture;                                         /* last frame, encoded */
-    struct ew_video_answer answers[EW_VIDEO_PAGE_ANSWERS]; /* ring buffer */
-    int64_t n;                                             /* predictions so far */
+    char *picture;                                                     /* last frame, encoded */
+    struct ew_video_prediction predictions[EW_VIDEO_PAGE_PREDICTIONS]; /* ring buffer */
+    int64_t n;                                                         /* predictions so far */
 };
 
 /* Opens the file for `edgewise serve --db DB`; name, source, show and budget are set. */
 ew_err ew_video_page_open(struct ew_video_page *p, const char *db);
-void ew_video_page_answer(struct ew_video_page *p, const struct ew_video_answer *a);
+void ew_video_page_prediction(struct ew_video_page *p, const struct ew_video_prediction *a);
 /* Adds a frame; writes the file if the last write is long enough ago. */
 ew_err ew_video_page_frame(struct ew_video_page *p, const struct ew_canvas *frame, int64_t number,
                            const struct ew_video_counts *c);

@@ -32,7 +32,7 @@ struct video {
     int64_t frames, side[2], window, hop; /* frames per clip, and their size */
     uint8_t *history;                     /* [window, h, w, 3], ring buffer */
     uint8_t *clip;                        /* [frames, h, w, 3] */
-    int64_t seen, n_answers, cap, late, run_ns;
+    int64_t seen, n_predictions, cap, late, run_ns;
     int64_t *ns; /* latencies from frame to prediction */
 };
 
@@ -110,13 +110,13 @@ static void gather(struct video *t)
 
 static ew_err note(struct video *t, int64_t ns)
 {
-    if (t->n_answers == t->cap) {
+    if (t->n_predictions == t->cap) {
         t->cap = t->cap ? 2 * t->cap : 256;
         int64_t *more = realloc(t->ns, (size_t)t->cap * sizeof(*more));
         EW_CHECK(more, EW_ERR_MEMORY, "no memory for %lld times", (long long)t->cap);
         t->ns = more;
     }
-    t->ns[t->n_answers++] = ns;
+    t->ns[t->n_predictions++] = ns;
     t->late += (double)ns * 1e-6 > t->v->budget_ms;
     return EW_OK;
 }
@@ -136,7 +136,7 @@ static const struct ew_tensor *output_of(const struct video *t)
     return t->v->slide ? ew_slide_output(t->v->slide, 0) : ew_plan_output(t->v->p, 0);
 }
 
-static ew_err answer(struct video *t, struct ew_video_step *s)
+static ew_err predict(struct video *t, struct ew_video_step *s)
 {
     const int64_t start = ew_clock_ns(), h = t->side[0], w = t->side[1];
     struct ew_tensor *to = input_of(t);
@@ -159,7 +159,7 @@ static ew_err answer(struct video *t, struct ew_video_step *s)
 
 static void count(const struct video *t, struct ew_video_step *s)
 {
-    s->so_far.answers = t->n_answers;
+    s->so_far.predictions = t->n_predictions;
     s->so_far.late = t->late;
     s->so_far.run_ns = t->run_ns;
 }
@@ -176,16 +176,16 @@ static ew_err infer_all(struct video *t)
             s->there_ns = ew_clock_ns();
         memcpy(t->history + t->seen++ % t->window * size, s->frame.pixels.at, (size_t)size);
         if (t->seen >= t->window && (t->seen - t->window) % t->hop == 0)
-            e = answer(t, s);
+            e = predict(t, s);
         count(t, s);
         if (waiting)
             ew_queue_push(&t->done, waiting);
-        waiting = t->n_answers ? NULL : s;
+        waiting = t->n_predictions ? NULL : s;
         if (!waiting)
             ew_queue_push(&t->done, s);
     }
     if (e == EW_OK && waiting)
-        e = answer(t, waiting);
+        e = predict(t, waiting);
     if (waiting)
         count(t, waiting);
     if (waiting)
@@ -287,7 +287,7 @@ static ew_err run_threads(struct video *t)
     pthread_join(shower, NULL);
     if (e != EW_OK)
         return ew_fail(e, "%s", why);
-    if (t->source_err != EW_OK && t->n_answers == 0)
+    if (t->source_err != EW_OK && t->n_predictions == 0)
         return ew_fail(t->source_err, "%s", t->source_why);
     if (t->source_err != EW_OK)
         EW_WARN("%s, after %lld frames", t->source_why, (long long)t->source.n);
@@ -323,15 +323,16 @@ static ew_err run(struct video *t)
 static void sum_up(const struct video *t, struct ew_video_stream_result *out)
 {
     *out = (struct ew_video_stream_result){
-        .counts = {t->source.n, t->dropped, t->n_answers, t->late, t->source.decode_ns, t->run_ns},
+        .counts = {t->source.n, t->dropped, t->n_predictions, t->late, t->source.decode_ns,
+                   t->run_ns},
         .window = t->window,
         .hop = t->hop,
         .size_changes = t->source.size_changes,
         .reopened = t->source.reopened,
         .wall_s = fmax((double)(ew_clock_ns() - t->start_ns) * 1e-9, 1e-9)};
     snprintf(out->source_error, sizeof(out->source_error), "%s", t->source_why);
-    if (t->n_answers)
-        ew_bench_stats(t->ns, t->n_answers, &out->time);
+    if (t->n_predictions)
+        ew_bench_stats(t->ns, t->n_predictions, &out->time);
 }
 
 ew_err ew_video_stream_run(const struct ew_video_stream *v, struct ew_video_stream_result *out)

@@ -17,7 +17,7 @@
 
 /* Counts so far. */
 struct ew_video_counts {
-    int64_t frames, dropped, answers, late, decode_ns, run_ns;
+    int64_t frames, dropped, predictions, late, decode_ns, run_ns;
 };
 
 /* A frame, with a prediction if the network ran on the window that ends with it. */

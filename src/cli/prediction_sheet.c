@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contact sheet of a clip's predictions. */
-#include "cli/answer_sheet.h"
+#include "cli/prediction_sheet.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void scale(const struct ew_canvas *from, struct ew_canvas *to)
 }
 
 /* Halves a full sheet: every second cell stays. */
-static void thin(struct ew_answer_sheet *s)
+static void thin(struct ew_prediction_sheet *s)
 {
     for (int64_t i = 0; 2 * i < s->n; i++)
         memmove(s->cells + (size_t)i * cell_bytes(), s->cells + (size_t)(2 * i) * cell_bytes(),
@@ -43,12 +43,12 @@ static void thin(struct ew_answer_sheet *s)
     s->every *= 2;
 }
 
-ew_err ew_answer_sheet_add(struct ew_answer_sheet *s, const struct ew_canvas *frame,
-                           const char *const text[2])
+ew_err ew_prediction_sheet_add(struct ew_prediction_sheet *s, const struct ew_canvas *frame,
+                               const char *const text[2])
 {
     if (!s->cells) {
         s->cells = calloc(CELLS, cell_bytes());
-        EW_CHECK(s->cells, EW_ERR_MEMORY, "no memory for a sheet of answers");
+        EW_CHECK(s->cells, EW_ERR_MEMORY, "no memory for a sheet of predictions");
         s->every = 1;
     }
     if (s->n == CELLS)
@@ -64,7 +64,7 @@ ew_err ew_answer_sheet_add(struct ew_answer_sheet *s, const struct ew_canvas *fr
     return EW_OK;
 }
 
-static ew_err write_sheet(const struct ew_answer_sheet *s, const char *path)
+static ew_err write_sheet(const struct ew_prediction_sheet *s, const char *path)
 {
     const int64_t columns = ew_min_i64(s->n, COLUMNS), rows = (s->n + columns - 1) / columns;
     struct ew_canvas c;
@@ -78,10 +78,10 @@ static ew_err write_sheet(const struct ew_answer_sheet *s, const char *path)
     return e;
 }
 
-ew_err ew_answer_sheet_close(struct ew_answer_sheet *s, const char *path)
+ew_err ew_prediction_sheet_close(struct ew_prediction_sheet *s, const char *path)
 {
     const ew_err e = s->n ? write_sheet(s, path) : EW_OK;
     free(s->cells);
-    *s = (struct ew_answer_sheet){0};
+    *s = (struct ew_prediction_sheet){0};
     return e;
 }
