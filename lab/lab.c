@@ -97,7 +97,8 @@ static void measure(const struct ew_kernels *k, const struct lab_experiment *e, 
     fflush(stdout);
 }
 
-static const struct lab_experiment *const experiments[] = {lab_conv, lab_train, lab_int, lab_rest};
+static const struct lab_experiment *const experiments[] = {lab_conv, lab_train, lab_int,
+                                                           lab_memory_bound};
 
 int main(int argc, char **argv)
 {

@@ -43,6 +43,6 @@ const char *lab_layer_name(int i);
 const char *lab_depthwise_name(int i);
 
 /* Arrays end with kernel NULL. */
-extern const struct lab_experiment lab_conv[], lab_train[], lab_int[], lab_rest[];
+extern const struct lab_experiment lab_conv[], lab_train[], lab_int[], lab_memory_bound[];
 
 #endif

@@ -6,7 +6,7 @@
 
 enum { ROWS = 16 * 28 * 28, CHANNELS = 128, COUNT = ROWS * CHANNELS, SMALL = 64 * 1024 };
 
-struct rest {
+struct memory_ctx {
     const struct ew_kernels *k;
     struct ew_batch_norm norm;
     struct ew_pooling pool;
@@ -21,7 +21,7 @@ struct rest {
 
 static void norm_forward(void *ctx)
 {
-    const struct rest *r = ctx;
+    const struct memory_ctx *r = ctx;
     r->k->batch_stats(&r->norm, 0, r->k->batch_splits(ROWS));
     r->k->batch_finish(&r->norm);
     r->k->batch_apply(&r->norm, 0, ROWS);
@@ -29,7 +29,7 @@ static void norm_forward(void *ctx)
 
 static void norm_backward(void *ctx)
 {
-    const struct rest *r = ctx;
+    const struct memory_ctx *r = ctx;
     r->k->batch_back_stats(&r->norm, 0, r->k->batch_splits(ROWS));
     r->k->batch_back_finish(&r->norm);
     r->k->batch_back_apply(&r->norm, 0, ROWS);
@@ -37,55 +37,55 @@ static void norm_backward(void *ctx)
 
 static void pool_forward(void *ctx)
 {
-    const struct rest *r = ctx;
+    const struct memory_ctx *r = ctx;
     r->k->pool_run(&r->pool, 0, r->k->pool_tiles(&r->pool.shape));
 }
 
 static void pool_backward(void *ctx)
 {
-    const struct rest *r = ctx;
+    const struct memory_ctx *r = ctx;
     r->k->pool_back_run(&r->pool, 0, r->k->pool_back_tiles(&r->pool.shape));
 }
 
 static void sgd(void *ctx)
 {
-    const struct rest *r = ctx;
+    const struct memory_ctx *r = ctx;
     r->k->sgd_run(&r->sgd, 0, COUNT);
 }
 
 static void adam(void *ctx)
 {
-    const struct rest *r = ctx;
+    const struct memory_ctx *r = ctx;
     r->k->adam_run(&r->adam, 0, COUNT);
 }
 
 static void exponential(void *ctx)
 {
-    const struct rest *r = ctx;
+    const struct memory_ctx *r = ctx;
     r->k->exp_run(r->x, r->y, 0, SMALL);
 }
 
 static void silu(void *ctx)
 {
-    const struct rest *r = ctx;
+    const struct memory_ctx *r = ctx;
     r->k->act_run(&r->act, 0, SMALL);
 }
 
 static void add_relu(void *ctx)
 {
-    const struct rest *r = ctx;
+    const struct memory_ctx *r = ctx;
     r->k->add_run(&r->add, 0, COUNT);
 }
 
 static void softmax(void *ctx)
 {
-    const struct rest *r = ctx;
+    const struct memory_ctx *r = ctx;
     r->k->softmax_run(&r->softmax, 0, 64);
 }
 
 static void transpose(void *ctx)
 {
-    const struct rest *r = ctx;
+    const struct memory_ctx *r = ctx;
     r->k->transpose_run(&r->transpose, 0, r->k->transpose_tiles(&r->transpose));
 }
 
@@ -116,11 +116,11 @@ static const char *job_name(int i)
 
 static void setup(const struct ew_kernels *k, int i, struct lab_job *out)
 {
-    static struct rest r;
+    static struct memory_ctx r;
     static int64_t labels[64];
     float *x = lab_array(COUNT), *y = lab_array(COUNT), *z = lab_array(COUNT);
     float *small = lab_array(12 * CHANNELS);
-    r = (struct rest){.k = k, .x = x, .y = y};
+    r = (struct memory_ctx){.k = k, .x = x, .y = y};
     r.norm = (struct ew_batch_norm){.rows = ROWS,
                                     .channels = CHANNELS,
                                     .x = x,
@@ -170,6 +170,6 @@ static void setup(const struct ew_kernels *k, int i, struct lab_job *out)
     *out = (struct lab_job){.run = jobs[i].run, .ctx = &r, .bytes = jobs[i].floats * 4};
 }
 
-const struct lab_experiment lab_rest[] = {
-    {"rest", "kernels that memory rules", (int)(sizeof(jobs) / sizeof(jobs[0])), job_name, setup},
+const struct lab_experiment lab_memory_bound[] = {
+    {"memory", "memory-bound kernels", (int)(sizeof(jobs) / sizeof(jobs[0])), job_name, setup},
     {0}};
