@@ -151,7 +151,7 @@ static void print_json(const struct placement *p, struct ew_json *j)
 static ew_err place(const struct ew_graph *g, struct placement *p)
 {
     EW_TRY(ew_graph_clone(g, &p->g));
-    EW_TRY(ew_pass_settle_quant(p->g));
+    EW_TRY(ew_pass_convert_fake_quant(p->g));
     EW_TRY(ew_dpu_net_init(p->g, &p->asks));
     return ew_pass_lower_dpu(p->g);
 }

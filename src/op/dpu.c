@@ -78,7 +78,7 @@ int64_t ew_dpu_second(const struct ew_call *c, int64_t i)
     return ew_tensor_get_int(c->in[1], i / image * channels + i % channels);
 }
 
-ew_err ew_dpu_two_infer(const struct ew_call *c)
+ew_err ew_dpu_eltwise_infer(const struct ew_call *c)
 {
     const struct ew_shape *a = &c->in[0]->shape, *b = &c->in[1]->shape;
     EW_TRY(ew_types_check(c, 0, 1 << EW_S8));
@@ -96,16 +96,16 @@ ew_err ew_dpu_two_infer(const struct ew_call *c)
 
 /* ---- Common part of dpu_add and dpu_mul ---- */
 
-const struct ew_field ew_dpu_two_attrs[] = {
-    EW_QUANT_CLAMP_FIELDS(struct ew_dpu_two_attr, clamp),
-    EW_DPU_POSITION_FIELD(struct ew_dpu_two_attr, a, "position of the first"),
-    EW_DPU_POSITION_FIELD(struct ew_dpu_two_attr, b, "position of the second"),
-    EW_DPU_POSITION_FIELD(struct ew_dpu_two_attr, y, "position of the result"), EW_FIELD_END};
+const struct ew_field ew_dpu_eltwise_attrs[] = {
+    EW_QUANT_CLAMP_FIELDS(struct ew_dpu_eltwise_attr, clamp),
+    EW_DPU_POSITION_FIELD(struct ew_dpu_eltwise_attr, a, "position of the first"),
+    EW_DPU_POSITION_FIELD(struct ew_dpu_eltwise_attr, b, "position of the second"),
+    EW_DPU_POSITION_FIELD(struct ew_dpu_eltwise_attr, y, "position of the result"), EW_FIELD_END};
 
 /* clang-format off */
 #define BYTES(shape) {shape, EW_S8, EW_FILL_BYTES}
 
-const struct ew_op_case ew_dpu_two_cases[EW_DPU_TWO_CASES] = {
+const struct ew_op_case ew_dpu_eltwise_cases[EW_DPU_ELTWISE_CASES] = {
     {.name = "one position", .attrs = "a=4 b=4 y=4", .in = {BYTES("2x5x7x11"), BYTES("2x5x7x11")},
      .n_in = 2, .out_shape = "2x5x7x11"},
     {.name = "finer first, relu", .attrs = "a=7 b=4 y=3 lo=0", .in = {BYTES("300"), BYTES("300")},

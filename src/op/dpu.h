@@ -51,7 +51,7 @@ struct ew_dpu_conv_attr {
 };
 
 /* dpu_add and dpu_mul, of tensors of equal shape, or with one value per channel in the second. */
-struct ew_dpu_two_attr {
+struct ew_dpu_eltwise_attr {
     struct ew_quant_clamp clamp;
     int64_t a, b, y; /* positions */
 };
@@ -59,16 +59,16 @@ struct ew_dpu_two_attr {
 /* The element of in[1] that broadcasts to element i of the output. */
 int64_t ew_dpu_second(const struct ew_call *c, int64_t i);
 /* Infer hook, attributes and cases of both. */
-ew_err ew_dpu_two_infer(const struct ew_call *c);
-#define EW_DPU_TWO_CASES 5
-extern const struct ew_field ew_dpu_two_attrs[];
-extern const struct ew_op_case ew_dpu_two_cases[EW_DPU_TWO_CASES];
+ew_err ew_dpu_eltwise_infer(const struct ew_call *c);
+#define EW_DPU_ELTWISE_CASES 5
+extern const struct ew_field ew_dpu_eltwise_attrs[];
+extern const struct ew_op_case ew_dpu_eltwise_cases[EW_DPU_ELTWISE_CASES];
 
 /* Common fields of their descriptors. */
 #define EW_DPU_TWO_OP                                                                              \
-    .min_in = 2, .max_in = 2, .attr_size = sizeof(struct ew_dpu_two_attr),                         \
-    .attrs = ew_dpu_two_attrs, .infer = ew_dpu_two_infer, .cases = ew_dpu_two_cases,               \
-    .n_cases = EW_DPU_TWO_CASES
+    .min_in = 2, .max_in = 2, .attr_size = sizeof(struct ew_dpu_eltwise_attr),                     \
+    .attrs = ew_dpu_eltwise_attrs, .infer = ew_dpu_eltwise_infer, .cases = ew_dpu_eltwise_cases,   \
+    .n_cases = EW_DPU_ELTWISE_CASES
 
 /* dpu_average_pool: y = store(sum * factor / 2^(mean.shift + shift)); padding counts. */
 struct ew_dpu_pool_attr {

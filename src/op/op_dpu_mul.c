@@ -4,7 +4,7 @@
 
 static ew_err forward(const struct ew_call *c)
 {
-    const struct ew_dpu_two_attr *a = c->attr;
+    const struct ew_dpu_eltwise_attr *a = c->attr;
     int8_t *y = c->out[0]->data;
     for (int64_t i = 0; i < ew_tensor_count(c->out[0]); i++) {
         const int64_t product = ew_tensor_get_int(c->in[0], i) * ew_dpu_second(c, i);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The emulated DPU as a backend.  Memory, threads and programs are the CPU backend's; the kernels
- * are in dpu_conv.c and dpu_rest.c, the performance model of the hardware is in dpu_model.c. */
+ * are in dpu_conv.c and dpu_pool_eltwise.c, the performance model of the hardware is in
+ * dpu_model.c. */
 #include "backend/dpu/dpu_backend.h"
 
 #include <stdio.h>
@@ -95,8 +96,8 @@ static int offer_all(const struct ew_kernel_query *query, struct ew_kernel *out)
         const struct ew_op *op;
         int (*offer)(const struct ew_kernel_query *query, struct ew_kernel *out);
     } own[] = {{&ew_op_dpu_conv, ew_dpu_offer_conv},
-               {&ew_op_dpu_add, ew_dpu_offer_two},
-               {&ew_op_dpu_mul, ew_dpu_offer_two},
+               {&ew_op_dpu_add, ew_dpu_offer_eltwise},
+               {&ew_op_dpu_mul, ew_dpu_offer_eltwise},
                {&ew_op_dpu_average_pool, ew_dpu_offer_pool},
                {&ew_op_dpu_input, ew_dpu_offer_input}};
     for (size_t i = 0; ew_cpu(query->be)->isa && i < EW_COUNT(own); i++)

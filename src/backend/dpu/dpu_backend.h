@@ -19,7 +19,7 @@ extern const struct ew_backend_type ew_dpu_type;
 
 /* Kernels of single operators; return their number (0 or 1). */
 int ew_dpu_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *out);
-int ew_dpu_offer_two(const struct ew_kernel_query *query, struct ew_kernel *out);
+int ew_dpu_offer_eltwise(const struct ew_kernel_query *query, struct ew_kernel *out);
 int ew_dpu_offer_pool(const struct ew_kernel_query *query, struct ew_kernel *out);
 int ew_dpu_offer_input(const struct ew_kernel_query *query, struct ew_kernel *out);
 

@@ -67,7 +67,7 @@ static int clip_int(int64_t v, int lo, int hi)
 
 static ew_err run_binary(const struct ew_call *c)
 {
-    const struct ew_dpu_two_attr *a = c->attr;
+    const struct ew_dpu_eltwise_attr *a = c->attr;
     const struct ew_shape *s = &c->out[0]->shape;
     const bool add = c->op == &ew_op_dpu_add;
     const int64_t n = ew_tensor_count(c->out[0]), least = a->a < a->b ? a->a : a->b;
@@ -93,7 +93,7 @@ static ew_err run_binary(const struct ew_call *c)
     return EW_OK;
 }
 
-int ew_dpu_offer_two(const struct ew_kernel_query *query, struct ew_kernel *out)
+int ew_dpu_offer_eltwise(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     out[0] = (struct ew_kernel){.name = "dpu element-wise", .run = run_binary};
     return 1;
