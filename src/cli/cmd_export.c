@@ -95,7 +95,7 @@ static ew_err write_onnx(const struct opts *o, struct ew_graph *g)
 static ew_err export_graph(struct ew_cmd_call *c, struct ew_graph *g)
 {
     const struct opts *o = c->opts;
-    EW_TRY(ew_pass_settle_quant(g));
+    EW_TRY(ew_pass_convert_fake_quant(g));
     if (o->fold)
         EW_TRY(ew_pass_fold_batch_norm(g));
     EW_TRY(ew_network_is_xir(o->output) ? write_xir(o, g) : write_onnx(o, g));

@@ -259,7 +259,7 @@ static ew_err write_int8(const struct ew_train_run *r)
     snprintf(path, sizeof(path), "%s/int8.onnx", r->o.output);
     ew_err e = ew_graph_set_batch(best.graph, 1);
     if (e == EW_OK)
-        e = ew_pass_settle_quant(best.graph);
+        e = ew_pass_convert_fake_quant(best.graph);
     if (e == EW_OK)
         e = ew_onnx_replace(best.graph, path);
     ew_checkpoint_fini(&best);

@@ -81,7 +81,7 @@ static bool constant_floats(const struct ew_graph *g, int value)
     return ew_pass_is_constant(g, value) && g->values[value].t.dtype == EW_F32;
 }
 
-ew_err ew_pass_limit_weights(struct ew_graph *g, const float *const *peaks)
+ew_err ew_pass_clip_weights(struct ew_graph *g, const float *const *peaks)
 {
     struct ew_readers *r;
     EW_TRY(ew_readers_new(g, &r));

@@ -249,7 +249,7 @@ static ew_err settle_layer(struct ew_graph *g, int node)
     return ew_graph_splice(g, node, first, &out);
 }
 
-ew_err ew_pass_settle_quant(struct ew_graph *g)
+ew_err ew_pass_convert_fake_quant(struct ew_graph *g)
 {
     if (!ew_fake_quant_any(g))
         return EW_OK;

@@ -4,8 +4,9 @@
  * Activations pass through fake_quant nodes, at the places and with the scales at which ew_quantize
  * puts quantisers.  Weights and biases stay float32 parameters; a layer whose input comes from
  * fake_quant is trained with both rounded (plan/plan.h), and gets integers when the graph is
- * converted to QDQ form (ew_pass_settle_quant).  In the power-of-two scheme the positions of a
- * layer's weights and bias are notes of the graph; otherwise per-channel scales follow the weights.
+ * converted to QDQ form (ew_pass_convert_fake_quant).  In the power-of-two scheme the positions of
+ * a layer's weights and bias are notes of the graph; otherwise per-channel scales follow the
+ * weights.
  */
 #ifndef EW_COMPRESS_FAKE_QUANT_H
 #define EW_COMPRESS_FAKE_QUANT_H

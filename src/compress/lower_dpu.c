@@ -167,7 +167,7 @@ static ew_err lower_two(const struct ew_lowering *l, bool *done)
     struct ew_graph *g = l->g;
     const int from = ew_qview_sole(g, l->value), first = g->n_nodes;
     const bool add = ew_qview_is(g, from, &ew_op_add);
-    struct ew_dpu_two_attr attr = {.clamp = l->clamp};
+    struct ew_dpu_eltwise_attr attr = {.clamp = l->clamp};
     struct ew_qview v[2];
     int at[3], out;
     if ((!add && !ew_qview_is(g, from, &ew_op_mul)) || !at_position(g, &l->to, &at[2]))

@@ -8,7 +8,7 @@
  * - convolutions and dense layers after a DQ and without a Q become integer nodes with float32
  *   output;
  * - additions and tables after an integer convolution are fused into it.
- * What does not match stays in float32.  The nodes are in lower_layers.c and lower_rest.c. */
+ * What does not match stays in float32.  The nodes are in lower_layers.c and lower_unweighted.c. */
 #include "compress/lower_quant.h"
 
 #include <stdlib.h>

@@ -57,7 +57,7 @@ ew_err ew_pass_new_weights(struct ew_graph *g, int like, int *out)
 ew_err ew_pass_all(struct ew_graph *g)
 {
     EW_TRY(ew_pass_drop_identity(g));
-    EW_TRY(ew_pass_settle_quant(g));
+    EW_TRY(ew_pass_convert_fake_quant(g));
     EW_TRY(ew_pass_lower_quant(g));
     EW_TRY(ew_pass_fold_constants(g));
     EW_TRY(ew_pass_fold_pad(g));

@@ -8,7 +8,7 @@
 
 /* Converts a graph trained with fake_quant nodes to QDQ form: quantisers for activations, integer
  * weights and biases. */
-ew_err ew_pass_settle_quant(struct ew_graph *g);
+ew_err ew_pass_convert_fake_quant(struct ew_graph *g);
 /* For files that FPGA tools read.  The first fails unless every quantiser is int8 with one
  * power-of-two scale and zero point 0, and makes zero points explicit.  The second also inserts a
  * clip to [-128, 127] between quantisers and dequantisers (QCDQ). */
@@ -78,7 +78,7 @@ ew_err ew_pass_equalize(struct ew_graph *g, const struct ew_equalize_opts *o);
 /* For the quantiser: clips weights of convolutions to the power-of-two scale that minimises the
  * error of the outputs.  peaks[v]: peak magnitude of each channel of value v, NULL where unknown.
  * Values keep their numbers. */
-ew_err ew_pass_limit_weights(struct ew_graph *g, const float *const *peaks);
+ew_err ew_pass_clip_weights(struct ew_graph *g, const float *const *peaks);
 
 /* For the quantiser: bias correction, which preserves the means of outputs when weights are rounded
  * to 8 bits, per channel or (pow2) per tensor to a power of two.  means[v]: mean of each channel of

@@ -91,7 +91,7 @@ static ew_err consider(struct ew_quant_remedies *w, struct ew_quant_variant *v, 
 /* With one scale per layer, clips weights that hardly matter. */
 static ew_err limit(const struct ew_quant_job *job, struct ew_quant_variant *v)
 {
-    return is_pow2(job) ? ew_pass_limit_weights(v->g, v->peaks) : EW_OK;
+    return is_pow2(job) ? ew_pass_clip_weights(v->g, v->peaks) : EW_OK;
 }
 
 /* Considers variant `at`, and the same with bias correction. */

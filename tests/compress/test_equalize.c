@@ -107,7 +107,7 @@ static void dead_channels_have_no_vote(void)
     peaks[clipped] = reach;
     run(g, before);
     EW_EXPECT_INT(ew_pow2_first(0, 500), -2);
-    EW_EXPECT_OK(ew_pass_limit_weights(g, peaks));
+    EW_EXPECT_OK(ew_pass_clip_weights(g, peaks));
     const float *w = weights(g, second);
     EW_EXPECT_INT(ew_pow2_best(w, CHANNELS), 1); /* only 0.5 and 30 count */
     EW_EXPECT_CLOSE(w, ((const float[]){1, 0.5f, 30, 63.5f}), 4, 0, 0);
