@@ -16,6 +16,6 @@ static ew_err forward(const struct ew_call *c)
 const struct ew_op ew_op_dpu_mul = {
     .name = "dpu_mul",
     .help = "product of two int8 tensors by the DPU's rules",
-    EW_DPU_TWO_OP,
+    EW_DPU_ELTWISE_OP,
     .forward = forward,
 };

@@ -4,7 +4,7 @@
 
 static ew_err forward(const struct ew_call *c)
 {
-    const struct ew_quant_two q = ew_qadd_ratios(c);
+    const struct ew_quant_binary q = ew_qadd_ratios(c);
     return ew_qbinary_forward(c, &q, ew_quant_add);
 }
 

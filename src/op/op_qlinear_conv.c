@@ -98,7 +98,7 @@ static int64_t finish(const struct ew_call *c, int32_t sum, double w_scale, int6
                              c->in[EW_QCONV_Y_ZERO]->dtype);
     if (add) {
         const double sum_scale = scale_of(c, EW_QCONV_SUM_SCALE);
-        const struct ew_quant_two two = {
+        const struct ew_quant_binary two = {
             .a_ratio = ew_quant_ratio(y_scale, 1, sum_scale),
             .b_ratio = ew_quant_ratio(scale_of(c, EW_QCONV_ADD_SCALE), 1, sum_scale),
             .zero = ew_quant_zero(c->in[EW_QCONV_SUM_ZERO], 0),

@@ -34,30 +34,31 @@ static double scale_of(const struct ew_call *c, int slot)
     return ew_tensor_get(c->in[slot], 0);
 }
 
-static struct ew_quant_two output_of(const struct ew_call *c)
+static struct ew_quant_binary output_of(const struct ew_call *c)
 {
-    return (struct ew_quant_two){.zero = ew_quant_zero(c->in[EW_QBINARY_Y_ZERO], 0),
-                                 .dtype = c->in[EW_QBINARY_Y_ZERO]->dtype};
+    return (struct ew_quant_binary){.zero = ew_quant_zero(c->in[EW_QBINARY_Y_ZERO], 0),
+                                    .dtype = c->in[EW_QBINARY_Y_ZERO]->dtype};
 }
 
-struct ew_quant_two ew_qadd_ratios(const struct ew_call *c)
+struct ew_quant_binary ew_qadd_ratios(const struct ew_call *c)
 {
-    struct ew_quant_two q = output_of(c);
+    struct ew_quant_binary q = output_of(c);
     const double y = scale_of(c, EW_QBINARY_Y_SCALE);
     q.a_ratio = ew_quant_ratio(scale_of(c, EW_QBINARY_A_SCALE), 1, y);
     q.b_ratio = ew_quant_ratio(scale_of(c, EW_QBINARY_B_SCALE), 1, y);
     return q;
 }
 
-struct ew_quant_two ew_qmul_ratios(const struct ew_call *c)
+struct ew_quant_binary ew_qmul_ratios(const struct ew_call *c)
 {
-    struct ew_quant_two q = output_of(c);
+    struct ew_quant_binary q = output_of(c);
     q.a_ratio = ew_quant_ratio(scale_of(c, EW_QBINARY_A_SCALE), scale_of(c, EW_QBINARY_B_SCALE),
                                scale_of(c, EW_QBINARY_Y_SCALE));
     return q;
 }
 
-ew_err ew_qbinary_forward(const struct ew_call *c, const struct ew_quant_two *q, ew_qbinary_fn *f)
+ew_err ew_qbinary_forward(const struct ew_call *c, const struct ew_quant_binary *q,
+                          ew_qbinary_fn *f)
 {
     const struct ew_qbinary_attr *attr = c->attr;
     const struct ew_shape *out = &c->out[0]->shape;

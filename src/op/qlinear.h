@@ -78,11 +78,12 @@ ew_err ew_qbinary_infer(const struct ew_call *c);
 /* Export hook of both: a clamp has no ONNX form. */
 ew_err ew_qbinary_export(const struct ew_graph *g, int node, struct ew_onnx_node *n);
 /* Loop of both: f gets both elements minus their zero points. */
-typedef int64_t ew_qbinary_fn(const struct ew_quant_two *q, int64_t a, int64_t b);
-ew_err ew_qbinary_forward(const struct ew_call *c, const struct ew_quant_two *q, ew_qbinary_fn *f);
+typedef int64_t ew_qbinary_fn(const struct ew_quant_binary *q, int64_t a, int64_t b);
+ew_err ew_qbinary_forward(const struct ew_call *c, const struct ew_quant_binary *q,
+                          ew_qbinary_fn *f);
 /* Ratios and zero point of qlinear_add, and of qlinear_mul, whose only ratio is a_ratio. */
-struct ew_quant_two ew_qadd_ratios(const struct ew_call *c);
-struct ew_quant_two ew_qmul_ratios(const struct ew_call *c);
+struct ew_quant_binary ew_qadd_ratios(const struct ew_call *c);
+struct ew_quant_binary ew_qmul_ratios(const struct ew_call *c);
 
 /* Attributes, ONNX names and cases of both. */
 #define EW_QBINARY_CASES 5

@@ -119,7 +119,7 @@ int64_t ew_quant_sum(int32_t sum, float ratio, int64_t zero, enum ew_dtype dtype
     return ew_quant_round((double)scaled, zero, dtype);
 }
 
-int64_t ew_quant_add(const struct ew_quant_two *q, int64_t a, int64_t b)
+int64_t ew_quant_add(const struct ew_quant_binary *q, int64_t a, int64_t b)
 {
     const float scaled_a = (float)a * q->a_ratio;
     const float scaled_b = (float)b * q->b_ratio;

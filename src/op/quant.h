@@ -82,12 +82,12 @@ float ew_quant_ratio(double x_scale, double w_scale, double y_scale);
 int64_t ew_quant_sum(int32_t sum, float ratio, int64_t zero, enum ew_dtype dtype);
 /* The same for an addition: round(a * a_ratio + b * b_ratio) + zero, where both products and their
  * sum are rounded to float32. */
-struct ew_quant_two {
+struct ew_quant_binary {
     float a_ratio, b_ratio;
     int64_t zero;
     enum ew_dtype dtype;
 };
-int64_t ew_quant_add(const struct ew_quant_two *q, int64_t a, int64_t b);
+int64_t ew_quant_add(const struct ew_quant_binary *q, int64_t a, int64_t b);
 
 /* A clamping activation in integers: bounds of the output; those of its type if it does not clamp.
  */

@@ -48,7 +48,7 @@ static ew_err prepare(const struct ew_call *c)
     EW_CHECK(resolve(c, s), EW_ERR_INTERNAL, "%s: its inputs have changed", c->name);
     struct ew_qpair *p = &s->pair;
     p->times = c->op == &ew_op_qlinear_mul;
-    const struct ew_quant_two q = p->times ? ew_qmul_ratios(c) : ew_qadd_ratios(c);
+    const struct ew_quant_binary q = p->times ? ew_qmul_ratios(c) : ew_qadd_ratios(c);
     const int a = s->swapped ? EW_QBINARY_B : EW_QBINARY_A;
     const int b = s->swapped ? EW_QBINARY_A : EW_QBINARY_B;
     p->of_a = ew_qbyte_of(c, a, a + EW_QBINARY_A_ZERO);
