@@ -65,9 +65,9 @@ static void print_text(const struct ew_checkup *c)
 
 static ew_err look(const struct opts *o, struct ew_board *b, struct ew_checkup *out)
 {
-    struct ew_guard g;
+    struct ew_machine_state g;
     ew_board_recover(b);
-    EW_TRY(ew_guard_look(b, ".", o->root ? 0 : LOOK_S, &g));
+    EW_TRY(ew_machine_state_read(b, ".", o->root ? 0 : LOOK_S, &g));
     if (o->root)
         g.free_disk_bytes = EW_INT_ABSENT; /* a captured board: the free space is not the board's */
     return ew_checkup(b, &g, o->root != NULL, out);

@@ -46,7 +46,7 @@ static void check_governor(const struct ew_cpu_facts *facts, struct ew_checkup *
     snprintf(f->command, sizeof(f->command), "sudo edgewise power set --dvfs off");
 }
 
-static void check_clocks(const struct ew_guard *g, bool jetson, struct ew_checkup *c)
+static void check_clocks(const struct ew_machine_state *g, bool jetson, struct ew_checkup *c)
 {
     if (isnan(g->mhz_share))
         return;
@@ -76,7 +76,7 @@ static void check_cores(const struct ew_board *b, struct ew_checkup *c)
     snprintf(f->command, sizeof(f->command), "sudo edgewise power set --cores %d", b->id.cores);
 }
 
-static void check_load(const struct ew_guard *g, struct ew_checkup *c)
+static void check_load(const struct ew_machine_state *g, struct ew_checkup *c)
 {
     if (isnan(g->busy))
         return;
@@ -90,7 +90,7 @@ static void check_load(const struct ew_guard *g, struct ew_checkup *c)
     snprintf(f->command, sizeof(f->command), "top -b -n 1 | head -n 15");
 }
 
-static void check_heat(const struct ew_guard *g, struct ew_checkup *c)
+static void check_heat(const struct ew_machine_state *g, struct ew_checkup *c)
 {
     if (!isnan(g->temp_c) && g->temp_c >= WARM_C)
         add(c, "temperature", EW_FINDING_CHANGE,
@@ -166,7 +166,8 @@ static void check_rights(bool captured, struct ew_checkup *c)
     snprintf(f->command, sizeof(f->command), "sudo -E edgewise ...");
 }
 
-static void check_machine(const struct ew_board *b, const struct ew_guard *g, struct ew_checkup *c)
+static void check_machine(const struct ew_board *b, const struct ew_machine_state *g,
+                          struct ew_checkup *c)
 {
     if (b->id.virtual_machine)
         add(c, "virtual machine", EW_FINDING_KNOW,
@@ -177,7 +178,7 @@ static void check_machine(const struct ew_board *b, const struct ew_guard *g, st
             (double)g->free_disk_bytes / 1048576);
 }
 
-ew_err ew_checkup(struct ew_board *b, const struct ew_guard *g, bool captured,
+ew_err ew_checkup(struct ew_board *b, const struct ew_machine_state *g, bool captured,
                   struct ew_checkup *out)
 {
     struct ew_cpu_facts facts;

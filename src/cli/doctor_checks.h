@@ -28,7 +28,7 @@ struct ew_checkup {
 
 /* Checks the board and the state of the machine `g`.  `captured`: the board is a folder of captured
  * files, where permissions of this process mean nothing. */
-ew_err ew_checkup(struct ew_board *b, const struct ew_guard *g, bool captured,
+ew_err ew_checkup(struct ew_board *b, const struct ew_machine_state *g, bool captured,
                   struct ew_checkup *out);
 
 #endif

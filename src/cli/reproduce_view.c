@@ -14,7 +14,7 @@
 #include "report/figure_key.h"
 #include "report/text_table.h"
 #include "study/estimate.h"
-#include "study/likeness.h"
+#include "study/trend_agreement.h"
 
 /* ---- Here ------------------------------------------------------------------------------------ */
 
@@ -100,7 +100,8 @@ static bool has_ratio(const struct ew_study *s, const struct ew_published_row *p
     return p->value > 0 && !(s->quick && amount);
 }
 
-static ew_err value_row(struct ew_grid *g, const struct ew_study *s, const struct ew_comparison *c)
+static ew_err value_row(struct ew_grid *g, const struct ew_study *s,
+                        const struct ew_published_comparison *c)
 {
     const struct ew_published_row *p = c->published;
     char text[EW_VALUE_CHARS];
@@ -122,20 +123,21 @@ static ew_err value_row(struct ew_grid *g, const struct ew_study *s, const struc
                         s->quick && c->noisy ? ", " : "", c->noisy ? "noisy" : "");
 }
 
-static ew_err shape_row(struct ew_grid *g, const struct ew_study *s, const struct ew_likeness *x)
+static ew_err shape_row(struct ew_grid *g, const struct ew_study *s,
+                        const struct ew_trend_agreement *x)
 {
-    char text[EW_LIKENESS_CHARS];
+    char text[EW_TREND_AGREEMENT_CHARS];
     EW_TRY(ew_grid_cell(g, "%s", s->name));
     EW_TRY(ew_grid_cell(g, "%s", x->metric));
     EW_TRY(ew_grid_cell(g, "%s", x->key));
     EW_TRY(ew_grid_cell(g, "%s", x->fixed));
     EW_TRY(ew_grid_cell(g, "%s", x->board));
-    return ew_grid_cell(g, "%s%s", ew_likeness_same(x) ? "as published: " : "",
-                        ew_likeness_verdict(x, text));
+    return ew_grid_cell(g, "%s%s", ew_trend_agreement_holds(x) ? "as published: " : "",
+                        ew_trend_agreement_text(x, text));
 }
 
 /* Moves the values of the reproduction (NULL: all) to the front and returns their number. */
-static int pick(struct ew_comparison *list, int n, const struct ew_reproduction *r)
+static int pick(struct ew_published_comparison *list, int n, const struct ew_reproduction *r)
 {
     int m = 0;
     for (int i = 0; i < n; i++)
@@ -148,17 +150,17 @@ static ew_err compare_study(struct ew_store *s, const struct ew_reproduce_whose 
                             const struct ew_study *study, struct ew_reproduce_tables *t)
 {
     struct ew_arena a;
-    struct ew_comparison *list;
-    struct ew_likeness *shapes;
+    struct ew_published_comparison *list;
+    struct ew_trend_agreement *shapes;
     int n = 0;
     ew_arena_init(&a);
-    ew_err err = ew_summary_compare(s, study, w->unit, &a, &list);
+    ew_err err = ew_published_compare(s, study, w->unit, &a, &list);
     const int all = err == EW_OK ? pick(list, study->n_published, w->only) : 0;
     for (int i = 0; err == EW_OK && i < all; i++)
         if (list[i].runs && isfinite(list[i].value))
             err = value_row(&t->values, study, &list[i]);
     if (err == EW_OK)
-        err = ew_likeness_find(list, all, &a, &shapes, &n);
+        err = ew_trend_agreement_find(list, all, &a, &shapes, &n);
     for (int i = 0; err == EW_OK && i < n; i++)
         if (!w->only || ew_reproduce_shows(w->only, shapes[i].metric, shapes[i].key))
             err = shape_row(&t->shapes, study, &shapes[i]);
@@ -212,7 +214,7 @@ static ew_err compare_name(struct ew_store *s, const struct ew_reproduce_whose *
 /* A study with its published and measured values. */
 struct side {
     struct ew_study study;
-    struct ew_comparison *list;
+    struct ew_published_comparison *list;
     bool there;
 };
 
@@ -220,14 +222,15 @@ static ew_err open_side(struct ew_store *s, const struct ew_reproduce_whose *w, 
                         struct ew_arena *a, struct side *out)
 {
     EW_TRY(open_study(s, w, name, a, &out->study, &out->there));
-    return out->there ? ew_summary_compare(s, &out->study, w->unit, a, &out->list) : EW_OK;
+    return out->there ? ew_published_compare(s, &out->study, w->unit, a, &out->list) : EW_OK;
 }
 
 /* The other study's value for the same jobs; NULL: one of the two was not run. */
-static const struct ew_comparison *partner(const struct side *other, const struct ew_comparison *c)
+static const struct ew_published_comparison *partner(const struct side *other,
+                                                     const struct ew_published_comparison *c)
 {
     for (int i = 0; c->runs && i < other->study.n_published; i++) {
-        const struct ew_comparison *o = &other->list[i];
+        const struct ew_published_comparison *o = &other->list[i];
         if (o->runs && strcmp(o->published->metric, c->published->metric) == 0 &&
             strcmp(o->published->settings, c->published->settings) == 0)
             return o;
@@ -244,10 +247,10 @@ static ew_err pair_row(struct ew_grid *g, const struct side x[2], const char *me
     int jobs = 0, alike = 0, above = 0, above_here = 0;
     bool noisy = false;
     for (int i = 0; i < x[0].study.n_published; i++) {
-        const struct ew_comparison *a = &x[0].list[i];
+        const struct ew_published_comparison *a = &x[0].list[i];
         if (strcmp(a->published->metric, metric) != 0)
             continue;
-        const struct ew_comparison *b = partner(&x[1], a);
+        const struct ew_published_comparison *b = partner(&x[1], a);
         const double there = b ? b->published->value / a->published->value - 1 : 0;
         if (fabs(there) <= TIE)
             continue;

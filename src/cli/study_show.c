@@ -134,7 +134,7 @@ static void number_cell(struct ew_table *t, double v)
 }
 
 /* Times of a reduced study have no ratio to published ones of the full size. */
-static bool has_ratio(const struct ew_study *study, const struct ew_comparison *c)
+static bool has_ratio(const struct ew_study *study, const struct ew_published_comparison *c)
 {
     const char *unit = c->published->unit;
     const bool share = !unit || strcmp(unit, "%") == 0;
@@ -142,7 +142,7 @@ static bool has_ratio(const struct ew_study *study, const struct ew_comparison *
 }
 
 static void compare_row(struct ew_table *t, const struct ew_study *study,
-                        const struct ew_comparison *c)
+                        const struct ew_published_comparison *c)
 {
     const struct ew_published_row *p = c->published;
     ew_table_cell(t, "%s", p->metric);
@@ -163,7 +163,8 @@ static void compare_row(struct ew_table *t, const struct ew_study *study,
     ew_table_cell(t, "%s%s", p->place ? p->place : "", p->wrong ? " (!)" : "");
 }
 
-static ew_err print_comparison(const struct ew_study *study, const struct ew_comparison *list)
+static ew_err print_comparison(const struct ew_study *study,
+                               const struct ew_published_comparison *list)
 {
     static const char *const head[] = {"figure", "of",   "published", "here",         "unit",
                                        "ratio",  "runs", "quality",   "published on", "where"};
@@ -222,7 +223,7 @@ ew_err ew_study_show_results(const struct ew_study *study, struct ew_store *s,
                              const struct ew_machine_row *m)
 {
     struct ew_rows *rows;
-    struct ew_comparison *list;
+    struct ew_published_comparison *list;
     struct ew_arena a;
     printf("%s\n\n", study->title);
     EW_TRY(open_results(study, s, m, &rows));
@@ -231,7 +232,7 @@ ew_err ew_study_show_results(const struct ew_study *study, struct ew_store *s,
     EW_TRY(err);
     EW_TRY(read);
     ew_arena_init(&a);
-    err = ew_summary_compare(s, study, m->unit, &a, &list);
+    err = ew_published_compare(s, study, m->unit, &a, &list);
     if (err == EW_OK && study->n_published)
         err = print_comparison(study, list);
     ew_arena_fini(&a);
@@ -244,9 +245,9 @@ static ew_err json_comparison(struct ew_json *j, const struct ew_study *study, s
                               const char *unit)
 {
     struct ew_arena a;
-    struct ew_comparison *list;
+    struct ew_published_comparison *list;
     ew_arena_init(&a);
-    const ew_err err = ew_summary_compare(s, study, unit, &a, &list);
+    const ew_err err = ew_published_compare(s, study, unit, &a, &list);
     ew_json_array(j, "published");
     for (int i = 0; err == EW_OK && i < study->n_published; i++) {
         ew_json_object(j, NULL);

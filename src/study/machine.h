@@ -12,7 +12,7 @@
 ew_err ew_machine_read(struct ew_board *b, struct ew_arena *a, struct ew_machine_row *out);
 
 /* Readings before a run.  nan and EW_INT_ABSENT: not available here. */
-struct ew_guard {
+struct ew_machine_state {
     double busy;      /* share of the machine's CPU time that was in use, 0 to 1 */
     double temp_c;    /* hottest sensor */
     double cpu_mhz;   /* mean of the cores */
@@ -22,20 +22,21 @@ struct ew_guard {
 };
 
 /* Limits above which a run is noisy. */
-struct ew_guard_limits {
+struct ew_noise_limits {
     double busy;   /* others' share of the CPU */
     double temp_c; /* 0: no limit */
 };
 
 /* Observes the machine for `seconds`; `folder` is where results go. */
-ew_err ew_guard_look(struct ew_board *b, const char *folder, double seconds, struct ew_guard *out);
+ew_err ew_machine_state_read(struct ew_board *b, const char *folder, double seconds,
+                             struct ew_machine_state *out);
 
 /* Why a run that begins now would be noisy; false: it would not. */
 #define EW_NOISE_CHARS 200
-bool ew_guard_noise(const struct ew_guard *g, const struct ew_guard_limits *l,
-                    char out[EW_NOISE_CHARS]);
+bool ew_machine_state_noise(const struct ew_machine_state *g, const struct ew_noise_limits *l,
+                            char out[EW_NOISE_CHARS]);
 
 /* CPU seconds that the whole machine has used since boot; nan: unknown. */
-double ew_guard_cpu_s(const struct ew_board *b);
+double ew_machine_cpu_s(const struct ew_board *b);
 
 #endif

@@ -86,7 +86,7 @@ static ew_err put_head(struct ew_runner *r)
 }
 
 static void describe_run(const struct ew_runner *r, const struct ew_study_job *j,
-                         const struct ew_guard *g, struct ew_run_row *out)
+                         const struct ew_machine_state *g, struct ew_run_row *out)
 {
     ew_record_clear(EW_RECORD_RUN, out);
     out->job = j->row.id;
@@ -295,14 +295,14 @@ static void failure_text(const struct ew_child *c, char *out, size_t size)
 /* Checks the load of other programs and throttling during the run, which matter more than those
  * before it. */
 static void judge(struct ew_runner *r, const struct ew_child *c, double machine_cpu_s,
-                  const struct ew_guard *before, const struct ew_guard *after)
+                  const struct ew_machine_state *before, const struct ew_machine_state *after)
 {
     const double cores = r->machine.cores_online > 0 ? (double)r->machine.cores_online : 1;
     const double others = (machine_cpu_s - c->cpu_s) / (cores * fmax(c->wall_s, 1e-3));
-    struct ew_guard g = *before;
+    struct ew_machine_state g = *before;
     if (c->wall_s > SHORT_S && isfinite(others))
         g.busy = fmin(others, 1);
-    ew_guard_noise(&g, &r->opts.limits, r->noise);
+    ew_machine_state_noise(&g, &r->opts.limits, r->noise);
     const size_t n = strlen(r->noise);
     if (after->throttle > before->throttle)
         snprintf(r->noise + n, sizeof(r->noise) - n, "%sthrottled", n ? "; " : "");
@@ -347,7 +347,7 @@ static ew_err finish(struct ew_runner *r, const struct ew_child *c, struct ew_ru
 
 /* A job that does not fit into memory could bring down other programs or the machine. */
 static ew_err check_memory(const struct ew_runner *r, const struct ew_study_job *j,
-                           const struct ew_guard *g)
+                           const struct ew_machine_state *g)
 {
     const int64_t need = r->estimates[r->counts.at].memory_bytes;
     const double limit = ew_study_number(j, "memory-limit", 0);
@@ -416,11 +416,12 @@ static ew_err watch_child(struct ew_runner *r, const struct ew_study_job *j, con
 static ew_err run_child(struct ew_runner *r, const struct ew_study_job *j, const char **argv,
                         struct ew_runner_report *out)
 {
-    struct ew_guard before, after;
+    struct ew_machine_state before, after;
     struct ew_run_row run;
     struct ew_child child;
     char uid[EW_RUN_UID_CHARS];
-    EW_TRY(ew_guard_look(r->board, r->folder, is_simulated(j) ? 0 : r->opts.look_s, &before));
+    EW_TRY(
+        ew_machine_state_read(r->board, r->folder, is_simulated(j) ? 0 : r->opts.look_s, &before));
     EW_CHECK(before.free_disk_bytes == EW_INT_ABSENT ||
                  before.free_disk_bytes >= r->opts.least_disk_bytes,
              EW_ERR_IO,
@@ -434,10 +435,10 @@ static ew_err run_child(struct ew_runner *r, const struct ew_study_job *j, const
     EW_TRY(ew_run_new_uid(uid));
     run.uid = uid;
     EW_TRY(begin_run(r, j, &run, &out->run));
-    const double cpu_s = ew_guard_cpu_s(r->board);
+    const double cpu_s = ew_machine_cpu_s(r->board);
     EW_TRY(watch_child(r, j, argv, uid, out, &child));
-    const double used_s = ew_guard_cpu_s(r->board) - cpu_s;
-    EW_TRY(ew_guard_look(r->board, r->folder, 0, &after));
+    const double used_s = ew_machine_cpu_s(r->board) - cpu_s;
+    EW_TRY(ew_machine_state_read(r->board, r->folder, 0, &after));
     judge(r, &child, used_s, &before, &after);
     if (is_simulated(j))
         r->noise[0] = '\0';

@@ -28,7 +28,7 @@ struct ew_runner_opts {
     int64_t repeat_noisy; /* how often a noisy run is repeated */
     bool check_data;      /* a job whose data set is not here is skipped */
     double look_s;        /* duration of the check before each run */
-    struct ew_guard_limits limits;
+    struct ew_noise_limits limits;
     int64_t least_disk_bytes; /* the study stops if less is free */
 };
 

@@ -350,7 +350,7 @@ static ew_err add_up(const struct view *v, const char *metric, const char *setti
     return EW_OK;
 }
 
-static void take_mean(const struct sums *t, struct ew_comparison *c)
+static void take_mean(const struct sums *t, struct ew_published_comparison *c)
 {
     const double n = (double)t->n;
     c->jobs = t->jobs;
@@ -419,7 +419,8 @@ static ew_err mean_of_pairs(const struct view *v, const struct ratio *r, double 
 }
 
 /* "median_ms:label=before/label=after": the mean of the ratios of jobs that differ in this. */
-static ew_err compare_ratio(const struct view *v, const char *text, struct ew_comparison *c)
+static ew_err compare_ratio(const struct view *v, const char *text,
+                            struct ew_published_comparison *c)
 {
     char *metric = ew_arena_strdup(v->arena, text);
     char *above = metric ? strchr(metric, ':') : NULL;
@@ -457,17 +458,18 @@ static bool is_disturbed(const char *unit)
     return false;
 }
 
-ew_err ew_summary_compare(struct ew_store *s, const struct ew_study *study, const char *unit,
-                          struct ew_arena *a, struct ew_comparison **out)
+ew_err ew_published_compare(struct ew_store *s, const struct ew_study *study, const char *unit,
+                            struct ew_arena *a, struct ew_published_comparison **out)
 {
     const struct view v = {s, study, unit, a};
-    struct ew_comparison *list = ew_arena_array(a, (size_t)study->n_published + 1, sizeof(*list));
+    struct ew_published_comparison *list =
+        ew_arena_array(a, (size_t)study->n_published + 1, sizeof(*list));
     EW_CHECK(list, EW_ERR_MEMORY, "no memory for a comparison");
     for (int i = 0; i < study->n_published; i++) {
         const struct ew_published_row *p = &study->published[i];
-        struct ew_comparison *c = &list[i];
+        struct ew_published_comparison *c = &list[i];
         struct sums t;
-        *c = (struct ew_comparison){.published = p, .value = NAN, .spread = NAN};
+        *c = (struct ew_published_comparison){.published = p, .value = NAN, .spread = NAN};
         if (strchr(p->metric, ':')) {
             EW_TRY(compare_ratio(&v, p->metric, c));
         } else {

@@ -13,7 +13,7 @@
 ew_err ew_summary_add(struct ew_store *s, int64_t run);
 
 /* A published value and ours. */
-struct ew_comparison {
+struct ew_published_comparison {
     const struct ew_published_row *published;
     int64_t jobs;  /* jobs of the study to which it applies: 0 if a reduced size lacks them */
     int64_t runs;  /* of these that are done */
@@ -24,7 +24,7 @@ struct ew_comparison {
 };
 
 /* One for each published figure of the study, from its finished runs on the device `unit`. */
-ew_err ew_summary_compare(struct ew_store *s, const struct ew_study *study, const char *unit,
-                          struct ew_arena *a, struct ew_comparison **out);
+ew_err ew_published_compare(struct ew_store *s, const struct ew_study *study, const char *unit,
+                            struct ew_arena *a, struct ew_published_comparison **out);
 
 #endif

@@ -79,7 +79,7 @@ static void published_stands_beside_ours(void)
     struct ew_store *s = NULL;
     struct ew_arena a;
     struct ew_study study;
-    struct ew_comparison *c;
+    struct ew_published_comparison *c;
     ew_arena_init(&a);
     EW_EXPECT_OK(ew_store_open(ew_test_path("beside.db"), NULL, &s));
     EW_EXPECT_OK(
@@ -98,7 +98,7 @@ static void published_stands_beside_ours(void)
         EW_EXPECT_OK(kit_metric(s, run, "epoch_s", 10 + i));
         EW_EXPECT_OK(ew_store_run_end(s, run, i < 2 ? EW_RUN_DONE : EW_RUN_FAILED, NULL, 1));
     }
-    EW_EXPECT_OK(ew_summary_compare(s, &study, "here", &a, &c));
+    EW_EXPECT_OK(ew_published_compare(s, &study, "here", &a, &c));
     EW_EXPECT_INT(c[0].runs, 2);
     EW_EXPECT_NEAR(c[0].value, 10.5, 1e-12);
     EW_EXPECT_NEAR(c[0].spread, sqrt(0.5), 1e-9);
@@ -114,10 +114,10 @@ static void published_stands_beside_ours(void)
     EW_EXPECT_OK(ew_store_run_update(s, one, &r));
     EW_EXPECT_OK(kit_metric(s, one, "epoch_s", 5));
     EW_EXPECT_OK(ew_store_run_end(s, one, EW_RUN_DONE, NULL, 1));
-    EW_EXPECT_OK(ew_summary_compare(s, &study, "here", &a, &c));
+    EW_EXPECT_OK(ew_published_compare(s, &study, "here", &a, &c));
     EW_EXPECT_NEAR(c[2].value, 2.1, 1e-12);
     EW_EXPECT_STR(c[2].quality, "derived");
-    EW_EXPECT_OK(ew_summary_compare(s, &study, "elsewhere", &a, &c));
+    EW_EXPECT_OK(ew_published_compare(s, &study, "elsewhere", &a, &c));
     EW_EXPECT_INT(c[0].runs, 0);
     ew_store_close(s);
     ew_arena_fini(&a);
@@ -247,14 +247,14 @@ static void readings_are_kept(void)
 /* A board in order, a hot one, and a busy one. */
 static void noise_has_reasons(void)
 {
-    const struct ew_guard_limits l = {.busy = 0.1, .temp_c = 80};
-    struct ew_guard g = {.busy = 0.05, .temp_c = 45};
+    const struct ew_noise_limits l = {.busy = 0.1, .temp_c = 80};
+    struct ew_machine_state g = {.busy = 0.05, .temp_c = 45};
     char text[EW_NOISE_CHARS];
-    EW_EXPECT(!ew_guard_noise(&g, &l, text));
+    EW_EXPECT(!ew_machine_state_noise(&g, &l, text));
     g.busy = g.temp_c = NAN; /* unknown values do not count as a problem */
-    EW_EXPECT(!ew_guard_noise(&g, &l, text));
-    g = (struct ew_guard){.busy = 0.4, .temp_c = 91};
-    EW_EXPECT(ew_guard_noise(&g, &l, text));
+    EW_EXPECT(!ew_machine_state_noise(&g, &l, text));
+    g = (struct ew_machine_state){.busy = 0.4, .temp_c = 91};
+    EW_EXPECT(ew_machine_state_noise(&g, &l, text));
     EW_EXPECT_STR(text, "other programs used 40 % of the CPU; 91 C");
 }
 
@@ -265,7 +265,7 @@ static void ratios_are_of_pairs(void)
     struct ew_store *s = NULL;
     struct ew_arena a;
     struct ew_study study;
-    struct ew_comparison *c;
+    struct ew_published_comparison *c;
     ew_arena_init(&a);
     EW_EXPECT_OK(ew_store_open(ew_test_path("pairs.db"), NULL, &s));
     EW_EXPECT_OK(kit_parse(&a,
@@ -284,7 +284,7 @@ static void ratios_are_of_pairs(void)
                                        [strcmp(ew_study_given(j, "workers"), "2") == 0]));
         EW_EXPECT_OK(ew_store_run_end(s, run, EW_RUN_DONE, NULL, 1));
     }
-    EW_EXPECT_OK(ew_summary_compare(s, &study, "here", &a, &c));
+    EW_EXPECT_OK(ew_published_compare(s, &study, "here", &a, &c));
     EW_EXPECT_INT(c[0].runs, 2);
     EW_EXPECT_NEAR(c[0].value, 3, 1e-12);
     ew_store_close(s);

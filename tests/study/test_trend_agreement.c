@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Agreement of results with published ones in order, optimum and trend. */
-#include "study/likeness.h"
+#include "study/trend_agreement.h"
 
 #include <string.h>
 
 #include "ew_test.h"
 
 static struct ew_published_row rows[8];
-static struct ew_comparison list[8];
+static struct ew_published_comparison list[8];
 
 static void put(int i, const char *settings, double theirs, double ours)
 {
@@ -16,11 +16,12 @@ static void put(int i, const char *settings, double theirs, double ours)
     rows[i].board = "Jetson Nano";
     rows[i].settings = settings;
     rows[i].value = theirs;
-    list[i] = (struct ew_comparison){.published = &rows[i], .jobs = 1, .runs = 1, .value = ours};
+    list[i] = (struct ew_published_comparison){
+        .published = &rows[i], .jobs = 1, .runs = 1, .value = ours};
 }
 
-static const struct ew_likeness *find(const struct ew_likeness *v, int n, const char *key,
-                                      const char *fixed)
+static const struct ew_trend_agreement *find(const struct ew_trend_agreement *v, int n,
+                                             const char *key, const char *fixed)
 {
     for (int i = 0; i < n; i++)
         if (strcmp(v[i].key, key) == 0 && strcmp(v[i].fixed, fixed) == 0)
@@ -31,9 +32,9 @@ static const struct ew_likeness *find(const struct ew_likeness *v, int n, const 
 static void sets_differ_in_one_setting(void)
 {
     struct ew_arena a;
-    struct ew_likeness *v;
+    struct ew_trend_agreement *v;
     int n;
-    char text[EW_LIKENESS_CHARS];
+    char text[EW_TREND_AGREEMENT_CHARS];
     ew_arena_init(&a);
     put(0, "network=lenet5 workers=0", 42, 4.2);
     put(1, "network=lenet5 workers=1", 17, 2.0);
@@ -43,14 +44,14 @@ static void sets_differ_in_one_setting(void)
     put(5, "network=vgg11 workers=2", 50, 9.0);
     put(6, "network=vgg11 workers=4", 1, 1);
     list[6].runs = 0; /* not run here */
-    EW_EXPECT_OK(ew_likeness_find(list, 7, &a, &v, &n));
-    const struct ew_likeness *s = find(v, n, "workers", "network=lenet5");
+    EW_EXPECT_OK(ew_trend_agreement_find(list, 7, &a, &v, &n));
+    const struct ew_trend_agreement *s = find(v, n, "workers", "network=lenet5");
     if (EW_EXPECT(s)) {
         EW_EXPECT_INT(s->n, 3);
         EW_EXPECT_INT(s->pairs, 3);
         EW_EXPECT_INT(s->agree, 3);
-        EW_EXPECT(ew_likeness_same(s));
-        EW_EXPECT_STR(ew_likeness_verdict(s, text),
+        EW_EXPECT(ew_trend_agreement_holds(s));
+        EW_EXPECT_STR(ew_trend_agreement_text(s, text),
                       "same order, same lowest (2), same trend (falls)");
     }
     s = find(v, n, "workers", "network=vgg11");
@@ -58,8 +59,8 @@ static void sets_differ_in_one_setting(void)
         EW_EXPECT_INT(s->n, 3);
         EW_EXPECT_INT(s->pairs, 2);
         EW_EXPECT_INT(s->agree, 0);
-        EW_EXPECT(!ew_likeness_same(s));
-        EW_EXPECT_STR(ew_likeness_verdict(s, text),
+        EW_EXPECT(!ew_trend_agreement_holds(s));
+        EW_EXPECT_STR(ew_trend_agreement_text(s, text),
                       "order: 0 of 2 pairs agree, lowest at 0, published at "
                       "2, trend: rises, published: falls");
     }
@@ -67,7 +68,7 @@ static void sets_differ_in_one_setting(void)
     s = find(v, n, "network", "workers=1");
     if (EW_EXPECT(s)) {
         EW_EXPECT_INT(s->trend, 0);
-        EW_EXPECT_STR(ew_likeness_verdict(s, text), "same order, same lowest (lenet5)");
+        EW_EXPECT_STR(ew_trend_agreement_text(s, text), "same order, same lowest (lenet5)");
     }
     ew_arena_fini(&a);
 }
@@ -77,17 +78,17 @@ static void sets_differ_in_one_setting(void)
 static void the_best_score_is_the_highest(void)
 {
     struct ew_arena a;
-    struct ew_likeness *v;
+    struct ew_trend_agreement *v;
     int n;
-    char text[EW_LIKENESS_CHARS];
+    char text[EW_TREND_AGREEMENT_CHARS];
     ew_arena_init(&a);
     put(0, "network=alexnet", 0.8, 0.7);
     put(1, "network=lenet5", 0.9, 0.6);
     list[0].higher = list[1].higher = true;
     list[1].noisy = 1;
-    EW_EXPECT_OK(ew_likeness_find(list, 2, &a, &v, &n));
+    EW_EXPECT_OK(ew_trend_agreement_find(list, 2, &a, &v, &n));
     EW_EXPECT_INT(n, 1);
-    EW_EXPECT_STR(ew_likeness_verdict(&v[0], text),
+    EW_EXPECT_STR(ew_trend_agreement_text(&v[0], text),
                   "order: 0 of 1 pairs agree, highest at alexnet, "
                   "published at lenet5; ours are noisy");
     ew_arena_fini(&a);
@@ -96,12 +97,12 @@ static void the_best_score_is_the_highest(void)
 static void long_words_are_cut(void)
 {
     static char word[400];
-    struct ew_likeness s = {.pairs = 1, .trend = 1, .trend_here = -1, .noisy = true};
-    char text[EW_LIKENESS_CHARS];
+    struct ew_trend_agreement s = {.pairs = 1, .trend = 1, .trend_here = -1, .noisy = true};
+    char text[EW_TREND_AGREEMENT_CHARS];
     memset(word, 'x', sizeof(word) - 1);
     s.best = word;
     s.best_here = "y";
-    EW_EXPECT(strlen(ew_likeness_verdict(&s, text)) < EW_LIKENESS_CHARS);
+    EW_EXPECT(strlen(ew_trend_agreement_text(&s, text)) < EW_TREND_AGREEMENT_CHARS);
 }
 
 EW_TEST_MAIN(EW_TEST(sets_differ_in_one_setting), EW_TEST(the_best_score_is_the_highest),

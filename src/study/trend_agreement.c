@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Order, optimum and trend of figures that differ in one setting. */
-#include "study/likeness.h"
+#include "study/trend_agreement.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 /* A comparison, with one of its settings as the variable. */
 struct member {
-    const struct ew_comparison *c;
+    const struct ew_published_comparison *c;
     const char *key, *value, *fixed;
 };
 
@@ -23,7 +23,8 @@ struct set {
     int n;
 };
 
-static bool split(struct ew_arena *a, const struct ew_comparison *c, int which, struct member *out)
+static bool split(struct ew_arena *a, const struct ew_published_comparison *c, int which,
+                  struct member *out)
 {
     const char **words, *fixed = "";
     int n;
@@ -86,23 +87,23 @@ static int trend(const struct set *s, bool here)
     return up > 2 * down ? 1 : down > 2 * up ? -1 : 0;
 }
 
-static void judge(const struct set *s, struct ew_likeness *out)
+static void judge(const struct set *s, struct ew_trend_agreement *out)
 {
     const struct member *first = &s->m[0], *best = first, *here = first;
     const double way = first->c->higher ? -1 : 1; /* then the lowest is best */
-    *out = (struct ew_likeness){.metric = first->c->published->metric,
-                                .board = first->c->published->board,
-                                .key = first->key,
-                                .fixed = first->fixed,
-                                .highest = first->c->higher,
-                                .n = s->n};
+    *out = (struct ew_trend_agreement){.metric = first->c->published->metric,
+                                       .board = first->c->published->board,
+                                       .key = first->key,
+                                       .fixed = first->fixed,
+                                       .highest = first->c->higher,
+                                       .n = s->n};
     for (int i = 0; i < s->n; i++) {
-        const struct ew_comparison *a = s->m[i].c;
+        const struct ew_published_comparison *a = s->m[i].c;
         best = way * a->published->value < way * best->c->published->value ? &s->m[i] : best;
         here = way * a->value < way * here->c->value ? &s->m[i] : here;
         out->noisy |= a->noisy > 0;
         for (int k = 0; k < i; k++) {
-            const struct ew_comparison *b = s->m[k].c;
+            const struct ew_published_comparison *b = s->m[k].c;
             const double d = a->published->value - b->published->value;
             if (fabs(d) <= TIE * fmax(fabs(a->published->value), fabs(b->published->value)))
                 continue;
@@ -119,8 +120,8 @@ static void judge(const struct set *s, struct ew_likeness *out)
     out->trend_here = trend(s, true);
 }
 
-ew_err ew_likeness_find(const struct ew_comparison *list, int n, struct ew_arena *a,
-                        struct ew_likeness **out, int *n_out)
+ew_err ew_trend_agreement_find(const struct ew_published_comparison *list, int n,
+                               struct ew_arena *a, struct ew_trend_agreement **out, int *n_out)
 {
     struct set *sets = ew_arena_array(a, MOST_SETS, sizeof(*sets));
     int n_sets = 0;
@@ -134,7 +135,7 @@ ew_err ew_likeness_find(const struct ew_comparison *list, int n, struct ew_arena
     *out = ew_arena_array(a, (size_t)n_sets + 1, sizeof(**out));
     EW_CHECK(*out, EW_ERR_MEMORY, "no memory for a comparison");
     for (int i = 0; i < n_sets; i++) {
-        struct ew_likeness s = {0};
+        struct ew_trend_agreement s = {0};
         if (sets[i].n > 1)
             judge(&sets[i], &s);
         if (s.pairs)
@@ -143,32 +144,34 @@ ew_err ew_likeness_find(const struct ew_comparison *list, int n, struct ew_arena
     return EW_OK;
 }
 
-bool ew_likeness_same(const struct ew_likeness *s)
+bool ew_trend_agreement_holds(const struct ew_trend_agreement *s)
 {
     return s->agree == s->pairs && strcmp(s->best, s->best_here) == 0 && s->trend == s->trend_here;
 }
 
-const char *ew_likeness_verdict(const struct ew_likeness *s, char buf[EW_LIKENESS_CHARS])
+const char *ew_trend_agreement_text(const struct ew_trend_agreement *s,
+                                    char buf[EW_TREND_AGREEMENT_CHARS])
 {
     static const char *const ways[] = {"falls", "neither", "rises"};
-    int n = s->agree == s->pairs ? snprintf(buf, EW_LIKENESS_CHARS, "same order")
-                                 : snprintf(buf, EW_LIKENESS_CHARS, "order: %d of %d pairs agree",
-                                            s->agree, s->pairs);
+    int n = s->agree == s->pairs ? snprintf(buf, EW_TREND_AGREEMENT_CHARS, "same order")
+                                 : snprintf(buf, EW_TREND_AGREEMENT_CHARS,
+                                            "order: %d of %d pairs agree", s->agree, s->pairs);
     const char *end = s->highest ? "highest" : "lowest";
     size_t at = (size_t)n;
     n = strcmp(s->best, s->best_here) == 0
-            ? snprintf(buf + at, EW_LIKENESS_CHARS - at, ", same %s (%.20s)", end, s->best)
-            : snprintf(buf + at, EW_LIKENESS_CHARS - at, ", %s at %.20s, published at %.20s", end,
-                       s->best_here, s->best);
+            ? snprintf(buf + at, EW_TREND_AGREEMENT_CHARS - at, ", same %s (%.20s)", end, s->best)
+            : snprintf(buf + at, EW_TREND_AGREEMENT_CHARS - at, ", %s at %.20s, published at %.20s",
+                       end, s->best_here, s->best);
     at += (size_t)n;
     n = 0;
     if (s->trend && s->trend == s->trend_here)
-        n = snprintf(buf + at, EW_LIKENESS_CHARS - at, ", same trend (%s)", ways[s->trend + 1]);
+        n = snprintf(buf + at, EW_TREND_AGREEMENT_CHARS - at, ", same trend (%s)",
+                     ways[s->trend + 1]);
     else if (s->trend)
-        n = snprintf(buf + at, EW_LIKENESS_CHARS - at, ", trend: %s, published: %s",
+        n = snprintf(buf + at, EW_TREND_AGREEMENT_CHARS - at, ", trend: %s, published: %s",
                      ways[s->trend_here + 1], ways[s->trend + 1]);
     at += (size_t)n;
     if (s->noisy)
-        snprintf(buf + at, EW_LIKENESS_CHARS - at, "; ours are noisy");
+        snprintf(buf + at, EW_TREND_AGREEMENT_CHARS - at, "; ours are noisy");
     return buf;
 }

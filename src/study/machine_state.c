@@ -12,7 +12,7 @@
 #include "device/powermode.h"
 #include "study/machine.h"
 
-double ew_guard_cpu_s(const struct ew_board *b)
+double ew_machine_cpu_s(const struct ew_board *b)
 {
     char text[16384];
     unsigned long long user, nice, system, idle, wait, irq, soft, steal;
@@ -43,7 +43,7 @@ static bool starts(const char *name, const char *with)
     return strncmp(name, with, strlen(with)) == 0;
 }
 
-static void take(struct ew_guard *g, const struct ew_channel *c, double v, int *clocks)
+static void take(struct ew_machine_state *g, const struct ew_channel *c, double v, int *clocks)
 {
     if (c->quantity == EW_QUANTITY_TEMP)
         g->temp_c = fmax(g->temp_c, v);
@@ -64,15 +64,16 @@ static int64_t free_disk(const char *folder)
     return statvfs(folder, &v) == 0 ? (int64_t)v.f_bavail * (int64_t)v.f_frsize : EW_INT_ABSENT;
 }
 
-ew_err ew_guard_look(struct ew_board *b, const char *folder, double seconds, struct ew_guard *out)
+ew_err ew_machine_state_read(struct ew_board *b, const char *folder, double seconds,
+                             struct ew_machine_state *out)
 {
-    *out = (struct ew_guard){.busy = NAN,
-                             .temp_c = NAN,
-                             .cpu_mhz = NAN,
-                             .throttle = NAN,
-                             .mhz_share = mhz_share(b),
-                             .free_memory_bytes = EW_INT_ABSENT,
-                             .free_disk_bytes = free_disk(folder)};
+    *out = (struct ew_machine_state){.busy = NAN,
+                                     .temp_c = NAN,
+                                     .cpu_mhz = NAN,
+                                     .throttle = NAN,
+                                     .mhz_share = mhz_share(b),
+                                     .free_memory_bytes = EW_INT_ABSENT,
+                                     .free_disk_bytes = free_disk(folder)};
     struct ew_sample_value *values = calloc((size_t)b->n_channels + 1, sizeof(*values));
     EW_CHECK(values, EW_ERR_MEMORY, "no memory for %d values", b->n_channels);
     ew_board_read(b, values);
@@ -90,8 +91,8 @@ ew_err ew_guard_look(struct ew_board *b, const char *folder, double seconds, str
     return EW_OK;
 }
 
-bool ew_guard_noise(const struct ew_guard *g, const struct ew_guard_limits *l,
-                    char out[EW_NOISE_CHARS])
+bool ew_machine_state_noise(const struct ew_machine_state *g, const struct ew_noise_limits *l,
+                            char out[EW_NOISE_CHARS])
 {
     int n = 0;
     out[0] = '\0';

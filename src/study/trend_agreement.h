@@ -2,13 +2,13 @@
 /* Qualitative comparison with published results.  Times of two machines do not differ by one
  * factor, but one can compare which setting is faster than which, which is the best, and whether a
  * larger value helps. */
-#ifndef EW_STUDY_LIKENESS_H
-#define EW_STUDY_LIKENESS_H
+#ifndef EW_STUDY_TREND_AGREEMENT_H
+#define EW_STUDY_TREND_AGREEMENT_H
 
 #include "study/summary.h"
 
 /* Figures that differ in one setting alone. */
-struct ew_likeness {
+struct ew_trend_agreement {
     const char *metric, *board;
     const char *key;   /* the setting that differs: "workers" */
     const char *fixed; /* the others: "network=lenet5" */
@@ -21,14 +21,15 @@ struct ew_likeness {
 };
 
 /* Finds all such sets among the comparisons that have our value; from the arena. */
-ew_err ew_likeness_find(const struct ew_comparison *list, int n, struct ew_arena *a,
-                        struct ew_likeness **out, int *n_out);
+ew_err ew_trend_agreement_find(const struct ew_published_comparison *list, int n,
+                               struct ew_arena *a, struct ew_trend_agreement **out, int *n_out);
 
 /* "same order, same lowest (4), same trend (falls)"; returns buf. */
-#define EW_LIKENESS_CHARS 200
-const char *ew_likeness_verdict(const struct ew_likeness *s, char buf[EW_LIKENESS_CHARS]);
+#define EW_TREND_AGREEMENT_CHARS 200
+const char *ew_trend_agreement_text(const struct ew_trend_agreement *s,
+                                    char buf[EW_TREND_AGREEMENT_CHARS]);
 
 /* Whether order, optimum and trend all agree. */
-bool ew_likeness_same(const struct ew_likeness *s);
+bool ew_trend_agreement_holds(const struct ew_trend_agreement *s);
 
 #endif
