@@ -26,15 +26,16 @@ static const struct {
 };
 
 /* A published value of a network; 0: none. */
-static double published(const struct ew_fact_list *l, int network, const char *metric)
+static double published(const struct ew_published_list *l, int network, const char *metric)
 {
     for (int i = 0; i < l->n; i++) {
-        const struct ew_fact *f = &l->v[i];
+        const struct ew_published_value *f = &l->v[i];
         double v;
-        if (strcmp(f->file, "engine") == 0 && strcmp(ew_fact_get(f, "metric"), metric) == 0 &&
-            strcmp(ew_fact_get(f, "paper_name"), networks[network].called) == 0 &&
-            strcmp(ew_fact_get(f, "task"), networks[network].task) == 0 &&
-            ew_num_float(ew_fact_get(f, "value"), &v))
+        if (strcmp(f->file, "engine") == 0 &&
+            strcmp(ew_published_value_get(f, "metric"), metric) == 0 &&
+            strcmp(ew_published_value_get(f, "paper_name"), networks[network].called) == 0 &&
+            strcmp(ew_published_value_get(f, "task"), networks[network].task) == 0 &&
+            ew_num_float(ew_published_value_get(f, "value"), &v))
             return v;
     }
     return 0;
@@ -43,9 +44,9 @@ static double published(const struct ew_fact_list *l, int network, const char *m
 ew_err ew_engine_study_load(struct ew_engine_study *out)
 {
     struct ew_arena a;
-    struct ew_fact_list l;
+    struct ew_published_list l;
     ew_arena_init(&a);
-    const ew_err e = ew_fact_list_load(&a, &l);
+    const ew_err e = ew_published_list_load(&a, &l);
     for (int i = 0; e == EW_OK && i < EW_ENGINE_STUDY_NETWORKS; i++)
         out[i] = (struct ew_engine_study){.name = networks[i].name,
                                           .called = networks[i].called,

@@ -12,9 +12,9 @@
 #define EW_EMBED_LIST "published_embed.h"
 #include "base/embed_table.h"
 
-#define MOST_FACTS 4096
+#define MOST_VALUES 4096
 
-const char *ew_fact_get(const struct ew_fact *f, const char *column)
+const char *ew_published_value_get(const struct ew_published_value *f, const char *column)
 {
     for (int i = 0; i < f->n; i++)
         if (strcmp(f->names[i], column) == 0)
@@ -34,7 +34,7 @@ static ew_err copy_cells(struct ew_arena *a, const struct ew_csv *csv, const cha
     return EW_OK;
 }
 
-/* The columns of figure 9's file, which has a row for each mode: each cell becomes one fact. */
+/* The columns of figure 9's file, which has a row for each mode: each cell becomes one value. */
 static const struct {
     const char *column, *metric, *unit, *where;
 } wide[] = {{"stall_s", "stall", "s/epoch", "Fig 9a"},
@@ -45,41 +45,42 @@ static const struct {
             {"power_W", "power_mean", "W", "Fig 9b"},
             {"base_power_W", "base_load", "W", "Fig 9b"}};
 
-static ew_err add_wide(struct ew_arena *a, const struct ew_fact *row, struct ew_fact_list *out)
+static ew_err add_wide(struct ew_arena *a, const struct ew_published_value *row,
+                       struct ew_published_list *out)
 {
     static const char *const names[] = {"device", "power_mode", "network", "metric",
                                         "value",  "unit",       "where",   "kind"};
     static const char *const nets[][2] = {
         {"lenet", "lenet5"}, {"resnet", "resnet18"}, {"mobnet", "mobilenet_v3_large"}};
-    const char *network = ew_fact_get(row, "network");
+    const char *network = ew_published_value_get(row, "network");
     for (size_t i = 0; i < EW_COUNT(nets); i++)
         if (strcmp(nets[i][0], network) == 0)
             network = nets[i][1];
     for (size_t i = 0; i < EW_COUNT(wide); i++) {
         const char **cells = ew_arena_array(a, EW_COUNT(names), sizeof(*cells));
-        EW_CHECK(cells && out->n < MOST_FACTS, EW_ERR_MEMORY, "no memory for published values");
+        EW_CHECK(cells && out->n < MOST_VALUES, EW_ERR_MEMORY, "no memory for published values");
         cells[0] = "AGX Xavier";
-        cells[1] = ew_fact_get(row, "mode");
+        cells[1] = ew_published_value_get(row, "mode");
         cells[2] = network;
         cells[3] = wide[i].metric;
-        cells[4] = ew_fact_get(row, wide[i].column);
+        cells[4] = ew_published_value_get(row, wide[i].column);
         cells[5] = wide[i].unit;
         cells[6] = wide[i].where;
-        cells[7] = ew_fact_get(row, "kind");
-        out->v[out->n++] = (struct ew_fact){
+        cells[7] = ew_published_value_get(row, "kind");
+        out->v[out->n++] = (struct ew_published_value){
             .file = row->file, .names = names, .cells = cells, .n = EW_COUNT(names)};
     }
     return EW_OK;
 }
 
-static ew_err read_file(struct ew_arena *a, int k, struct ew_fact_list *out)
+static ew_err read_file(struct ew_arena *a, int k, struct ew_published_list *out)
 {
     char *text = ew_arena_alloc(a, embedded[k].size), *file = ew_arena_strdup(a, embedded[k].file);
     EW_CHECK(text && file, EW_ERR_MEMORY, "no memory for published values");
     memcpy(text, embedded[k].text, embedded[k].size);
     file[strcspn(file, ".")] = '\0';
     struct ew_csv csv;
-    struct ew_fact row = {.file = file};
+    struct ew_published_value row = {.file = file};
     ew_csv_init(&csv, text, embedded[k].file);
     if (!ew_csv_next(&csv))
         return csv.err;
@@ -94,7 +95,7 @@ static ew_err read_file(struct ew_arena *a, int k, struct ew_fact_list *out)
             EW_TRY(add_wide(a, &row, out));
             continue;
         }
-        EW_CHECK(out->n < MOST_FACTS, EW_ERR_LIMIT, "more than %d published values", MOST_FACTS);
+        EW_CHECK(out->n < MOST_VALUES, EW_ERR_LIMIT, "more than %d published values", MOST_VALUES);
         out->v[out->n++] = row;
     }
     return csv.err;
@@ -102,36 +103,36 @@ static ew_err read_file(struct ew_arena *a, int k, struct ew_fact_list *out)
 
 /* ---- Errata ------------------------------------------------------------------- */
 
-static bool is_errata(const struct ew_fact *f)
+static bool is_errata(const struct ew_published_value *f)
 {
     return strcmp(f->file, "errata") == 0;
 }
 
-/* Whether the erratum applies to the fact; its empty cells match anything. */
-static bool is_meant(const struct ew_fact *erratum, const struct ew_fact *f)
+/* Whether the erratum applies to the value; its empty cells match anything. */
+static bool is_meant(const struct ew_published_value *erratum, const struct ew_published_value *f)
 {
     static const char *const columns[] = {"where", "network", "dataset", "metric", "value"};
-    if (strcmp(ew_fact_get(erratum, "file"), f->file) != 0)
+    if (strcmp(ew_published_value_get(erratum, "file"), f->file) != 0)
         return false;
     for (size_t i = 0; i < EW_COUNT(columns); i++) {
-        const char *want = ew_fact_get(erratum, columns[i]);
-        if (*want && strcmp(want, ew_fact_get(f, columns[i])) != 0)
+        const char *want = ew_published_value_get(erratum, columns[i]);
+        if (*want && strcmp(want, ew_published_value_get(f, columns[i])) != 0)
             return false;
     }
     return true;
 }
 
-ew_err ew_fact_list_load(struct ew_arena *a, struct ew_fact_list *out)
+ew_err ew_published_list_load(struct ew_arena *a, struct ew_published_list *out)
 {
-    struct ew_fact_list all = {.v = ew_arena_array(a, MOST_FACTS, sizeof(*all.v))};
+    struct ew_published_list all = {.v = ew_arena_array(a, MOST_VALUES, sizeof(*all.v))};
     EW_CHECK(all.v, EW_ERR_MEMORY, "no memory for published values");
     for (size_t k = 0; k < EW_COUNT(embedded); k++)
         EW_TRY(read_file(a, (int)k, &all));
-    *out = (struct ew_fact_list){.v = all.v};
+    *out = (struct ew_published_list){.v = all.v};
     for (int i = 0; i < all.n; i++)
         for (int k = 0; is_errata(&all.v[i]) && k < all.n; k++)
             if (is_meant(&all.v[i], &all.v[k]))
-                all.v[k].wrong = ew_fact_get(&all.v[i], "says");
+                all.v[k].wrong = ew_published_value_get(&all.v[i], "says");
     for (int i = 0; i < all.n; i++)
         if (!is_errata(&all.v[i]))
             out->v[out->n++] = all.v[i];
@@ -154,9 +155,9 @@ static bool fits_one(const char *value, const char *patterns)
     }
 }
 
-/* Whether the fact matches all words "column=PATTERN,PATTERN": one of the shell patterns of
+/* Whether the value matches all words "column=PATTERN,PATTERN": one of the shell patterns of
  * each. */
-static bool fits_words(const struct ew_fact *f, const char *const *words, int n)
+static bool fits_words(const struct ew_published_value *f, const char *const *words, int n)
 {
     for (int i = 0; i < n; i++) {
         char column[64];
@@ -164,13 +165,13 @@ static bool fits_words(const struct ew_fact *f, const char *const *words, int n)
         if (!equals)
             return false;
         snprintf(column, sizeof(column), "%.*s", (int)(equals - words[i]), words[i]);
-        if (!fits_one(ew_fact_get(f, column), equals + 1))
+        if (!fits_one(ew_published_value_get(f, column), equals + 1))
             return false;
     }
     return true;
 }
 
-int ew_fact_rank(const char *kind)
+int ew_published_kind_rank(const char *kind)
 {
     static const char *const kinds[] = {"stated", "read from figure 9", "approx", "derived"};
     for (size_t i = 0; i < EW_COUNT(kinds); i++)
@@ -180,10 +181,10 @@ int ew_fact_rank(const char *kind)
 }
 
 /* Translates a published name into ours. */
-static const char *ours(const struct ew_fact *f, const struct ew_fact_rule *rule,
+static const char *ours(const struct ew_published_value *f, const struct ew_published_rule *rule,
                         const char *column)
 {
-    const char *value = ew_fact_get(f, column);
+    const char *value = ew_published_value_get(f, column);
     for (int i = 0; i < rule->n_renamed; i++)
         if (strcmp(rule->renamed[i].column, column) == 0 &&
             strcmp(rule->renamed[i].theirs, value) == 0)
@@ -192,8 +193,8 @@ static const char *ours(const struct ew_fact *f, const struct ew_fact_rule *rule
 }
 
 /* "workers": workers=4, where 4 stands in that column; "label={dataset}-{network}": filled in. */
-static const char *setting(struct ew_arena *a, const struct ew_fact *f,
-                           const struct ew_fact_rule *rule, const char *word)
+static const char *setting(struct ew_arena *a, const struct ew_published_value *f,
+                           const struct ew_published_rule *rule, const char *word)
 {
     const char *out = "";
     if (!strpbrk(word, "={"))
@@ -244,27 +245,27 @@ static const char *or_null(const char *text)
     return text && *text ? text : NULL;
 }
 
-bool ew_fact_row(struct ew_arena *a, const struct ew_fact *f, const struct ew_fact_rule *rule,
-                 struct ew_published_row *row)
+bool ew_published_value_row(struct ew_arena *a, const struct ew_published_value *f,
+                            const struct ew_published_rule *rule, struct ew_published_row *row)
 {
     double value;
     if (strcmp(f->file, rule->file) != 0 || !fits_words(f, rule->fit, rule->n_fit) ||
-        !ew_num_float(ew_fact_get(f, "value"), &value))
+        !ew_num_float(ew_published_value_get(f, "value"), &value))
         return false;
     const char *settings = "";
     for (int i = 0; settings && i < rule->n_settings; i++) {
         const char *one = setting(a, f, rule, rule->settings[i]);
         settings = one ? ew_arena_printf(a, "%s%s%s", settings, *settings ? " " : "", one) : NULL;
     }
-    const char *unit = ew_fact_get(f, "unit");
+    const char *unit = ew_published_value_get(f, "unit");
     row->metric = rule->metric;
     row->value = value * (rule->unit ? factor(unit, rule->unit) : 1);
     row->unit = or_null(rule->unit ? rule->unit : unit);
     row->settings = settings;
-    row->board = board_name(ew_fact_get(f, "device"));
-    row->place = or_null(ew_fact_get(f, "where"));
-    row->kind = or_null(ew_fact_get(f, "kind"));
-    row->note = or_null(ew_fact_get(f, "note"));
+    row->board = board_name(ew_published_value_get(f, "device"));
+    row->place = or_null(ew_published_value_get(f, "where"));
+    row->kind = or_null(ew_published_value_get(f, "kind"));
+    row->note = or_null(ew_published_value_get(f, "note"));
     row->wrong = f->wrong;
     return settings != NULL;
 }

@@ -56,7 +56,7 @@ static ew_err add_row(struct ew_arena *a, struct ew_study *s, int *cap,
         if (strcmp(p->metric, row->metric) != 0 || strcmp(p->settings, row->settings) != 0 ||
             strcmp(p->board, row->board) != 0)
             continue;
-        if (ew_fact_rank(row->kind) > ew_fact_rank(p->kind))
+        if (ew_published_kind_rank(row->kind) > ew_published_kind_rank(p->kind))
             *p = *row;
         return EW_OK;
     }
@@ -74,10 +74,10 @@ static ew_err add_row(struct ew_arena *a, struct ew_study *s, int *cap,
 
 /* State of [published] up to a line. */
 struct said {
-    struct ew_fact_list facts;
+    struct ew_published_list values;
     struct ew_published_row row;
     const char *board, *file;
-    struct ew_fact_name renamed[MOST_RENAMED];
+    struct ew_published_name renamed[MOST_RENAMED];
     int n_renamed, cap;
 };
 
@@ -89,7 +89,8 @@ static ew_err read_rows(struct ew_arena *a, const struct ew_study_file *f,
     const char *head = next_part(&rest), *settings = next_part(&rest), *fit = next_part(&rest);
     const char **words, **own, **must;
     int n;
-    struct ew_fact_rule rule = {.file = t->file, .renamed = t->renamed, .n_renamed = t->n_renamed};
+    struct ew_published_rule rule = {
+        .file = t->file, .renamed = t->renamed, .n_renamed = t->n_renamed};
     EW_CHECK(
         t->file && head && settings && fit, EW_ERR_FORMAT,
         "%s:%d: rows are METRIC [UNIT] | SETTING ... | COLUMN=PATTERN ..., after a line 'from'",
@@ -103,11 +104,11 @@ static ew_err read_rows(struct ew_arena *a, const struct ew_study_file *f,
     rule.unit = n == 2 ? words[1] : NULL;
     rule.settings = own;
     rule.fit = must;
-    if (!t->facts.v)
-        EW_TRY(ew_fact_list_load(a, &t->facts));
+    if (!t->values.v)
+        EW_TRY(ew_published_list_load(a, &t->values));
     int found = 0;
-    for (int i = 0; i < t->facts.n; i++) {
-        if (!ew_fact_row(a, &t->facts.v[i], &rule, &t->row))
+    for (int i = 0; i < t->values.n; i++) {
+        if (!ew_published_value_row(a, &t->values.v[i], &rule, &t->row))
             continue;
         found++;
         EW_TRY(add_row(a, s, &t->cap, &t->row));
@@ -127,7 +128,7 @@ static ew_err read_name(struct ew_arena *a, const struct ew_study_file *f,
     EW_CHECK(n == 3 && t->n_renamed < MOST_RENAMED, EW_ERR_FORMAT,
              "%s:%d: a name is COLUMN THEIRS OURS, at most %d of them", f->name, l->line,
              MOST_RENAMED);
-    t->renamed[t->n_renamed++] = (struct ew_fact_name){words[0], words[1], words[2]};
+    t->renamed[t->n_renamed++] = (struct ew_published_name){words[0], words[1], words[2]};
     return EW_OK;
 }
 

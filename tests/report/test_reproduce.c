@@ -17,16 +17,16 @@
 static void all_that_is_referred_to(void)
 {
     struct ew_arena a;
-    struct ew_fact_list f;
+    struct ew_published_list f;
     int found = 0;
     ew_arena_init(&a);
-    EW_EXPECT_OK(ew_fact_list_load(&a, &f));
+    EW_EXPECT_OK(ew_published_list_load(&a, &f));
     for (int i = 0; i < f.n; i++) {
         char study[16] = "", where[128];
         snprintf(study, sizeof(study), "%.*s", (int)strcspn(f.v[i].file, "_"), f.v[i].file);
         for (char *p = study; *p; p++)
             *p = (char)toupper((unsigned char)*p);
-        snprintf(where, sizeof(where), "%s", ew_fact_get(&f.v[i], "where"));
+        snprintf(where, sizeof(where), "%s", ew_published_value_get(&f.v[i], "where"));
         char *save = NULL;
         for (char *w = strtok_r(where, ",", &save); w; w = strtok_r(NULL, ",", &save)) {
             char number[16], id[64];

@@ -18,8 +18,8 @@ static void all_files_are_read(void)
         int n;
     } files[] = {
         {"engine", 86}, {"nx", 126}, {"scale", 170}, {"train", 378}, {"train_fig9", 34 * 7}};
-    struct ew_fact_list f;
-    if (!EW_EXPECT_OK(ew_fact_list_load(&arena, &f)))
+    struct ew_published_list f;
+    if (!EW_EXPECT_OK(ew_published_list_load(&arena, &f)))
         return;
     int all = 0;
     for (size_t k = 0; k < EW_COUNT(files); k++) {
@@ -31,15 +31,15 @@ static void all_files_are_read(void)
     }
     EW_EXPECT_INT(f.n, all);
     for (int i = 0; i < f.n; i++)
-        if (!*ew_fact_get(&f.v[i], "where") || !*ew_fact_get(&f.v[i], "kind"))
-            EW_FAIL("fact %d of %s has no where or kind", i, f.v[i].file);
+        if (!*ew_published_value_get(&f.v[i], "where") || !*ew_published_value_get(&f.v[i], "kind"))
+            EW_FAIL("value %d of %s has no where or kind", i, f.v[i].file);
 }
 
 /* Each of the sixteen errata matches at least one row. */
 static void errata_find_their_rows(void)
 {
-    struct ew_fact_list f;
-    if (!EW_EXPECT_OK(ew_fact_list_load(&arena, &f)))
+    struct ew_published_list f;
+    if (!EW_EXPECT_OK(ew_published_list_load(&arena, &f)))
         return;
     const char *seen[64];
     int n = 0;
