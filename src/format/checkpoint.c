@@ -24,11 +24,11 @@ static const char magic[8] = "\x89"
 
 /* ---- Writing ---- */
 
-static void put_double(struct ew_put *p, double v)
+static void put_double(struct ew_byte_writer *p, double v)
 {
     int64_t bits;
     memcpy(&bits, &v, sizeof(bits));
-    ew_put_int(p, bits);
+    ew_write_int(p, bits);
 }
 
 /* Notes kept in the graph: how weights of quantisation-aware training are rounded.  The image card
@@ -46,41 +46,41 @@ static int64_t count_notes(const struct ew_graph *g)
     return n;
 }
 
-static void put_notes(struct ew_put *p, const struct ew_graph *g)
+static void put_notes(struct ew_byte_writer *p, const struct ew_graph *g)
 {
     for (const struct ew_note *at = g->notes; at; at = at->next)
         if (is_kept(at)) {
-            ew_put_text(p, at->key);
-            ew_put_text(p, at->value);
+            ew_write_text(p, at->key);
+            ew_write_text(p, at->value);
         }
 }
 
-static ew_err put_all(struct ew_put *p, const struct ew_checkpoint *c)
+static ew_err put_all(struct ew_byte_writer *p, const struct ew_checkpoint *c)
 {
     const int64_t notes = count_notes(c->graph);
     EW_CHECK(notes <= MAX_NOTES, EW_ERR_LIMIT, "%s: has %lld rounded layers, over %d",
              c->graph->name, (long long)notes, MAX_NOTES);
-    ew_put_bytes(p, magic, sizeof(magic));
-    ew_put_int(p, VERSION);
-    ew_put_int(p, notes);
-    ew_put_text(p, c->options);
-    ew_put_text(p, c->progress);
-    ew_put_int(p, c->n_classes);
+    ew_write_bytes(p, magic, sizeof(magic));
+    ew_write_int(p, VERSION);
+    ew_write_int(p, notes);
+    ew_write_text(p, c->options);
+    ew_write_text(p, c->progress);
+    ew_write_int(p, c->n_classes);
     for (int i = 0; i < c->n_classes; i++)
-        ew_put_text(p, c->classes[i]);
+        ew_write_text(p, c->classes[i]);
     for (int i = 0; i < EW_SAMPLE_CHANNELS; i++)
         put_double(p, c->prep.mean[i]);
     for (int i = 0; i < EW_SAMPLE_CHANNELS; i++)
         put_double(p, c->prep.std[i]);
-    EW_TRY(ew_graph_put(p, c->graph));
-    ew_put_int(p, c->n_states);
+    EW_TRY(ew_graph_write(p, c->graph));
+    ew_write_int(p, c->n_states);
     for (int i = 0; i < c->n_states; i++) {
-        ew_put_text(p, c->states[i].param);
-        ew_put_int(p, c->states[i].slot);
-        ew_put_tensor(p, &c->states[i].t);
+        ew_write_text(p, c->states[i].param);
+        ew_write_int(p, c->states[i].slot);
+        ew_write_tensor(p, &c->states[i].t);
     }
     put_notes(p, c->graph);
-    ew_put_int(p, (int64_t)ew_hash_sum(&p->hash));
+    ew_write_int(p, (int64_t)ew_hash_sum(&p->hash));
     return EW_OK;
 }
 
@@ -88,7 +88,7 @@ ew_err ew_checkpoint_write(const char *path, const struct ew_checkpoint *c)
 {
     struct ew_file_out out;
     EW_TRY(ew_file_out_replace(path, &out));
-    struct ew_put p = {.f = out.f};
+    struct ew_byte_writer p = {.f = out.f};
     const ew_err e = put_all(&p, c);
     if (e == EW_OK)
         return ew_file_out_commit(&out);
@@ -112,7 +112,7 @@ int64_t ew_checkpoint_size(const struct ew_checkpoint *c)
 
 /* ---- Reading ---- */
 
-static ew_err check_frame(struct ew_get *in, int64_t *notes)
+static ew_err check_frame(struct ew_byte_reader *in, int64_t *notes)
 {
     int64_t version, sum;
     const void *head;
@@ -120,55 +120,55 @@ static ew_err check_frame(struct ew_get *in, int64_t *notes)
              EW_ERR_FORMAT, "%s: not a checkpoint", in->what);
     EW_CHECK(in->size >= HEAD_BYTES + SUM_BYTES, EW_ERR_FORMAT, "%s: is cut off at %zu bytes",
              in->what, in->size);
-    EW_TRY(ew_get_bytes(in, sizeof(magic), &head));
-    EW_TRY(ew_get_int(in, INT64_MIN, INT64_MAX, &version));
+    EW_TRY(ew_read_bytes(in, sizeof(magic), &head));
+    EW_TRY(ew_read_int(in, INT64_MIN, INT64_MAX, &version));
     EW_CHECK(version <= VERSION || version > 1 << 16, EW_ERR_UNSUPPORTED,
              "%s: is a checkpoint of version %lld; this program reads up to %d", in->what,
              (long long)version, VERSION);
     in->size -= SUM_BYTES;
-    struct ew_get end = {in->bytes, in->size + SUM_BYTES, in->size, in->what, in->arena};
-    EW_TRY(ew_get_int(&end, INT64_MIN, INT64_MAX, &sum));
+    struct ew_byte_reader end = {in->bytes, in->size + SUM_BYTES, in->size, in->what, in->arena};
+    EW_TRY(ew_read_int(&end, INT64_MIN, INT64_MAX, &sum));
     EW_CHECK((uint64_t)sum == ew_hash_of(in->bytes, in->size), EW_ERR_FORMAT,
              "%s: is damaged or cut off: its checksum does not fit", in->what);
     EW_CHECK(version == VERSION, EW_ERR_FORMAT, "%s: has no version", in->what);
-    return ew_get_int(in, 0, MAX_NOTES, notes);
+    return ew_read_int(in, 0, MAX_NOTES, notes);
 }
 
-static ew_err get_double(struct ew_get *in, double *out)
+static ew_err get_double(struct ew_byte_reader *in, double *out)
 {
     int64_t bits;
-    EW_TRY(ew_get_int(in, INT64_MIN, INT64_MAX, &bits));
+    EW_TRY(ew_read_int(in, INT64_MIN, INT64_MAX, &bits));
     memcpy(out, &bits, sizeof(bits));
     return EW_OK;
 }
 
-static ew_err get_classes(struct ew_get *in, struct ew_checkpoint *c)
+static ew_err get_classes(struct ew_byte_reader *in, struct ew_checkpoint *c)
 {
     int64_t n;
-    EW_TRY(ew_get_int(in, 0, MAX_CLASSES, &n));
+    EW_TRY(ew_read_int(in, 0, MAX_CLASSES, &n));
     EW_CHECK((size_t)n <= in->size / 8, EW_ERR_FORMAT, "%s: has %lld classes, more than bytes",
              in->what, (long long)n);
     const char **names = ew_arena_array(&c->arena, (size_t)n + 1, sizeof(*names));
     EW_CHECK(names, EW_ERR_MEMORY, "%s: no memory", in->what);
     for (int64_t i = 0; i < n; i++)
-        EW_TRY(ew_get_text(in, &names[i]));
+        EW_TRY(ew_read_text(in, &names[i]));
     c->classes = names;
     c->n_classes = (int)n;
     return EW_OK;
 }
 
-static ew_err get_states(struct ew_get *in, struct ew_checkpoint *c)
+static ew_err get_states(struct ew_byte_reader *in, struct ew_checkpoint *c)
 {
     int64_t n;
-    EW_TRY(ew_get_int(in, 0, MAX_STATES, &n));
+    EW_TRY(ew_read_int(in, 0, MAX_STATES, &n));
     EW_CHECK((size_t)n <= in->size / 8, EW_ERR_FORMAT, "%s: has %lld states, more than bytes",
              in->what, (long long)n);
     struct ew_checkpoint_state *s = ew_arena_array(&c->arena, (size_t)n + 1, sizeof(*s));
     EW_CHECK(s, EW_ERR_MEMORY, "%s: no memory", in->what);
     for (int64_t i = 0; i < n; i++) {
-        EW_TRY(ew_get_text(in, &s[i].param));
-        EW_TRY(ew_get_int(in, 0, MAX_STATES, &s[i].slot));
-        EW_TRY(ew_get_tensor(in, &s[i].t));
+        EW_TRY(ew_read_text(in, &s[i].param));
+        EW_TRY(ew_read_int(in, 0, MAX_STATES, &s[i].slot));
+        EW_TRY(ew_read_tensor(in, &s[i].t));
         EW_CHECK(s[i].t.data, EW_ERR_FORMAT, "%s: the state of %s has no data", in->what,
                  s[i].param);
     }
@@ -177,30 +177,30 @@ static ew_err get_states(struct ew_get *in, struct ew_checkpoint *c)
     return EW_OK;
 }
 
-static ew_err get_notes(struct ew_get *in, int64_t n, struct ew_graph *g)
+static ew_err get_notes(struct ew_byte_reader *in, int64_t n, struct ew_graph *g)
 {
     for (int64_t i = 0; i < n; i++) {
         struct ew_note note;
-        EW_TRY(ew_get_text(in, &note.key));
-        EW_TRY(ew_get_text(in, &note.value));
+        EW_TRY(ew_read_text(in, &note.key));
+        EW_TRY(ew_read_text(in, &note.value));
         EW_CHECK(is_kept(&note), EW_ERR_FORMAT, "%s: has a note called %.60s", in->what, note.key);
         EW_TRY(ew_graph_note_set(g, note.key, note.value));
     }
     return EW_OK;
 }
 
-static ew_err get_all(struct ew_get *in, struct ew_checkpoint *c)
+static ew_err get_all(struct ew_byte_reader *in, struct ew_checkpoint *c)
 {
     int64_t notes;
     EW_TRY(check_frame(in, &notes));
-    EW_TRY(ew_get_text(in, &c->options));
-    EW_TRY(ew_get_text(in, &c->progress));
+    EW_TRY(ew_read_text(in, &c->options));
+    EW_TRY(ew_read_text(in, &c->progress));
     EW_TRY(get_classes(in, c));
     for (int i = 0; i < EW_SAMPLE_CHANNELS; i++)
         EW_TRY(get_double(in, &c->prep.mean[i]));
     for (int i = 0; i < EW_SAMPLE_CHANNELS; i++)
         EW_TRY(get_double(in, &c->prep.std[i]));
-    EW_TRY(ew_graph_get(in, &c->graph));
+    EW_TRY(ew_graph_read(in, &c->graph));
     EW_TRY(get_states(in, c));
     EW_TRY(get_notes(in, notes, c->graph));
     EW_CHECK(in->at == in->size, EW_ERR_FORMAT, "%s: has %zu bytes too many", in->what,
@@ -243,7 +243,7 @@ ew_err ew_checkpoint_parse(const void *bytes, size_t size, const char *what,
 {
     *out = (struct ew_checkpoint){0};
     ew_arena_init(&out->arena);
-    struct ew_get in = {.bytes = bytes, .size = size, .what = what, .arena = &out->arena};
+    struct ew_byte_reader in = {.bytes = bytes, .size = size, .what = what, .arena = &out->arena};
     ew_err e = get_all(&in, out);
     if (e == EW_OK)
         e = note_images(out);

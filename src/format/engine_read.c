@@ -22,14 +22,14 @@ struct reader {
     size_t size;
     const char *what;
     struct ew_engine_section section[EW_ENGINE_SECTIONS];
-    struct ew_get in; /* the PLAN section */
+    struct ew_byte_reader in; /* the PLAN section */
 };
 
 /* ---- The header ---- */
 
 static ew_err read_head(struct reader *r)
 {
-    struct ew_get in = {.bytes = r->bytes, .size = r->size, .what = r->what};
+    struct ew_byte_reader in = {.bytes = r->bytes, .size = r->size, .what = r->what};
     const void *magic = NULL;
     int64_t version, size, count, sum;
     const size_t least = r->size < 8 ? r->size : 8;
@@ -37,20 +37,20 @@ static ew_err read_head(struct reader *r)
              "%s: not an engine file", r->what);
     EW_CHECK(r->size >= EW_ENGINE_PAGE, EW_ERR_FORMAT, "%s: is cut off at %zu bytes", r->what,
              r->size);
-    EW_TRY(ew_get_bytes(&in, 8, &magic));
-    EW_TRY(ew_get_int(&in, INT64_MIN, INT64_MAX, &version));
+    EW_TRY(ew_read_bytes(&in, 8, &magic));
+    EW_TRY(ew_read_int(&in, INT64_MIN, INT64_MAX, &version));
     EW_CHECK(version <= EW_ENGINE_VERSION || version > 1 << 16, EW_ERR_UNSUPPORTED,
              "%s: is version %lld of the format, newer than this program's %d", r->what,
              (long long)version, EW_ENGINE_VERSION);
-    EW_TRY(ew_get_int(&in, INT64_MIN, INT64_MAX, &size));
-    EW_TRY(ew_get_int(&in, INT64_MIN, INT64_MAX, &count));
+    EW_TRY(ew_read_int(&in, INT64_MIN, INT64_MAX, &size));
+    EW_TRY(ew_read_int(&in, INT64_MIN, INT64_MAX, &count));
     for (int i = 0; i < EW_ENGINE_SECTIONS; i++) {
-        EW_TRY(ew_get_int(&in, INT64_MIN, INT64_MAX, &r->section[i].offset));
-        EW_TRY(ew_get_int(&in, INT64_MIN, INT64_MAX, &r->section[i].bytes));
-        EW_TRY(ew_get_int(&in, INT64_MIN, INT64_MAX, &sum));
+        EW_TRY(ew_read_int(&in, INT64_MIN, INT64_MAX, &r->section[i].offset));
+        EW_TRY(ew_read_int(&in, INT64_MIN, INT64_MAX, &r->section[i].bytes));
+        EW_TRY(ew_read_int(&in, INT64_MIN, INT64_MAX, &sum));
         r->section[i].sum = (uint64_t)sum;
     }
-    EW_TRY(ew_get_int(&in, INT64_MIN, INT64_MAX, &sum));
+    EW_TRY(ew_read_int(&in, INT64_MIN, INT64_MAX, &sum));
     EW_CHECK((uint64_t)sum == ew_hash_of(r->bytes, EW_ENGINE_HEAD), EW_ERR_FORMAT,
              "%s: its head is damaged", r->what);
     EW_CHECK(version == EW_ENGINE_VERSION && count == EW_ENGINE_SECTIONS, EW_ERR_FORMAT,
@@ -111,7 +111,7 @@ static ew_err check_file(struct reader *r)
 static ew_err get_double(struct reader *r, double *out)
 {
     int64_t bits;
-    EW_TRY(ew_get_int(&r->in, INT64_MIN, INT64_MAX, &bits));
+    EW_TRY(ew_read_int(&r->in, INT64_MIN, INT64_MAX, &bits));
     memcpy(out, &bits, sizeof(bits));
     EW_CHECK(*out > -1e30 && *out < 1e30, EW_ERR_FORMAT, "%s: a normalisation is out of range",
              r->what);
@@ -121,13 +121,13 @@ static ew_err get_double(struct reader *r, double *out)
 static ew_err get_classes(struct reader *r)
 {
     int64_t n;
-    EW_TRY(ew_get_int(&r->in, 0, MAX_CLASSES, &n));
+    EW_TRY(ew_read_int(&r->in, 0, MAX_CLASSES, &n));
     EW_CHECK(n <= (int64_t)(r->in.size - r->in.at) / 8, EW_ERR_FORMAT,
              "%s: has fewer names than its %lld classes", r->what, (long long)n);
     const char **list = ew_arena_array(&r->e->arena, (size_t)n + 1, sizeof(*list));
     EW_CHECK(list, EW_ERR_MEMORY, "%s: no memory", r->what);
     for (int64_t i = 0; i < n; i++)
-        EW_TRY(ew_get_text(&r->in, &list[i]));
+        EW_TRY(ew_read_text(&r->in, &list[i]));
     r->e->card.classes = list;
     r->e->card.n_classes = (int)n;
     return EW_OK;
@@ -139,14 +139,14 @@ static ew_err get_card(struct reader *r)
     const char **const texts[] = {&c->name, &c->program, &c->arch,
                                   &c->isa,  &c->kernels, &c->precision};
     for (size_t i = 0; i < EW_COUNT(texts); i++)
-        EW_TRY(ew_get_text(&r->in, texts[i]));
+        EW_TRY(ew_read_text(&r->in, texts[i]));
     struct ew_facts *f = &c->facts;
     int64_t *const numbers[] = {&c->batch_min,  &c->batch_max,    &c->threads, &c->block_bytes,
                                 &f->params,     &f->weight_bytes, &f->macs,    &f->flops,
                                 &f->flops_thop, &f->nodes,        &f->cdl,     &f->cdl_nodes,
                                 &c->prep.resize};
     for (size_t i = 0; i < EW_COUNT(numbers); i++)
-        EW_TRY(ew_get_int(&r->in, 0, MAX_NUMBER, numbers[i]));
+        EW_TRY(ew_read_int(&r->in, 0, MAX_NUMBER, numbers[i]));
     EW_CHECK(c->batch_min >= 1 && c->batch_max >= c->batch_min &&
                  c->batch_max - c->batch_min < EW_ENGINE_BATCHES && c->threads <= 1024 &&
                  c->prep.resize <= EW_ENGINE_COVER,
@@ -169,15 +169,15 @@ static ew_err get_choices(struct reader *r)
     const int64_t n = (c->batch_max - c->batch_min + 1) * r->e->graph->n_nodes;
     const int64_t room = (int64_t)(r->in.size - r->in.at) / 8;
     int64_t n_names, k;
-    EW_TRY(ew_get_int(&r->in, 0, n, &n_names));
+    EW_TRY(ew_read_int(&r->in, 0, n, &n_names));
     EW_CHECK(n <= room, EW_ERR_FORMAT, "%s: ends before its kernels", r->what);
     const char **names = ew_arena_array(&r->e->arena, (size_t)n_names + 1, sizeof(*names));
     const char **choices = ew_arena_array(&r->e->arena, (size_t)n + 1, sizeof(*choices));
     EW_CHECK(names && choices, EW_ERR_MEMORY, "%s: no memory", r->what);
     for (int64_t i = 0; i < n_names; i++)
-        EW_TRY(ew_get_text(&r->in, &names[i]));
+        EW_TRY(ew_read_text(&r->in, &names[i]));
     for (int64_t i = 0; i < n; i++) {
-        EW_TRY(ew_get_int(&r->in, -1, n_names - 1, &k));
+        EW_TRY(ew_read_int(&r->in, -1, n_names - 1, &k));
         choices[i] = k < 0 ? NULL : names[k];
     }
     r->e->choices = choices;
@@ -188,14 +188,14 @@ static ew_err get_packed(struct reader *r)
 {
     int64_t n, node, offset, bytes, at = 0;
     const struct ew_engine_section *s = &r->section[EW_ENGINE_PACKED];
-    EW_TRY(ew_get_int(&r->in, 0, (int64_t)(r->in.size - r->in.at) / 8, &n));
+    EW_TRY(ew_read_int(&r->in, 0, (int64_t)(r->in.size - r->in.at) / 8, &n));
     struct ew_engine_packed *list = ew_arena_array(&r->e->arena, (size_t)n + 1, sizeof(*list));
     EW_CHECK(list, EW_ERR_MEMORY, "%s: no memory", r->what);
     for (int64_t i = 0; i < n; i++) {
-        EW_TRY(ew_get_int(&r->in, 0, (int64_t)r->e->graph->n_nodes - 1, &node));
-        EW_TRY(ew_get_text(&r->in, &list[i].kernel));
-        EW_TRY(ew_get_int(&r->in, 0, s->bytes, &offset));
-        EW_TRY(ew_get_int(&r->in, 1, s->bytes - offset, &bytes));
+        EW_TRY(ew_read_int(&r->in, 0, (int64_t)r->e->graph->n_nodes - 1, &node));
+        EW_TRY(ew_read_text(&r->in, &list[i].kernel));
+        EW_TRY(ew_read_int(&r->in, 0, s->bytes, &offset));
+        EW_TRY(ew_read_int(&r->in, 1, s->bytes - offset, &bytes));
         EW_CHECK(offset == at, EW_ERR_FORMAT, "%s: packed weights %lld lie in the wrong place",
                  r->what, (long long)i);
         list[i].node = (int)node;
@@ -224,10 +224,10 @@ static ew_err get_weight(struct reader *r, int64_t at, struct weight *w)
     const struct ew_engine_section *s = &r->section[EW_ENGINE_WEIGHTS];
     const char *name;
     int64_t kind;
-    EW_TRY(ew_get_text(&r->in, &name));
-    EW_TRY(ew_get_int(&r->in, EW_VALUE_CONST, EW_VALUE_STATE, &kind));
-    EW_TRY(ew_get_int(&r->in, -1, s->bytes, &w->offset));
-    EW_TRY(ew_get_int(&r->in, 0, MAX_NUMBER, &w->bytes));
+    EW_TRY(ew_read_text(&r->in, &name));
+    EW_TRY(ew_read_int(&r->in, EW_VALUE_CONST, EW_VALUE_STATE, &kind));
+    EW_TRY(ew_read_int(&r->in, -1, s->bytes, &w->offset));
+    EW_TRY(ew_read_int(&r->in, 0, MAX_NUMBER, &w->bytes));
     w->value = ew_graph_find(r->e->graph, name);
     struct ew_value *v = w->value < 0 ? NULL : &r->e->graph->values[w->value];
     EW_CHECK(v && v->kind == EW_VALUE_PARAM && !v->t.data &&
@@ -285,7 +285,7 @@ static ew_err place_weights(struct reader *r, const struct weight *list, int64_t
 static ew_err get_weights(struct reader *r)
 {
     int64_t n, at = 0;
-    EW_TRY(ew_get_int(&r->in, 0, r->e->graph->n_values, &n));
+    EW_TRY(ew_read_int(&r->in, 0, r->e->graph->n_values, &n));
     EW_CLEANUP(ew_free_ptr) struct weight *list = calloc((size_t)n + 1, sizeof(*list));
     EW_CLEANUP(ew_free_ptr) bool *seen = calloc((size_t)r->e->graph->n_values + 1, sizeof(*seen));
     EW_CHECK(list && seen, EW_ERR_MEMORY, "%s: no memory", r->what);
@@ -312,13 +312,13 @@ static ew_err get_all(struct reader *r)
 {
     EW_TRY(check_file(r));
     const struct ew_engine_section *s = &r->section[EW_ENGINE_PLAN];
-    r->in = (struct ew_get){.bytes = r->bytes + s->offset,
-                            .size = (size_t)s->bytes,
-                            .what = r->what,
-                            .arena = &r->e->arena,
-                            .borrow = true};
+    r->in = (struct ew_byte_reader){.bytes = r->bytes + s->offset,
+                                    .size = (size_t)s->bytes,
+                                    .what = r->what,
+                                    .arena = &r->e->arena,
+                                    .borrow = true};
     EW_TRY(get_card(r));
-    EW_TRY(ew_graph_get(&r->in, &r->e->graph));
+    EW_TRY(ew_graph_read(&r->in, &r->e->graph));
     EW_TRY(get_choices(r));
     EW_TRY(get_packed(r));
     EW_TRY(get_weights(r));

@@ -27,16 +27,16 @@ static bool is_made(const struct ew_value *v)
     return v->kind == EW_VALUE_ACT;
 }
 
-static void put_value(struct ew_put *p, const struct ew_value *v)
+static void put_value(struct ew_byte_writer *p, const struct ew_value *v)
 {
     struct ew_tensor t = v->t;
     if (v->kind == EW_VALUE_INPUT)
         t.data = NULL;
-    ew_put_int(p, v->kind);
-    ew_put_int(p, (v->frozen ? MARK_FROZEN : 0) | (v->channels_last ? MARK_CHANNELS_LAST : 0));
-    ew_put_int(p, v->dynamic);
-    ew_put_text(p, v->name);
-    ew_put_tensor(p, &t);
+    ew_write_int(p, v->kind);
+    ew_write_int(p, (v->frozen ? MARK_FROZEN : 0) | (v->channels_last ? MARK_CHANNELS_LAST : 0));
+    ew_write_int(p, v->dynamic);
+    ew_write_text(p, v->name);
+    ew_write_tensor(p, &t);
 }
 
 static bool is_set(const struct ew_field *f, const void *attr)
@@ -45,44 +45,44 @@ static bool is_set(const struct ew_field *f, const void *attr)
     return f->type != EW_FIELD_STR || *(const char *const *)at;
 }
 
-static void put_attrs(struct ew_put *p, const struct ew_node *n)
+static void put_attrs(struct ew_byte_writer *p, const struct ew_node *n)
 {
     char text[ATTR_CHARS];
     int count = 0;
     for (const struct ew_field *f = n->op->attrs; f && f->name; f++)
         count += is_set(f, n->attr);
-    ew_put_int(p, count);
+    ew_write_int(p, count);
     for (const struct ew_field *f = n->op->attrs; f && f->name; f++) {
         if (!is_set(f, n->attr))
             continue;
         const int length = ew_field_print(f, n->attr, text, sizeof(text));
         EW_ASSERT(length < (int)sizeof(text));
         (void)length;
-        ew_put_text(p, f->name);
-        ew_put_text(p, text);
+        ew_write_text(p, f->name);
+        ew_write_text(p, text);
     }
 }
 
-static void put_node(struct ew_put *p, const struct ew_graph *g, const struct ew_node *n,
+static void put_node(struct ew_byte_writer *p, const struct ew_graph *g, const struct ew_node *n,
                      const int *number)
 {
     EW_ASSERT(!n->channels_first);
-    ew_put_text(p, n->op->name);
-    ew_put_text(p, n->name);
-    ew_put_int(p, n->n_in);
+    ew_write_text(p, n->op->name);
+    ew_write_text(p, n->name);
+    ew_write_int(p, n->n_in);
     for (int i = 0; i < n->n_in; i++)
-        ew_put_int(p, n->in[i] < 0 ? -1 : number[n->in[i]]);
-    ew_put_int(p, n->n_out);
+        ew_write_int(p, n->in[i] < 0 ? -1 : number[n->in[i]]);
+    ew_write_int(p, n->n_out);
     for (int i = 0; i < n->n_out; i++)
-        ew_put_text(p, n->out[i] < 0 ? "" : g->values[n->out[i]].name);
+        ew_write_text(p, n->out[i] < 0 ? "" : g->values[n->out[i]].name);
     put_attrs(p, n);
 }
 
-static void put_list(struct ew_put *p, const int *list, int n, const int *number)
+static void put_list(struct ew_byte_writer *p, const int *list, int n, const int *number)
 {
-    ew_put_int(p, n);
+    ew_write_int(p, n);
     for (int i = 0; i < n; i++)
-        ew_put_int(p, number[list[i]]);
+        ew_write_int(p, number[list[i]]);
 }
 
 /* Assigns the file's number to each value. */
@@ -100,16 +100,16 @@ static int number_values(const struct ew_graph *g, int *number)
     return given;
 }
 
-ew_err ew_graph_put(struct ew_put *p, const struct ew_graph *g)
+ew_err ew_graph_write(struct ew_byte_writer *p, const struct ew_graph *g)
 {
     EW_CLEANUP(ew_free_ptr) int *number = calloc((size_t)g->n_values + 1, sizeof(*number));
     EW_CHECK(number, EW_ERR_MEMORY, "no memory to write graph %s", g->name);
-    ew_put_text(p, g->name);
-    ew_put_int(p, number_values(g, number));
+    ew_write_text(p, g->name);
+    ew_write_int(p, number_values(g, number));
     for (int i = 0; i < g->n_values; i++)
         if (!is_made(&g->values[i]))
             put_value(p, &g->values[i]);
-    ew_put_int(p, g->n_nodes);
+    ew_write_int(p, g->n_nodes);
     for (int k = 0; k < g->n_nodes; k++)
         put_node(p, g, &g->nodes[k], number);
     put_list(p, g->inputs, g->n_inputs, number);
@@ -121,7 +121,7 @@ ew_err ew_graph_put(struct ew_put *p, const struct ew_graph *g)
 
 /* A graph being read. */
 struct reader {
-    struct ew_get *in;
+    struct ew_byte_reader *in;
     struct ew_graph *g;
     int *value; /* by number in the file: value of g */
     int n_values, cap_values;
@@ -140,11 +140,11 @@ static ew_err get_value(struct reader *r)
     const char *name;
     struct ew_tensor t;
     int value;
-    EW_TRY(ew_get_int(r->in, EW_VALUE_INPUT, EW_VALUE_STATE, &kind));
-    EW_TRY(ew_get_int(r->in, 0, MARK_FROZEN | MARK_CHANNELS_LAST, &marks));
-    EW_TRY(ew_get_int(r->in, 0, UINT32_MAX, &dynamic));
-    EW_TRY(ew_get_text(r->in, &name));
-    EW_TRY(ew_get_tensor(r->in, &t));
+    EW_TRY(ew_read_int(r->in, EW_VALUE_INPUT, EW_VALUE_STATE, &kind));
+    EW_TRY(ew_read_int(r->in, 0, MARK_FROZEN | MARK_CHANNELS_LAST, &marks));
+    EW_TRY(ew_read_int(r->in, 0, UINT32_MAX, &dynamic));
+    EW_TRY(ew_read_text(r->in, &name));
+    EW_TRY(ew_read_tensor(r->in, &t));
     EW_CHECK(t.data || kind != EW_VALUE_CONST, EW_ERR_FORMAT, "%s: constant %s has no value",
              r->in->what, name);
     if (kind == EW_VALUE_INPUT)
@@ -161,11 +161,11 @@ static ew_err get_value(struct reader *r)
 static ew_err get_attrs(struct reader *r, const struct ew_op *op, void *attr)
 {
     int64_t n;
-    EW_TRY(ew_get_int(r->in, 0, MAX_PORTS, &n));
+    EW_TRY(ew_read_int(r->in, 0, MAX_PORTS, &n));
     for (int64_t i = 0; i < n; i++) {
         const char *name, *text;
-        EW_TRY(ew_get_text(r->in, &name));
-        EW_TRY(ew_get_text(r->in, &text));
+        EW_TRY(ew_read_text(r->in, &name));
+        EW_TRY(ew_read_text(r->in, &text));
         const struct ew_field *f = ew_field_find(op->attrs, name);
         EW_CHECK(f, EW_ERR_FORMAT, "%s: operator %s has no attribute %s", r->in->what, op->name,
                  name);
@@ -181,7 +181,7 @@ static ew_err get_attrs(struct reader *r, const struct ew_op *op, void *attr)
 static ew_err get_number(struct reader *r, int64_t least, int *out)
 {
     int64_t v;
-    EW_TRY(ew_get_int(r->in, least, r->n_values - 1, &v));
+    EW_TRY(ew_read_int(r->in, least, r->n_values - 1, &v));
     EW_ASSERT(v < 0 || r->value);
     *out = v < 0 ? -1 : r->value[v];
     return EW_OK;
@@ -191,19 +191,19 @@ static ew_err get_number(struct reader *r, int64_t least, int *out)
 static ew_err get_ports(struct reader *r, struct ew_node *n, const char ***names)
 {
     int64_t count;
-    EW_TRY(ew_get_int(r->in, 0, MAX_PORTS, &count));
+    EW_TRY(ew_read_int(r->in, 0, MAX_PORTS, &count));
     n->n_in = (int)count;
     n->in = ew_arena_array(r->in->arena, (size_t)count + 1, sizeof(*n->in));
     EW_CHECK(n->in, EW_ERR_MEMORY, "%s: no memory", r->in->what);
     for (int i = 0; i < n->n_in; i++)
         EW_TRY(get_number(r, -1, &n->in[i]));
-    EW_TRY(ew_get_int(r->in, 1, MAX_PORTS, &count));
+    EW_TRY(ew_read_int(r->in, 1, MAX_PORTS, &count));
     n->n_out = (int)count;
     *names = ew_arena_array(r->in->arena, (size_t)count, sizeof(**names));
     n->out = ew_arena_array(r->in->arena, (size_t)count, sizeof(*n->out));
     EW_CHECK(*names && n->out, EW_ERR_MEMORY, "%s: no memory", r->in->what);
     for (int i = 0; i < n->n_out; i++)
-        EW_TRY(ew_get_text(r->in, &(*names)[i]));
+        EW_TRY(ew_read_text(r->in, &(*names)[i]));
     return EW_OK;
 }
 
@@ -224,8 +224,8 @@ static ew_err get_node(struct reader *r)
 {
     const char *op, **names = NULL;
     struct ew_node n = {0};
-    EW_TRY(ew_get_text(r->in, &op));
-    EW_TRY(ew_get_text(r->in, &n.name));
+    EW_TRY(ew_read_text(r->in, &op));
+    EW_TRY(ew_read_text(r->in, &n.name));
     n.op = ew_op_find(op);
     EW_CHECK(n.op, EW_ERR_FORMAT, "%s: has operator %s, which this program lacks", r->in->what, op);
     EW_TRY(get_ports(r, &n, &names));
@@ -241,7 +241,7 @@ static ew_err get_node(struct reader *r)
 static ew_err get_inputs(struct reader *r)
 {
     int64_t n;
-    EW_TRY(ew_get_int(r->in, r->g->n_inputs, r->g->n_inputs, &n));
+    EW_TRY(ew_read_int(r->in, r->g->n_inputs, r->g->n_inputs, &n));
     for (int i = 0; i < n; i++) {
         int value = 0;
         EW_TRY(get_number(r, 0, &value));
@@ -257,7 +257,7 @@ static ew_err get_inputs(struct reader *r)
 static ew_err get_outputs(struct reader *r)
 {
     int64_t n;
-    EW_TRY(ew_get_int(r->in, 0, MAX_COUNT, &n));
+    EW_TRY(ew_read_int(r->in, 0, MAX_COUNT, &n));
     for (int64_t i = 0; i < n; i++) {
         int value = 0;
         EW_TRY(get_number(r, 0, &value));
@@ -269,10 +269,10 @@ static ew_err get_outputs(struct reader *r)
 static ew_err get_graph(struct reader *r)
 {
     int64_t n;
-    EW_TRY(ew_get_int(r->in, 0, MAX_COUNT, &n));
+    EW_TRY(ew_read_int(r->in, 0, MAX_COUNT, &n));
     for (int64_t i = 0; i < n; i++)
         EW_TRY(get_value(r));
-    EW_TRY(ew_get_int(r->in, 0, MAX_COUNT, &n));
+    EW_TRY(ew_read_int(r->in, 0, MAX_COUNT, &n));
     for (int64_t i = 0; i < n; i++)
         EW_TRY(get_node(r));
     EW_TRY(get_inputs(r));
@@ -282,11 +282,11 @@ static ew_err get_graph(struct reader *r)
     return ew_graph_infer(r->g);
 }
 
-ew_err ew_graph_get(struct ew_get *in, struct ew_graph **out)
+ew_err ew_graph_read(struct ew_byte_reader *in, struct ew_graph **out)
 {
     const char *name;
     struct ew_graph *g;
-    EW_TRY(ew_get_text(in, &name));
+    EW_TRY(ew_read_text(in, &name));
     EW_TRY(ew_graph_new(name, &g));
     struct ew_arena *before = in->arena;
     in->arena = &g->arena; /* owns strings of attributes */

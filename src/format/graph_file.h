@@ -8,9 +8,9 @@
 #include "graph/graph.h"
 
 /* Writes the graph with its weights. */
-ew_err ew_graph_put(struct ew_put *p, const struct ew_graph *g);
+ew_err ew_graph_write(struct ew_byte_writer *p, const struct ew_graph *g);
 
 /* Reads a graph; its weights are copied unless in->borrow.  Free with ew_graph_free. */
-ew_err ew_graph_get(struct ew_get *in, struct ew_graph **out);
+ew_err ew_graph_read(struct ew_byte_reader *in, struct ew_graph **out);
 
 #endif

@@ -14,22 +14,22 @@
 
 /* A writer, initialised as {.f = file}; without a file it only computes the checksum.  Write errors
  * stick to the FILE, whose owner reports them. */
-struct ew_put {
+struct ew_byte_writer {
     FILE *f;
     struct ew_hash hash;       /* of all that was written */
     struct ew_hash_wide *wide; /* a second, wide checksum; NULL: none */
 };
 
-void ew_put_bytes(struct ew_put *p, const void *bytes, size_t n);
-void ew_put_int(struct ew_put *p, int64_t v); /* 8 bytes */
-void ew_put_text(struct ew_put *p, const char *s);
+void ew_write_bytes(struct ew_byte_writer *p, const void *bytes, size_t n);
+void ew_write_int(struct ew_byte_writer *p, int64_t v); /* 8 bytes */
+void ew_write_text(struct ew_byte_writer *p, const char *s);
 /* Type, shape, and the elements, if any, at a multiple of EW_ALIGN. */
-void ew_put_tensor(struct ew_put *p, const struct ew_tensor *t);
+void ew_write_tensor(struct ew_byte_writer *p, const struct ew_tensor *t);
 
 /* ---- Reading ---- */
 
 /* A reader, initialised as {.bytes, .size, .what, .arena}. */
-struct ew_get {
+struct ew_byte_reader {
     const unsigned char *bytes;
     size_t size, at;
     const char *what;       /* for messages */
@@ -37,10 +37,10 @@ struct ew_get {
     bool borrow;            /* a graph's weights point into the bytes, which outlive it */
 };
 
-ew_err ew_get_bytes(struct ew_get *g, size_t n, const void **out); /* borrowed */
-ew_err ew_get_int(struct ew_get *g, int64_t min, int64_t max, int64_t *out);
-ew_err ew_get_text(struct ew_get *g, const char **out);
+ew_err ew_read_bytes(struct ew_byte_reader *g, size_t n, const void **out); /* borrowed */
+ew_err ew_read_int(struct ew_byte_reader *g, int64_t min, int64_t max, int64_t *out);
+ew_err ew_read_text(struct ew_byte_reader *g, const char **out);
 /* data: borrowed from the bytes, or NULL. */
-ew_err ew_get_tensor(struct ew_get *g, struct ew_tensor *out);
+ew_err ew_read_tensor(struct ew_byte_reader *g, struct ew_tensor *out);
 
 #endif
