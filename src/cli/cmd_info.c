@@ -302,7 +302,7 @@ static ew_err show_onnx(const struct ew_cmd_call *c, struct ew_arena *a)
     if (!c->json) {
         ew_info_onnx_print(&s);
         printf("\n");
-    } else if (s.n_lacks) {
+    } else if (s.n_unsupported) {
         ew_json_init(&j, stdout);
         ew_json_object(&j, NULL);
         ew_info_onnx_json(&j, &s);

@@ -12,12 +12,13 @@ static void print_ports(const char *what, const struct ew_onnx_port *p, int n)
 
 void ew_info_onnx_print(const struct ew_onnx_summary *s)
 {
-    if (s->n_lacks)
+    if (s->n_unsupported)
         printf("NOT SUPPORTED\n");
-    for (int i = 0; i < s->n_lacks; i++)
-        printf("  %s: %lld node%s, the first is %s\n", s->lacks[i].op, (long long)s->lacks[i].count,
-               s->lacks[i].count == 1 ? "" : "s", s->lacks[i].first);
-    if (s->n_lacks)
+    for (int i = 0; i < s->n_unsupported; i++)
+        printf("  %s: %lld node%s, the first is %s\n", s->unsupported[i].op,
+               (long long)s->unsupported[i].count, s->unsupported[i].count == 1 ? "" : "s",
+               s->unsupported[i].first);
+    if (s->n_unsupported)
         printf("\n");
     printf("%-12s %s\n", "producer", *s->producer ? s->producer : "not named");
     printf("%-12s %s, IR %lld\n", "opset", s->opsets, (long long)s->ir);
@@ -52,11 +53,11 @@ void ew_info_onnx_json(struct ew_json *j, const struct ew_onnx_summary *s)
     json_ports(j, "inputs", s->inputs, s->n_inputs);
     json_ports(j, "outputs", s->outputs, s->n_outputs);
     ew_json_array(j, "unsupported");
-    for (int i = 0; i < s->n_lacks; i++) {
+    for (int i = 0; i < s->n_unsupported; i++) {
         ew_json_object(j, NULL);
-        ew_json_str(j, "operator", s->lacks[i].op);
-        ew_json_int(j, "nodes", s->lacks[i].count);
-        ew_json_str(j, "first", s->lacks[i].first);
+        ew_json_str(j, "operator", s->unsupported[i].op);
+        ew_json_int(j, "nodes", s->unsupported[i].count);
+        ew_json_str(j, "first", s->unsupported[i].first);
         ew_json_end(j);
     }
     ew_json_end(j);
@@ -65,8 +66,8 @@ void ew_info_onnx_json(struct ew_json *j, const struct ew_onnx_summary *s)
 
 ew_err ew_info_onnx_check(const struct ew_onnx_summary *s, const char *path)
 {
-    EW_CHECK(s->n_lacks == 0, EW_ERR_UNSUPPORTED,
-             "%s: %d kind%s of operator that Edgewise does not have", path, s->n_lacks,
-             s->n_lacks == 1 ? "" : "s");
+    EW_CHECK(s->n_unsupported == 0, EW_ERR_UNSUPPORTED,
+             "%s: %d kind%s of operator that Edgewise does not have", path, s->n_unsupported,
+             s->n_unsupported == 1 ? "" : "s");
     return EW_OK;
 }

@@ -79,7 +79,7 @@ struct body {
 static int find_outside(const struct ew_onnx_import *im, const char *name)
 {
     for (; im; im = im->outer) {
-        const int wired = ew_names_find(&im->wire.names, name);
+        const int wired = ew_names_find(&im->topology.names, name);
         if (wired >= 0)
             return im->value[wired];
     }
@@ -108,7 +108,7 @@ static ew_err add_outside(struct ew_onnx_import *im, struct body *b, struct ew_n
                           const char *name)
 {
     if (!*name || ew_names_find(names, name) >= 0 || find_outside(im, name) < 0)
-        return EW_OK; /* unknown names are reported by the wiring */
+        return EW_OK; /* unknown names are reported by the topology */
     Ew__OnnxValue *v = ew_arena_alloc(&im->file->arena, sizeof(*v));
     EW_CHECK(v, EW_ERR_MEMORY, "no memory for a body's inputs");
     ew__onnx_value__init(v);
@@ -166,15 +166,15 @@ static ew_err fill_body(struct ew_onnx_import *child, const struct body *b, cons
     EW_TRY(ew_onnx_begin(child));
     for (size_t i = 0; i < b->graph.n_input; i++) {
         const char *name = b->graph.input[i]->name;
-        const int wired = ew_names_find(&child->wire.names, name);
+        const int wired = ew_names_find(&child->topology.names, name);
         child->value[wired] = (int)i < b->n_in ? in[i] : find_outside(child->outer, name);
     }
     EW_TRY(ew_onnx_add_constants(child));
-    for (int o = 0; o < child->wire.n_nodes; o++)
-        EW_TRY(ew_onnx_import_node(child, child->wire.order[o]));
+    for (int o = 0; o < child->topology.n_nodes; o++)
+        EW_TRY(ew_onnx_import_node(child, child->topology.order[o]));
     for (size_t i = 0; i < b->graph.n_output; i++) {
         const char *name = ew_onnx_text(b->graph.output[i]->name);
-        const int wired = ew_names_find(&child->wire.names, name);
+        const int wired = ew_names_find(&child->topology.names, name);
         EW_CHECK(wired >= 0 && child->value[wired] >= 0, EW_ERR_FORMAT,
                  "nothing computes output %.150s of its body", name);
         out[i] = child->value[wired];
@@ -193,9 +193,9 @@ static ew_err import_body(const struct ew_onnx_import *settings, const struct bo
     EW_CHECK(child.shared->nodes_left >= 0, EW_ERR_LIMIT,
              "functions, branches and loops add too many nodes");
     child.graph = &b->graph;
-    child.wire = (struct ew_onnx_wire){0};
+    child.topology = (struct ew_onnx_topology){0};
     const ew_err e = fill_body(&child, b, in, out);
-    ew_onnx_wire_fini(&child.wire);
+    ew_onnx_topology_fini(&child.topology);
     return e;
 }
 

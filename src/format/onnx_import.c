@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "base/sized.h"
-#include "format/onnx_lift.h"
+#include "format/onnx_large_weights.h"
 #include "graph/ops.h"
 
 #define IR_MAX 13
@@ -123,12 +123,12 @@ static ew_err add_inputs(struct ew_onnx_import *im)
     int index = 0;
     for (int i = 0; im->opts && i < im->opts->n_inputs; i++) {
         const char *name = ew_onnx_text(im->opts->inputs[i].name);
-        const int value = ew_names_find(&im->wire.names, name);
-        EW_CHECK(!*name || (value >= (int)og->n_initializer && im->wire.producer[value] < 0),
+        const int value = ew_names_find(&im->topology.names, name);
+        EW_CHECK(!*name || (value >= (int)og->n_initializer && im->topology.producer[value] < 0),
                  EW_ERR_ARG, "the model has no input %.150s", name);
     }
     for (size_t i = 0; i < og->n_input; i++) {
-        const int value = ew_names_find(&im->wire.names, og->input[i]->name);
+        const int value = ew_names_find(&im->topology.names, og->input[i]->name);
         if (value >= (int)og->n_initializer)
             EW_TRY(add_input(im, og->input[i], index++, value));
     }
@@ -138,7 +138,7 @@ static ew_err add_inputs(struct ew_onnx_import *im)
 /* Marks the values on whose data some shape depends. */
 static void mark_needed(struct ew_onnx_import *im)
 {
-    const struct ew_onnx_wire *w = &im->wire;
+    const struct ew_onnx_topology *w = &im->topology;
     for (int o = w->n_nodes - 1; o >= 0; o--) {
         const int k = w->order[o];
         bool any = false;
@@ -172,7 +172,7 @@ ew_err ew_onnx_add_constants(struct ew_onnx_import *im)
  * inner value has taken the name. */
 static ew_err add_output(struct ew_onnx_import *im, const char *name)
 {
-    const int wired = ew_names_find(&im->wire.names, name);
+    const int wired = ew_names_find(&im->topology.names, name);
     EW_CHECK(*name && wired >= 0, EW_ERR_FORMAT, "nothing defines output %.150s", name);
     int id = im->value[wired];
     EW_CHECK(id >= 0, EW_ERR_FORMAT, "nothing computes output %.150s", name);
@@ -197,8 +197,8 @@ static ew_err add_outputs(struct ew_onnx_import *im)
 
 ew_err ew_onnx_begin(struct ew_onnx_import *im)
 {
-    EW_TRY(ew_onnx_wire_init(&im->wire, im->graph, &im->file->arena));
-    const size_t n = (size_t)im->wire.n_names;
+    EW_TRY(ew_onnx_topology_init(&im->topology, im->graph, &im->file->arena));
+    const size_t n = (size_t)im->topology.n_names;
     im->value = ew_arena_array(&im->file->arena, n, sizeof(*im->value));
     im->needed = ew_arena_array(&im->file->arena, n, sizeof(*im->needed));
     EW_CHECK(im->value && im->needed, EW_ERR_MEMORY, "no memory for %zu values", n);
@@ -213,8 +213,8 @@ static ew_err build(struct ew_onnx_import *im)
     mark_needed(im);
     EW_TRY(add_inputs(im));
     EW_TRY(ew_onnx_add_constants(im));
-    for (int o = 0; o < im->wire.n_nodes; o++)
-        EW_TRY(ew_onnx_import_node(im, im->wire.order[o]));
+    for (int o = 0; o < im->topology.n_nodes; o++)
+        EW_TRY(ew_onnx_import_node(im, im->topology.order[o]));
     return add_outputs(im);
 }
 /* Finishes the graph: constants, shuffles, group norms, conversion to channels-last, parameters. */
@@ -235,14 +235,14 @@ static ew_err settle(struct ew_onnx_import *im)
     return ew_graph_check(g);
 }
 
-/* `lift`: large weights that were cut out of `bytes`; NULL: none. */
+/* `large`: large weights that were cut out of `bytes`; NULL: none. */
 static ew_err unpack(struct ew_onnx_import *im, const void *bytes, size_t size,
-                     const struct ew_onnx_lift *lift)
+                     const struct ew_onnx_large_weights *large)
 {
     ProtobufCMessage *m;
     EW_TRY(ew_onnx_unpack(im->file, bytes, size, &ew__onnx_model__descriptor, &m));
-    if (lift)
-        EW_TRY(ew_onnx_lift_restore(lift, im->file, (Ew__OnnxModel *)(void *)m));
+    if (large)
+        EW_TRY(ew_onnx_large_weights_copy(large, im->file, (Ew__OnnxModel *)(void *)m));
     im->model = (const Ew__OnnxModel *)(const void *)m;
     EW_TRY(check_model(im->model));
     im->shared->nodes_left = BODY_NODES;
@@ -283,7 +283,7 @@ static ew_err finish(struct ew_onnx_import *im, ew_err e, struct ew_graph **out)
     else
         ew_graph_free(im->g);
     const ew_err named = ew_fail_in(e, "%s", im->file->path);
-    ew_onnx_wire_fini(&im->wire);
+    ew_onnx_topology_fini(&im->topology);
     ew_names_fini(&im->shared->functions);
     ew_onnx_file_fini(im->file);
     return named;
@@ -305,13 +305,13 @@ ew_err ew_onnx_parse(const void *bytes, size_t size, const char *name,
 /* Without having large weights in memory twice. */
 static ew_err unpack_mapped(struct ew_onnx_import *im, const void *map, size_t size)
 {
-    struct ew_onnx_lift lift;
-    ew_err e = ew_onnx_lift_init(&lift, map, size);
-    if (e == EW_OK && lift.rest)
-        e = unpack(im, lift.rest, lift.rest_bytes, &lift);
+    struct ew_onnx_large_weights large;
+    ew_err e = ew_onnx_large_weights_find(&large, map, size);
+    if (e == EW_OK && large.rest)
+        e = unpack(im, large.rest, large.rest_bytes, &large);
     else if (e == EW_OK)
         e = unpack(im, map, size, NULL);
-    ew_onnx_lift_fini(&lift);
+    ew_onnx_large_weights_fini(&large);
     return e;
 }
 

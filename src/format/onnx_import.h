@@ -4,7 +4,7 @@
 #define EW_FORMAT_ONNX_IMPORT_H
 
 #include "format/onnx_file.h"
-#include "format/onnx_wire.h"
+#include "format/onnx_topology.h"
 #include "graph/graph.h"
 #include "graph/onnx.h"
 
@@ -28,17 +28,17 @@ struct ew_onnx_import {
     const Ew__OnnxFunction *function;
     int depth;
     const struct ew_onnx_opts *opts;
-    struct ew_onnx_wire wire;
+    struct ew_onnx_topology topology;
     struct ew_graph *g;
     const struct ew_op **op; /* by node; NULL: a body is inlined in its place */
-    int *value;              /* by value of the wiring: value of g, or -1 */
-    bool *needed;            /* by value of the wiring: some shape depends on its data */
+    int *value;              /* by value of the topology: value of g, or -1 */
+    bool *needed;            /* by value of the topology: some shape depends on its data */
 };
 
 /* Fails if the default domain's opset is too new. */
 ew_err ew_onnx_check_opset(Ew__OnnxOpset *const *list, size_t n);
 
-/* Sets up the wiring, the operators and the value table of im->graph. */
+/* Sets up the topology, the operators and the value table of im->graph. */
 ew_err ew_onnx_begin(struct ew_onnx_import *im);
 ew_err ew_onnx_add_constants(struct ew_onnx_import *im);
 

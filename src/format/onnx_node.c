@@ -190,7 +190,7 @@ static ew_err find_op(const struct ew_onnx_import *im, int node, const struct ew
 
 ew_err ew_onnx_find_ops(struct ew_onnx_import *im)
 {
-    const struct ew_onnx_wire *w = &im->wire;
+    const struct ew_onnx_topology *w = &im->topology;
     im->op = ew_arena_array(&im->file->arena, (size_t)w->n_nodes, sizeof(*im->op));
     EW_CHECK(im->op, EW_ERR_MEMORY, "no memory for %d nodes", w->n_nodes);
     for (int o = 0; o < w->n_nodes; o++)
@@ -204,7 +204,7 @@ ew_err ew_onnx_find_ops(struct ew_onnx_import *im)
  * own name. */
 static ew_err name_outputs(struct ew_onnx_import *im, int node, const int *out, int n_before)
 {
-    const struct ew_onnx_wire *w = &im->wire;
+    const struct ew_onnx_topology *w = &im->topology;
     for (int i = w->first_out[node]; i < w->first_out[node + 1]; i++) {
         const int id = out[i - w->first_out[node]];
         if (w->out[i] < 0)
@@ -220,7 +220,7 @@ static ew_err name_outputs(struct ew_onnx_import *im, int node, const int *out, 
 
 static ew_err import_node(struct ew_onnx_import *im, int node, const char *label)
 {
-    const struct ew_onnx_wire *w = &im->wire;
+    const struct ew_onnx_topology *w = &im->topology;
     const Ew__OnnxNode *from = im->graph->node[node];
     struct ew_onnx_node n = {.type = from->op_type,
                              .domain = plain_domain(from->domain),

@@ -10,8 +10,8 @@
 #include "format/onnx_import.h"
 #include "graph/op.h"
 
-#define MAX_FILE ((size_t)INT32_MAX)
-#define MAX_LACK 64 /* unsupported operators listed */
+#define MAX_FILE        ((size_t)INT32_MAX)
+#define MAX_UNSUPPORTED 64 /* unsupported operators listed */
 
 struct summary {
     struct ew_arena *a;
@@ -124,7 +124,8 @@ static bool is_known(const struct summary *s, const Ew__OnnxNode *n)
            ew_names_find(&s->functions, type) >= 0;
 }
 
-static ew_err count_lack(struct summary *s, struct ew_onnx_lack *lacks, int node)
+static ew_err count_unsupported(struct summary *s, struct ew_onnx_unsupported_op *unsupported,
+                                int node)
 {
     const Ew__OnnxNode *n = s->model->graph->node[node];
     const char *domain = is_onnx_domain(n->domain) ? "" : n->domain;
@@ -132,15 +133,15 @@ static ew_err count_lack(struct summary *s, struct ew_onnx_lack *lacks, int node
     const char *op =
         ew_arena_printf(s->a, "%s%s%s", domain, *domain ? "::" : "", ew_onnx_text(n->op_type));
     EW_CHECK(op, EW_ERR_MEMORY, "no memory");
-    for (int i = 0; i < s->out->n_lacks; i++)
-        if (strcmp(lacks[i].op, op) == 0) {
-            lacks[i].count++;
+    for (int i = 0; i < s->out->n_unsupported; i++)
+        if (strcmp(unsupported[i].op, op) == 0) {
+            unsupported[i].count++;
             return EW_OK;
         }
-    if (s->out->n_lacks == MAX_LACK)
+    if (s->out->n_unsupported == MAX_UNSUPPORTED)
         return EW_OK;
-    struct ew_onnx_lack *l = &lacks[s->out->n_lacks++];
-    *l = (struct ew_onnx_lack){
+    struct ew_onnx_unsupported_op *l = &unsupported[s->out->n_unsupported++];
+    *l = (struct ew_onnx_unsupported_op){
         .op = op, .count = 1, .first = keep(s, ew_onnx_label(s->model->graph, node, label))};
     EW_CHECK(l->first, EW_ERR_MEMORY, "no memory");
     return EW_OK;
@@ -149,12 +150,13 @@ static ew_err count_lack(struct summary *s, struct ew_onnx_lack *lacks, int node
 static ew_err find_lacks(struct summary *s)
 {
     const Ew__OnnxGraph *g = s->model->graph;
-    struct ew_onnx_lack *lacks = ew_arena_array(s->a, MAX_LACK, sizeof(*lacks));
-    EW_CHECK(lacks, EW_ERR_MEMORY, "no memory");
-    s->out->lacks = lacks;
+    struct ew_onnx_unsupported_op *unsupported =
+        ew_arena_array(s->a, MAX_UNSUPPORTED, sizeof(*unsupported));
+    EW_CHECK(unsupported, EW_ERR_MEMORY, "no memory");
+    s->out->unsupported = unsupported;
     for (size_t k = 0; k < g->n_node; k++)
         if (!is_known(s, g->node[k]))
-            EW_TRY(count_lack(s, lacks, (int)k));
+            EW_TRY(count_unsupported(s, unsupported, (int)k));
     return EW_OK;
 }
 

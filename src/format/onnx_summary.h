@@ -10,7 +10,7 @@ struct ew_onnx_port {
     const char *shape;       /* "N x 3 x 224 x 224"; "?": unknown */
 };
 
-struct ew_onnx_lack {
+struct ew_onnx_unsupported_op {
     const char *op;    /* "MyOp", with its domain if not ONNX's */
     const char *first; /* the first such node */
     int64_t count;
@@ -22,8 +22,8 @@ struct ew_onnx_summary {
     int64_t ir, nodes, functions, initializers;
     const struct ew_onnx_port *inputs, *outputs; /* inputs without initializers */
     int n_inputs, n_outputs;
-    const struct ew_onnx_lack *lacks; /* unsupported operators */
-    int n_lacks;
+    const struct ew_onnx_unsupported_op *unsupported; /* unsupported operators */
+    int n_unsupported;
 };
 
 /* Reads the file, not its external data.  The arena owns the result. */

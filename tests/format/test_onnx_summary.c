@@ -23,7 +23,7 @@ static void says_who_made_it(void)
         EW_EXPECT_STR(s.inputs[0].shape, "1 x 2 x 5 x 5");
         EW_EXPECT_STR(s.inputs[0].type, "float");
         EW_EXPECT_INT(s.n_outputs, 1);
-        EW_EXPECT_INT(s.n_lacks, 0);
+        EW_EXPECT_INT(s.n_unsupported, 0);
     }
     ew_build_fini(&b);
     ew_arena_fini(&a);
@@ -40,11 +40,11 @@ static void lists_all_that_is_missing(void)
     ew_build_node(&b, "Frobnicate", "f1", "f2")->name = ew_build_text(&b, "second");
     ew_build_node(&b, "Twist", "f2", "t")->domain = ew_build_text(&b, "com.x");
     if (EW_EXPECT_OK(ew_onnx_summarise(ew_build_file(&b, "lacks.onnx"), &a, &s))) {
-        EW_EXPECT_INT(s.n_lacks, 2);
-        EW_EXPECT_STR(s.lacks[0].op, "Frobnicate");
-        EW_EXPECT_INT(s.lacks[0].count, 2);
-        EW_EXPECT_HAS(s.lacks[0].first, "Frobnicate");
-        EW_EXPECT_STR(s.lacks[1].op, "com.x::Twist");
+        EW_EXPECT_INT(s.n_unsupported, 2);
+        EW_EXPECT_STR(s.unsupported[0].op, "Frobnicate");
+        EW_EXPECT_INT(s.unsupported[0].count, 2);
+        EW_EXPECT_HAS(s.unsupported[0].first, "Frobnicate");
+        EW_EXPECT_STR(s.unsupported[1].op, "com.x::Twist");
     }
     ew_build_fini(&b);
     ew_arena_fini(&a);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wiring of an ONNX graph: numbers of values, and topological order of nodes. */
-#ifndef EW_FORMAT_ONNX_WIRE_H
-#define EW_FORMAT_ONNX_WIRE_H
+/* The topology of an ONNX graph: numbers of values, and topological order of nodes. */
+#ifndef EW_FORMAT_ONNX_TOPOLOGY_H
+#define EW_FORMAT_ONNX_TOPOLOGY_H
 
 #include "format/onnx_file.h"
 
-struct ew_onnx_wire {
+struct ew_onnx_topology {
     int n_names;       /* values: initializers, inputs, then the nodes' outputs */
     const char **name; /* by value */
     int *producer;     /* by value: node, or -1 */
@@ -17,9 +17,10 @@ struct ew_onnx_wire {
 };
 
 /* Numbers the values and sorts the nodes; lists are in `arena`.  Fails on names that are undefined,
- * defined twice or form a cycle.  Free with ew_onnx_wire_fini, also after a failure. */
-ew_err ew_onnx_wire_init(struct ew_onnx_wire *w, const Ew__OnnxGraph *g, struct ew_arena *arena);
-void ew_onnx_wire_fini(struct ew_onnx_wire *w);
+ * defined twice or form a cycle.  Free with ew_onnx_topology_fini, also after a failure. */
+ew_err ew_onnx_topology_init(struct ew_onnx_topology *w, const Ew__OnnxGraph *g,
+                             struct ew_arena *arena);
+void ew_onnx_topology_fini(struct ew_onnx_topology *w);
 
 /* The node's name, or one made from its type and index; buf has EW_ONNX_LABEL bytes. */
 #define EW_ONNX_LABEL 160

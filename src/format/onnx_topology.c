@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbering of values and topological order of nodes. */
-#include "format/onnx_wire.h"
+#include "format/onnx_topology.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -15,14 +15,14 @@ const char *ew_onnx_label(const Ew__OnnxGraph *g, int node, char *buf)
     return buf;
 }
 
-void ew_onnx_wire_fini(struct ew_onnx_wire *w)
+void ew_onnx_topology_fini(struct ew_onnx_topology *w)
 {
     ew_names_fini(&w->names);
 }
 
 /* ---- Values ---- */
 
-static ew_err define(struct ew_onnx_wire *w, const char *name, int producer, int *out)
+static ew_err define(struct ew_onnx_topology *w, const char *name, int producer, int *out)
 {
     EW_CHECK(ew_names_find(&w->names, name) < 0, EW_ERR_FORMAT, "value %.150s is defined twice",
              name);
@@ -33,7 +33,7 @@ static ew_err define(struct ew_onnx_wire *w, const char *name, int producer, int
 }
 
 /* Defines initializers and inputs.  An input with an initializer (IR 3) is that constant. */
-static ew_err define_given(struct ew_onnx_wire *w, const Ew__OnnxGraph *g)
+static ew_err define_given(struct ew_onnx_topology *w, const Ew__OnnxGraph *g)
 {
     int id;
     for (size_t i = 0; i < g->n_initializer; i++) {
@@ -52,7 +52,7 @@ static ew_err define_given(struct ew_onnx_wire *w, const Ew__OnnxGraph *g)
     return EW_OK;
 }
 
-static ew_err define_outputs(struct ew_onnx_wire *w, const Ew__OnnxGraph *g)
+static ew_err define_outputs(struct ew_onnx_topology *w, const Ew__OnnxGraph *g)
 {
     int at = 0;
     for (int k = 0; k < w->n_nodes; k++) {
@@ -69,7 +69,7 @@ static ew_err define_outputs(struct ew_onnx_wire *w, const Ew__OnnxGraph *g)
     return EW_OK;
 }
 
-static ew_err connect_inputs(struct ew_onnx_wire *w, const Ew__OnnxGraph *g)
+static ew_err connect_inputs(struct ew_onnx_topology *w, const Ew__OnnxGraph *g)
 {
     int at = 0;
     for (int k = 0; k < w->n_nodes; k++) {
@@ -87,7 +87,7 @@ static ew_err connect_inputs(struct ew_onnx_wire *w, const Ew__OnnxGraph *g)
     return EW_OK;
 }
 
-static ew_err take_lists(struct ew_onnx_wire *w, const Ew__OnnxGraph *g, struct ew_arena *a)
+static ew_err take_lists(struct ew_onnx_topology *w, const Ew__OnnxGraph *g, struct ew_arena *a)
 {
     size_t names = g->n_initializer + g->n_input, ins = 0, outs = 0;
     for (size_t k = 0; k < g->n_node; k++) {
@@ -111,7 +111,7 @@ static ew_err take_lists(struct ew_onnx_wire *w, const Ew__OnnxGraph *g, struct 
 
 /* ---- Order ---- */
 
-static bool in_order(const struct ew_onnx_wire *w)
+static bool in_order(const struct ew_onnx_topology *w)
 {
     for (int k = 0; k < w->n_nodes; k++)
         for (int i = w->first_in[k]; i < w->first_in[k + 1]; i++)
@@ -122,7 +122,7 @@ static bool in_order(const struct ew_onnx_wire *w)
 
 /* Names two nodes of a cycle: follows unfinished producers from any unfinished node until one
  * repeats. */
-static ew_err name_cycle(const struct ew_onnx_wire *w, const Ew__OnnxGraph *g, const int *waits,
+static ew_err name_cycle(const struct ew_onnx_topology *w, const Ew__OnnxGraph *g, const int *waits,
                          int *mark)
 {
     int k = 0;
@@ -142,7 +142,7 @@ static ew_err name_cycle(const struct ew_onnx_wire *w, const Ew__OnnxGraph *g, c
 }
 
 /* Kahn's algorithm; `head` (by value) and `next` are use lists. */
-static ew_err sort(struct ew_onnx_wire *w, const Ew__OnnxGraph *g, struct ew_arena *a)
+static ew_err sort(struct ew_onnx_topology *w, const Ew__OnnxGraph *g, struct ew_arena *a)
 {
     const int n_in = w->first_in[w->n_nodes];
     int *head = ew_arena_array(a, (size_t)w->n_names, sizeof(*head));
@@ -176,9 +176,10 @@ static ew_err sort(struct ew_onnx_wire *w, const Ew__OnnxGraph *g, struct ew_are
     return done == w->n_nodes ? EW_OK : name_cycle(w, g, waits, mark);
 }
 
-ew_err ew_onnx_wire_init(struct ew_onnx_wire *w, const Ew__OnnxGraph *g, struct ew_arena *arena)
+ew_err ew_onnx_topology_init(struct ew_onnx_topology *w, const Ew__OnnxGraph *g,
+                             struct ew_arena *arena)
 {
-    *w = (struct ew_onnx_wire){0};
+    *w = (struct ew_onnx_topology){0};
     EW_TRY(take_lists(w, g, arena));
     EW_TRY(define_given(w, g));
     EW_TRY(define_outputs(w, g));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walks the wire format (protobuf's "Encoding") down to model.graph.initializer[].raw_data. */
-#include "format/onnx_lift.h"
+#include "format/onnx_large_weights.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,8 +72,8 @@ static bool next_field(struct reader *r, struct field *f, bool *broken)
 
 /* ---- Finding ---- */
 
-static ew_err look_at_tensor(struct ew_onnx_lift *l, const struct field *tensor, size_t index,
-                             bool *broken)
+static ew_err look_at_tensor(struct ew_onnx_large_weights *l, const struct field *tensor,
+                             size_t index, bool *broken)
 {
     struct reader r = {tensor->body, tensor->end};
     struct field f, raw = {0};
@@ -87,18 +87,19 @@ static ew_err look_at_tensor(struct ew_onnx_lift *l, const struct field *tensor,
     if (*broken || bytes < LARGE)
         return EW_OK;
     EW_TRY(ew_grow((void **)&l->list, &l->cap, l->n + 1, sizeof(*l->list)));
-    l->list[l->n++] = (struct ew_onnx_lifted){.initializer = index,
-                                              .data = raw.body,
-                                              .bytes = bytes,
-                                              .field = tensor->start,
-                                              .body = tensor->body,
-                                              .field_end = tensor->end,
-                                              .raw = raw.start,
-                                              .raw_end = raw.end};
+    l->list[l->n++] = (struct ew_onnx_large_weight){.initializer = index,
+                                                    .data = raw.body,
+                                                    .bytes = bytes,
+                                                    .field = tensor->start,
+                                                    .body = tensor->body,
+                                                    .field_end = tensor->end,
+                                                    .raw = raw.start,
+                                                    .raw_end = raw.end};
     return EW_OK;
 }
 
-static ew_err look_at_graph(struct ew_onnx_lift *l, const struct field *graph, bool *broken)
+static ew_err look_at_graph(struct ew_onnx_large_weights *l, const struct field *graph,
+                            bool *broken)
 {
     struct reader r = {graph->body, graph->end};
     struct field f;
@@ -153,12 +154,12 @@ static uint8_t *put_bytes(uint8_t *to, const uint8_t *from, const uint8_t *end)
 }
 
 /* Size of the initializer with an empty raw_data. */
-static size_t tensor_rest(const struct ew_onnx_lifted *t)
+static size_t tensor_rest(const struct ew_onnx_large_weight *t)
 {
     return (size_t)(t->field_end - t->body) - (size_t)(t->raw_end - t->raw) + 2;
 }
 
-static size_t graph_rest(const struct ew_onnx_lift *l, const struct field *graph)
+static size_t graph_rest(const struct ew_onnx_large_weights *l, const struct field *graph)
 {
     size_t size = (size_t)(graph->end - graph->body);
     for (int i = 0; i < l->n; i++) {
@@ -169,8 +170,8 @@ static size_t graph_rest(const struct ew_onnx_lift *l, const struct field *graph
     return size;
 }
 
-static ew_err write_rest(struct ew_onnx_lift *l, const struct field *graph, const uint8_t *file,
-                         size_t bytes)
+static ew_err write_rest(struct ew_onnx_large_weights *l, const struct field *graph,
+                         const uint8_t *file, size_t bytes)
 {
     const size_t inner = graph_rest(l, graph);
     const size_t outer = bytes - (size_t)(graph->end - graph->start);
@@ -180,7 +181,7 @@ static ew_err write_rest(struct ew_onnx_lift *l, const struct field *graph, cons
     uint8_t *to = put_head(put_bytes(l->rest, file, graph->start), MODEL_GRAPH, inner);
     const uint8_t *at = graph->body;
     for (int i = 0; i < l->n; i++) {
-        const struct ew_onnx_lifted *t = &l->list[i];
+        const struct ew_onnx_large_weight *t = &l->list[i];
         to = put_head(put_bytes(to, at, t->field), GRAPH_INITIALIZER, tensor_rest(t));
         to = put_head(put_bytes(to, t->body, t->raw), TENSOR_RAW_DATA, 0);
         to = put_bytes(to, t->raw_end, t->field_end);
@@ -192,11 +193,11 @@ static ew_err write_rest(struct ew_onnx_lift *l, const struct field *graph, cons
     return EW_OK;
 }
 
-ew_err ew_onnx_lift_init(struct ew_onnx_lift *l, const void *file, size_t bytes)
+ew_err ew_onnx_large_weights_find(struct ew_onnx_large_weights *l, const void *file, size_t bytes)
 {
     struct field graph = {0};
     bool broken = false;
-    *l = (struct ew_onnx_lift){0};
+    *l = (struct ew_onnx_large_weights){0};
     if (bytes < LARGE || !find_graph(file, bytes, &graph))
         return EW_OK;
     EW_TRY(look_at_graph(l, &graph, &broken));
@@ -205,11 +206,11 @@ ew_err ew_onnx_lift_init(struct ew_onnx_lift *l, const void *file, size_t bytes)
     return l->n ? write_rest(l, &graph, file, bytes) : EW_OK;
 }
 
-void ew_onnx_lift_fini(struct ew_onnx_lift *l)
+void ew_onnx_large_weights_fini(struct ew_onnx_large_weights *l)
 {
     free(l->list);
     free(l->rest);
-    *l = (struct ew_onnx_lift){0};
+    *l = (struct ew_onnx_large_weights){0};
 }
 
 /* ---- Putting the data back ---- */
@@ -229,11 +230,11 @@ static void copy_out(uint8_t *to, const uint8_t *from, size_t bytes)
     }
 }
 
-ew_err ew_onnx_lift_restore(const struct ew_onnx_lift *l, struct ew_onnx_file *f,
-                            Ew__OnnxModel *model)
+ew_err ew_onnx_large_weights_copy(const struct ew_onnx_large_weights *l, struct ew_onnx_file *f,
+                                  Ew__OnnxModel *model)
 {
     for (int i = 0; i < l->n; i++) {
-        const struct ew_onnx_lifted *t = &l->list[i];
+        const struct ew_onnx_large_weight *t = &l->list[i];
         EW_CHECK(model->graph && t->initializer < model->graph->n_initializer, EW_ERR_FORMAT,
                  "is damaged: it has no initializer %zu", t->initializer);
         uint8_t *data = ew_arena_alloc(&f->arena, t->bytes);
