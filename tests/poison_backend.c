@@ -47,7 +47,7 @@ struct poison {
     struct started started[MOST_STARTED];
     int n_started;
     int64_t done; /* number of deferred commands executed so far */
-    int64_t moments[EW_MOMENTS];
+    int64_t events[EW_EVENTS];
     struct {
         char *data;
         size_t bytes;
@@ -431,20 +431,20 @@ static ew_err run_late(struct ew_program *base, const struct ew_run_params *para
     return EW_OK;
 }
 
-static ew_err mark(struct ew_backend *be, int moment)
+static ew_err event_record(struct ew_backend *be, int event)
 {
-    poison(be)->moments[moment] = poison(be)->done + poison(be)->n_started;
+    poison(be)->events[event] = poison(be)->done + poison(be)->n_started;
     return EW_OK;
 }
 
-static ew_err reach(struct ew_backend *be, int moment)
+static ew_err event_wait(struct ew_backend *be, int event)
 {
-    return catch_up(poison(be), poison(be)->moments[moment]);
+    return catch_up(poison(be), poison(be)->events[event]);
 }
 
-static ew_err between(struct ew_backend *be, int from, int to, int64_t *ns)
+static ew_err event_elapsed(struct ew_backend *be, int from, int to, int64_t *ns)
 {
-    *ns = 1000 * (poison(be)->moments[to] - poison(be)->moments[from]);
+    *ns = 1000 * (poison(be)->events[to] - poison(be)->events[from]);
     return EW_OK;
 }
 
@@ -469,9 +469,9 @@ static const struct ew_backend_type late_type = {.name = "poison",
                                                  .unload = unload,
                                                  .run = run_late,
                                                  .sync = sync_late,
-                                                 .mark = mark,
-                                                 .reach = reach,
-                                                 .between = between};
+                                                 .event_record = event_record,
+                                                 .event_wait = event_wait,
+                                                 .event_elapsed = event_elapsed};
 
 static const struct ew_backend_type poison_type = {.name = "poison",
                                                    .help = "memory without access, for tests",

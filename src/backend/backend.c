@@ -283,25 +283,25 @@ ew_err ew_backend_sync(struct ew_backend *be)
     return be->type->sync ? be->type->sync(be) : EW_OK;
 }
 
-bool ew_backend_overlaps(const struct ew_backend *be)
+bool ew_backend_is_async(const struct ew_backend *be)
 {
-    return be->type->mark != NULL;
+    return be->type->event_record != NULL;
 }
 
-ew_err ew_backend_mark(struct ew_backend *be, int moment)
+ew_err ew_backend_event_record(struct ew_backend *be, int event)
 {
-    EW_ASSERT(be->type->mark && moment >= 0 && moment < EW_MOMENTS);
-    return be->type->mark(be, moment);
+    EW_ASSERT(be->type->event_record && event >= 0 && event < EW_EVENTS);
+    return be->type->event_record(be, event);
 }
 
-ew_err ew_backend_reach(struct ew_backend *be, int moment)
+ew_err ew_backend_event_wait(struct ew_backend *be, int event)
 {
-    EW_ASSERT(be->type->reach && moment >= 0 && moment < EW_MOMENTS);
-    return be->type->reach(be, moment);
+    EW_ASSERT(be->type->event_wait && event >= 0 && event < EW_EVENTS);
+    return be->type->event_wait(be, event);
 }
 
-ew_err ew_backend_between(struct ew_backend *be, int from, int to, int64_t *ns)
+ew_err ew_backend_event_elapsed(struct ew_backend *be, int from, int to, int64_t *ns)
 {
-    EW_ASSERT(be->type->between && from >= 0 && to < EW_MOMENTS);
-    return be->type->between(be, from, to, ns);
+    EW_ASSERT(be->type->event_elapsed && from >= 0 && to < EW_EVENTS);
+    return be->type->event_elapsed(be, from, to, ns);
 }

@@ -252,17 +252,17 @@ ew_err ew_backend_run_timed(struct ew_program *p, const struct ew_run_params *pa
 /* Waits for all work that was started. */
 ew_err ew_backend_sync(struct ew_backend *be);
 
-/* Asynchronous runs.  A moment is an event in the order of started work, as cudaEvent_t is in a
- * stream; a device has EW_MOMENTS of them, which are reused. */
-#define EW_MOMENTS 4
-/* True if runs are asynchronous, so that moments can be marked. */
-bool ew_backend_overlaps(const struct ew_backend *be);
-ew_err ew_backend_mark(struct ew_backend *be, int moment);
-/* Waits until all work that was started before the mark is done: data read into memory of
- * ew_backend_host_alloc is then there, and memory that was written from may be reused. */
-ew_err ew_backend_reach(struct ew_backend *be, int moment);
-/* Device time between two moments, both of which have been reached. */
-ew_err ew_backend_between(struct ew_backend *be, int from, int to, int64_t *ns);
+/* Asynchronous runs.  An event is a point in the order of started work, as cudaEvent_t is in a
+ * stream; a device has EW_EVENTS of them, which are reused. */
+#define EW_EVENTS 4
+/* True if runs are asynchronous, so that events can be recorded. */
+bool ew_backend_is_async(const struct ew_backend *be);
+ew_err ew_backend_event_record(struct ew_backend *be, int event);
+/* Waits until all work that was started before the event was recorded is done: data read into
+ * memory of ew_backend_host_alloc is then there, and memory that was written from may be reused. */
+ew_err ew_backend_event_wait(struct ew_backend *be, int event);
+/* Device time between two events, both of which have been waited for. */
+ew_err ew_backend_event_elapsed(struct ew_backend *be, int from, int to, int64_t *ns);
 
 /* ---- What there is --------------------------------------------------------------------------- */
 

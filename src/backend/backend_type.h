@@ -70,10 +70,10 @@ struct ew_backend_type {
     /* Reads the loss scale, or with `set` writes it; NULL: no loss scaling. */
     ew_err (*loss_scale)(struct ew_backend *be, struct ew_loss_scale *v, bool set);
     ew_err (*sync)(struct ew_backend *be); /* NULL: `run` is synchronous */
-    /* Moments: all three, or none where `run` is synchronous. */
-    ew_err (*mark)(struct ew_backend *be, int moment);
-    ew_err (*reach)(struct ew_backend *be, int moment);
-    ew_err (*between)(struct ew_backend *be, int from, int to, int64_t *ns);
+    /* Events: all three, or none where `run` is synchronous. */
+    ew_err (*event_record)(struct ew_backend *be, int event);
+    ew_err (*event_wait)(struct ew_backend *be, int event);
+    ew_err (*event_elapsed)(struct ew_backend *be, int from, int to, int64_t *ns);
 };
 
 /* The first members of the backend's own structs; the backend fills them. */

@@ -231,10 +231,10 @@ ew_err ew_plan_start(struct ew_plan *p)
         return EW_OK;
     }
     EW_TRY(ew_plan_write_inputs(p, 0));
-    EW_TRY(ew_backend_mark(p->be, 2 * set));
+    EW_TRY(ew_backend_event_record(p->be, 2 * set));
     EW_TRY(run_list(p, &p->lists[EW_PART_LAST], NULL));
     EW_TRY(ew_plan_fetch_outputs(p, set));
-    EW_TRY(ew_backend_mark(p->be, 2 * set + 1));
+    EW_TRY(ew_backend_event_record(p->be, 2 * set + 1));
     p->opts.optimizer.step += p->opts.update;
     a->next = 1 - set;
     a->n++;
@@ -248,8 +248,8 @@ ew_err ew_plan_wait(struct ew_plan *p, int64_t *device_ns)
     int64_t ns = a->ns;
     if (ew_plan_depth(p) > 1) {
         const int set = a->n == 2 ? a->next : 1 - a->next;
-        EW_TRY(ew_backend_reach(p->be, 2 * set + 1));
-        EW_TRY(ew_backend_between(p->be, 2 * set, 2 * set + 1, &ns));
+        EW_TRY(ew_backend_event_wait(p->be, 2 * set + 1));
+        EW_TRY(ew_backend_event_elapsed(p->be, 2 * set, 2 * set + 1, &ns));
         a->shown = set;
     }
     a->n--;

@@ -163,7 +163,7 @@ ew_err ew_plan_make_views(struct ew_plan *p, const struct ew_graph *g)
     const bool remote = ew_plan_is_remote(p), staged = remote || p->strategy.parts > 1;
     const int n_in = g->n_inputs, n_out = p->g->n_outputs;
     if (remote)
-        p->output_sets = ew_backend_overlaps(p->be) && p->strategy.parts == 1 ? 2 : 1;
+        p->output_sets = ew_backend_is_async(p->be) && p->strategy.parts == 1 ? 2 : 1;
     const int n = n_in + p->output_sets * n_out;
     struct ew_tensor *all = ew_arena_array(&p->arena, (size_t)n + 1, sizeof(*all));
     EW_CHECK(all, EW_ERR_MEMORY, "no memory for inputs and outputs of graph %s", g->name);

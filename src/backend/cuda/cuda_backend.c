@@ -53,8 +53,8 @@ static void close_cuda(struct ew_backend *be)
         cu->release(o->stages[i].device);
         cu->event_free(o->stages[i].event);
     }
-    for (int i = 0; i < EW_MOMENTS; i++)
-        cu->event_free(o->moments[i]);
+    for (int i = 0; i < EW_EVENTS; i++)
+        cu->event_free(o->events[i]);
     cu->queue_close(o->ahead);
     cu->event_free(o->beside.forked);
     cu->event_free(o->beside.joined);
@@ -127,8 +127,8 @@ static ew_err take_resources(struct ew_cuda_own *o, size_t memory, bool scaled)
         if (be->type != EW_CUDA_F32)
             EW_CUDA_TRY(be->cu, alloc(EW_CUDA_SLOT_BYTES, &o->slots[i].device));
     }
-    for (int i = 0; i < EW_MOMENTS; i++)
-        EW_CUDA_TRY(be->cu, event_new(1, &o->moments[i]));
+    for (int i = 0; i < EW_EVENTS; i++)
+        EW_CUDA_TRY(be->cu, event_new(1, &o->events[i]));
     if (!scaled)
         return EW_OK;
     EW_CUDA_TRY(be->cu, alloc(sizeof(*be->scale), (void **)&be->scale));
@@ -263,28 +263,27 @@ static ew_err sync(struct ew_backend *be)
     return ew_cuda_check(ew_cuda(be)->cu, ew_cuda(be)->cu->queue_wait(ew_cuda(be)->q), "run");
 }
 
-/* ---- Moments (struct ew_backend_type) ---- */
+/* ---- Events (struct ew_backend_type) ---- */
 
-static ew_err mark(struct ew_backend *be, int moment)
+static ew_err event_record(struct ew_backend *be, int event)
 {
     struct ew_cuda_own *o = (struct ew_cuda_own *)be;
-    o->last = moment;
-    return ew_cuda_check(o->cuda.cu, o->cuda.cu->event_record(o->cuda.q, o->moments[moment]),
-                         "mark");
+    o->last = event;
+    return ew_cuda_check(o->cuda.cu, o->cuda.cu->event_record(o->cuda.q, o->events[event]), "mark");
 }
 
-static ew_err reach(struct ew_backend *be, int moment)
+static ew_err event_wait(struct ew_backend *be, int event)
 {
     struct ew_cuda_own *o = (struct ew_cuda_own *)be;
-    o->running = o->running && moment != o->last;
-    return ew_cuda_check(o->cuda.cu, o->cuda.cu->event_wait(o->moments[moment]), "run");
+    o->running = o->running && event != o->last;
+    return ew_cuda_check(o->cuda.cu, o->cuda.cu->event_wait(o->events[event]), "run");
 }
 
-static ew_err between(struct ew_backend *be, int from, int to, int64_t *ns)
+static ew_err event_elapsed(struct ew_backend *be, int from, int to, int64_t *ns)
 {
     const struct ew_cuda_own *o = (const struct ew_cuda_own *)be;
     float ms = 0;
-    EW_TRY(ew_cuda_check(o->cuda.cu, o->cuda.cu->event_ms(o->moments[from], o->moments[to], &ms),
+    EW_TRY(ew_cuda_check(o->cuda.cu, o->cuda.cu->event_ms(o->events[from], o->events[to], &ms),
                          "time"));
     *ns = (int64_t)((double)ms * 1e6);
     return EW_OK;
@@ -313,6 +312,6 @@ const struct ew_backend_type ew_cuda_type = {.name = "cuda",
                                              .run = ew_cuda_run,
                                              .loss_scale = ew_cuda_loss_scale,
                                              .sync = sync,
-                                             .mark = mark,
-                                             .reach = reach,
-                                             .between = between};
+                                             .event_record = event_record,
+                                             .event_wait = event_wait,
+                                             .event_elapsed = event_elapsed};

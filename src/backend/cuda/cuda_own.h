@@ -38,8 +38,8 @@ struct ew_cuda_own {
     struct ew_cuda_stage stages[EW_CUDA_STAGES];
     int next_stage;
     bool running; /* runs were started since the last wait */
-    void *moments[EW_MOMENTS];
-    int last;  /* moment that was marked last */
+    void *events[EW_EVENTS];
+    int last;  /* event that was recorded last */
     bool fast; /* sums need no fixed order (nondeterministic algorithms allowed) */
     struct ew_cuda_beside beside;
     char name[128], target[32], device[EW_CUDA_DEVICE_CHARS];
