@@ -16,7 +16,7 @@ static ew_err shape_of(const struct ew_call *c, struct ew_conv_shape *out)
     struct ew_conv_sizes s;
     EW_TRY(ew_conv_resolve(c, &s));
     ew_conv_shape_of(&s, out);
-    out->input_norm = ew_plays(c, EW_ROLE_INPUT_NORM);
+    out->input_norm = ew_has_role(c, EW_ROLE_INPUT_NORM);
     out->y_step = (int32_t)c->out_step;
     return EW_OK;
 }

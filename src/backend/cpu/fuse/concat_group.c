@@ -17,14 +17,15 @@ static bool is_last_axis(const struct ew_node *n, const struct ew_shape *s)
            axis == s->rank - 1;
 }
 
-static bool supports_stride(const struct ew_fusing *f, const struct ew_call *c, enum ew_phase phase)
+static bool supports_stride(const struct ew_fuse_search *f, const struct ew_call *c,
+                            enum ew_phase phase)
 {
     return ew_fuse_preferred(f, c, phase).roles & EW_ROLE_STRIDED_OUTPUT;
 }
 
 /* True if `value` can lie in the output of `node`.  Both must be kept for the backward pass: a
  * recomputed value has memory of its own. */
-static ew_err fits(struct ew_fusing *f, int node, int value, bool *out)
+static ew_err fits(struct ew_fuse_search *f, int node, int value, bool *out)
 {
     const struct ew_fuse_query *q = f->query;
     const int whole = q->g->nodes[node].out[0],
@@ -48,7 +49,7 @@ static ew_err fits(struct ew_fusing *f, int node, int value, bool *out)
     return EW_OK;
 }
 
-static ew_err concat(struct ew_fusing *f, int node)
+static ew_err concat(struct ew_fuse_search *f, int node)
 {
     const struct ew_node *n = &f->query->g->nodes[node];
     const int phases = f->query->train ? 2 : 1;
@@ -64,7 +65,7 @@ static ew_err concat(struct ew_fusing *f, int node)
     return EW_OK;
 }
 
-ew_err ew_fuse_concats(struct ew_fusing *f)
+ew_err ew_fuse_concats(struct ew_fuse_search *f)
 {
     const struct ew_fuse_query *q = f->query;
     for (int k = 0; k < q->g->n_nodes; k++) {

@@ -5,7 +5,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/cpu_offer.h"
 
-ew_err ew_fuse_call(struct ew_fusing *f, int node, struct ew_call *out)
+ew_err ew_fuse_call(struct ew_fuse_search *f, int node, struct ew_call *out)
 {
     EW_TRY(ew_group_ask(f->query->g, node, f->list->arena, out));
     out->be = f->query->on_host[node] ? NULL : f->query->be;
@@ -13,7 +13,7 @@ ew_err ew_fuse_call(struct ew_fusing *f, int node, struct ew_call *out)
     return EW_OK;
 }
 
-struct ew_kernel ew_fuse_preferred(const struct ew_fusing *f, const struct ew_call *c,
+struct ew_kernel ew_fuse_preferred(const struct ew_fuse_search *f, const struct ew_call *c,
                                    enum ew_phase phase)
 {
     struct ew_kernel offers[EW_OFFERS];
@@ -23,7 +23,8 @@ struct ew_kernel ew_fuse_preferred(const struct ew_fusing *f, const struct ew_ca
     return offers[0];
 }
 
-ew_err ew_fuse_kernel(struct ew_fusing *f, int node, enum ew_phase phase, struct ew_kernel *out)
+ew_err ew_fuse_kernel(struct ew_fuse_search *f, int node, enum ew_phase phase,
+                      struct ew_kernel *out)
 {
     struct ew_call c;
     EW_TRY(ew_fuse_call(f, node, &c));
@@ -31,12 +32,12 @@ ew_err ew_fuse_kernel(struct ew_fusing *f, int node, enum ew_phase phase, struct
     return EW_OK;
 }
 
-bool ew_fuse_is_known(const struct ew_fusing *f, int value)
+bool ew_fuse_is_known(const struct ew_fuse_search *f, int value)
 {
     return ew_value_is_known(&f->query->g->values[value]);
 }
 
-bool ew_fuse_trains_norm(const struct ew_fusing *f, const struct ew_node *n)
+bool ew_fuse_trains_norm(const struct ew_fuse_search *f, const struct ew_node *n)
 {
     for (int i = 0; i < 3; i++)
         if (n->n_in <= i || n->in[i] < 0 || !f->query->needs_grad[n->in[i]])
@@ -44,13 +45,13 @@ bool ew_fuse_trains_norm(const struct ew_fusing *f, const struct ew_node *n)
     return true;
 }
 
-int ew_fuse_only_reader(const struct ew_fusing *f, int value)
+int ew_fuse_only_reader(const struct ew_fuse_search *f, int value)
 {
     const struct ew_value_uses *r = &f->query->uses[value];
     return r->count == 1 ? r->first : -1;
 }
 
-ew_err ew_fuse_add(struct ew_fusing *f, struct ew_call *layer, enum ew_role role, int node)
+ew_err ew_fuse_add(struct ew_fuse_search *f, struct ew_call *layer, enum ew_role role, int node)
 {
     struct ew_fused_call *all =
         ew_arena_array(f->list->arena, (size_t)layer->n_fused + 1, sizeof(*all));
@@ -65,7 +66,7 @@ ew_err ew_fuse_add(struct ew_fusing *f, struct ew_call *layer, enum ew_role role
     return EW_OK;
 }
 
-static ew_err init(struct ew_fusing *f)
+static ew_err init(struct ew_fuse_search *f)
 {
     const struct ew_graph *g = f->query->g;
     const size_t values = (size_t)g->n_values + 1, nodes = (size_t)g->n_nodes + 1;
@@ -82,7 +83,7 @@ static ew_err init(struct ew_fusing *f)
 
 ew_err ew_cpu_fuse(const struct ew_fuse_query *query, struct ew_group_list *out)
 {
-    struct ew_fusing f = {.query = query, .list = out};
+    struct ew_fuse_search f = {.query = query, .list = out};
     if (!ew_cpu(query->be)->isa)
         return EW_OK; /* references fuse nothing */
     EW_TRY(init(&f));

@@ -52,13 +52,13 @@ enum ew_role {
     EW_ROLE_EXCITE_LAYER = 1 << 15,
 };
 
-static inline bool ew_plays(const struct ew_call *c, enum ew_role role)
+static inline bool ew_has_role(const struct ew_call *c, enum ew_role role)
 {
     return c->roles & role;
 }
 
 /* State of the search for patterns. */
-struct ew_fusing {
+struct ew_fuse_search {
     const struct ew_fuse_query *query;
     struct ew_group_list *list;
     int *input_norm;  /* by value: the batch norm that produces it and that its reader applies; or
@@ -77,51 +77,53 @@ ew_err ew_cpu_rewrite(const struct ew_backend *be, struct ew_graph *g);
 ew_err ew_cpu_fuse(const struct ew_fuse_query *query, struct ew_group_list *out);
 
 /* A call for kernel queries, as ew_group_ask. */
-ew_err ew_fuse_call(struct ew_fusing *f, int node, struct ew_call *out);
+ew_err ew_fuse_call(struct ew_fuse_search *f, int node, struct ew_call *out);
 /* The preferred kernel for the call; all zero: none. */
-struct ew_kernel ew_fuse_preferred(const struct ew_fusing *f, const struct ew_call *c,
+struct ew_kernel ew_fuse_preferred(const struct ew_fuse_search *f, const struct ew_call *c,
                                    enum ew_phase phase);
 /* The preferred kernel of the node outside of groups. */
-ew_err ew_fuse_kernel(struct ew_fusing *f, int node, enum ew_phase phase, struct ew_kernel *out);
+ew_err ew_fuse_kernel(struct ew_fuse_search *f, int node, enum ew_phase phase,
+                      struct ew_kernel *out);
 /* True if the value is known before the run. */
-bool ew_fuse_is_known(const struct ew_fusing *f, int value);
+bool ew_fuse_is_known(const struct ew_fuse_search *f, int value);
 /* True if all gradients of a batch norm are wanted: input, scale and shift.  Its kernel computes
  * all or none, and the reference has no roles. */
-bool ew_fuse_trains_norm(const struct ew_fusing *f, const struct ew_node *n);
+bool ew_fuse_trains_norm(const struct ew_fuse_search *f, const struct ew_node *n);
 /* The only needed node that reads the value, and reads it once; -1: none. */
-int ew_fuse_only_reader(const struct ew_fusing *f, int value);
+int ew_fuse_only_reader(const struct ew_fuse_search *f, int value);
 
 /* Attaches the node's call to the call of a layer, in this role. */
-ew_err ew_fuse_add(struct ew_fusing *f, struct ew_call *layer, enum ew_role role, int node);
+ew_err ew_fuse_add(struct ew_fuse_search *f, struct ew_call *layer, enum ew_role role, int node);
 
 /* ---- Patterns ---- */
 
 /* input_norm_group.c: a layer applies the batch norm before it.  Fills f->input_norm. */
-ew_err ew_fuse_input_norms(struct ew_fusing *f);
+ew_err ew_fuse_input_norms(struct ew_fuse_search *f);
 
 /* output_norm_group.c: a layer computes the gradient of the batch norm after it.  Fills
  * f->output_norm. */
-ew_err ew_fuse_output_norms(struct ew_fusing *f);
+ew_err ew_fuse_output_norms(struct ew_fuse_search *f);
 /* The backward kernel of the layer that produces `value`, fused with the norms around it. */
-ew_err ew_fuse_output_norm_kernel(struct ew_fusing *f, int value, int norm, struct ew_kernel *out);
+ew_err ew_fuse_output_norm_kernel(struct ew_fuse_search *f, int value, int norm,
+                                  struct ew_kernel *out);
 
 /* norm_stats_group.c: a layer computes the statistics of the batch norm after it. */
-ew_err ew_fuse_norm_stats(struct ew_fusing *f);
+ew_err ew_fuse_norm_stats(struct ew_fuse_search *f);
 
 /* squeeze_excite_group.c: gradients of product, average and batch norm; after
  * ew_fuse_output_norms. */
-ew_err ew_fuse_squeeze_excites(struct ew_fusing *f);
+ew_err ew_fuse_squeeze_excites(struct ew_fuse_search *f);
 
 /* update_group.c: a layer's backward updates its weights. */
-ew_err ew_fuse_updates(struct ew_fusing *f);
+ew_err ew_fuse_updates(struct ew_fuse_search *f);
 
 /* relu_grad_group.c: the last step that adds to the gradient of a ReLU's output masks it.  Fills
  * f->relu first. */
-ew_err ew_fuse_relu_grads(struct ew_fusing *f);
+ew_err ew_fuse_relu_grads(struct ew_fuse_search *f);
 /* True if a step is likely to do so for this value. */
-ew_err ew_fuse_will_mask(struct ew_fusing *f, int value, bool *out);
+ew_err ew_fuse_will_mask(struct ew_fuse_search *f, int value, bool *out);
 
 /* concat_group.c: inputs of a concatenation are written directly into its output. */
-ew_err ew_fuse_concats(struct ew_fusing *f);
+ew_err ew_fuse_concats(struct ew_fuse_search *f);
 
 #endif

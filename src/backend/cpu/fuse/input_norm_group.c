@@ -6,7 +6,7 @@
  * A layer with fused dgrad + wgrad also computes the sums of the norm's backward. */
 #include "backend/cpu/fuse/fuse.h"
 
-static ew_err fits(struct ew_fusing *f, int norm, int reader, bool *out)
+static ew_err fits(struct ew_fuse_search *f, int norm, int reader, bool *out)
 {
     struct ew_call layer;
     struct ew_kernel kernel;
@@ -19,7 +19,7 @@ static ew_err fits(struct ew_fusing *f, int norm, int reader, bool *out)
     return EW_OK;
 }
 
-static ew_err add_group(struct ew_fusing *f, int norm, int reader)
+static ew_err add_group(struct ew_fuse_search *f, int norm, int reader)
 {
     const int value = f->query->g->nodes[norm].out[0];
     struct ew_group_step *s;
@@ -45,7 +45,7 @@ static ew_err add_group(struct ew_fusing *f, int norm, int reader)
     return EW_OK;
 }
 
-ew_err ew_fuse_input_norms(struct ew_fusing *f)
+ew_err ew_fuse_input_norms(struct ew_fuse_search *f)
 {
     const struct ew_graph *g = f->query->g;
     for (int k = 0; k < g->n_nodes; k++) {

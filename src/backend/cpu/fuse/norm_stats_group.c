@@ -7,7 +7,7 @@
 
 /* The layer that can compute a batch norm's statistics; -1: none, or it does so for another
  * norm. */
-static int layer_of(const struct ew_fusing *f, int norm)
+static int layer_of(const struct ew_fuse_search *f, int norm)
 {
     const struct ew_graph *g = f->query->g;
     const int value = g->nodes[norm].in[0], from = value < 0 ? -1 : g->values[value].producer;
@@ -20,7 +20,7 @@ static int layer_of(const struct ew_fusing *f, int norm)
     return from;
 }
 
-ew_err ew_fuse_norm_stats(struct ew_fusing *f)
+ew_err ew_fuse_norm_stats(struct ew_fuse_search *f)
 {
     const struct ew_graph *g = f->query->g;
     for (int k = 0; k < g->n_nodes; k++) {

@@ -6,7 +6,8 @@
  * between them is not stored. */
 #include "backend/cpu/fuse/fuse.h"
 
-ew_err ew_fuse_output_norm_kernel(struct ew_fusing *f, int value, int norm, struct ew_kernel *out)
+ew_err ew_fuse_output_norm_kernel(struct ew_fuse_search *f, int value, int norm,
+                                  struct ew_kernel *out)
 {
     const int from = f->query->g->values[value].producer, in = f->query->g->nodes[from].in[0];
     struct ew_call layer;
@@ -18,7 +19,7 @@ ew_err ew_fuse_output_norm_kernel(struct ew_fusing *f, int value, int norm, stru
     return EW_OK;
 }
 
-static ew_err fits(struct ew_fusing *f, int norm, bool *out)
+static ew_err fits(struct ew_fuse_search *f, int norm, bool *out)
 {
     const struct ew_graph *g = f->query->g;
     const int value = g->nodes[norm].in[0], from = value < 0 ? -1 : g->values[value].producer;
@@ -34,7 +35,7 @@ static ew_err fits(struct ew_fusing *f, int norm, bool *out)
     return EW_OK;
 }
 
-ew_err ew_fuse_output_norms(struct ew_fusing *f)
+ew_err ew_fuse_output_norms(struct ew_fuse_search *f)
 {
     const struct ew_graph *g = f->query->g;
     for (int k = 0; k < g->n_nodes; k++) {

@@ -21,7 +21,7 @@ static bool makes_relu(const struct ew_node *n)
     return n->op->makes_relu && n->op->makes_relu(n->attr);
 }
 
-static ew_err find_relus(struct ew_fusing *f)
+static ew_err find_relus(struct ew_fuse_search *f)
 {
     const struct ew_fuse_query *q = f->query;
     for (int k = 0; k < q->g->n_nodes; k++) {
@@ -42,7 +42,7 @@ static ew_err find_relus(struct ew_fusing *f)
     return EW_OK;
 }
 
-ew_err ew_fuse_will_mask(struct ew_fusing *f, int value, bool *out)
+ew_err ew_fuse_will_mask(struct ew_fuse_search *f, int value, bool *out)
 {
     const struct ew_graph *g = f->query->g;
     *out = false;
@@ -63,7 +63,7 @@ ew_err ew_fuse_will_mask(struct ew_fusing *f, int value, bool *out)
 }
 
 /* True if the node's backward is the last to add to the gradient of in[0], the output of a ReLU. */
-static bool completes(const struct ew_fusing *f, int node)
+static bool completes(const struct ew_fuse_search *f, int node)
 {
     const struct ew_node *n = &f->query->g->nodes[node];
     const int value = n->n_in > 0 ? n->in[0] : -1;
@@ -78,7 +78,7 @@ static bool completes(const struct ew_fusing *f, int node)
 
 /* Fills f->nodes with the nodes whose ReLUs produce the value, through transparent nodes; returns
  * how many. */
-static int find_relu_nodes(struct ew_fusing *f, int value)
+static int find_relu_nodes(struct ew_fuse_search *f, int value)
 {
     const struct ew_graph *g = f->query->g;
     int n = 1, makers = 0;
@@ -94,7 +94,7 @@ static int find_relu_nodes(struct ew_fusing *f, int value)
     return makers;
 }
 
-ew_err ew_fuse_relu_grads(struct ew_fusing *f)
+ew_err ew_fuse_relu_grads(struct ew_fuse_search *f)
 {
     EW_TRY(find_relus(f));
     for (int k = 0; k < f->query->g->n_nodes; k++) {

@@ -15,13 +15,13 @@ struct excite {
     int full; /* input of the product that is the norm's output */
 };
 
-static bool is(const struct ew_fusing *f, int node, enum ew_op_flag flag)
+static bool is(const struct ew_fuse_search *f, int node, enum ew_op_flag flag)
 {
     return f->query->g->nodes[node].op->flags & flag;
 }
 
 /* Finds the two readers of the norm's output; false: it has others. */
-static bool find_readers(const struct ew_fusing *f, struct excite *e)
+static bool find_readers(const struct ew_fuse_search *f, struct excite *e)
 {
     const struct ew_graph *g = f->query->g;
     const int value = g->nodes[e->norm].out[0];
@@ -46,13 +46,13 @@ static bool find_readers(const struct ew_fusing *f, struct excite *e)
     return e->product >= 0 && e->average >= 0;
 }
 
-static int factor_of(const struct ew_fusing *f, const struct excite *e)
+static int factor_of(const struct ew_fuse_search *f, const struct excite *e)
 {
     return f->query->g->nodes[e->product].in[1 - e->full];
 }
 
 /* True if the factor has one value for each channel of an image, and derives from the averages. */
-static bool follows(const struct ew_fusing *f, const struct excite *e)
+static bool follows(const struct ew_fuse_search *f, const struct excite *e)
 {
     const struct ew_graph *g = f->query->g;
     const struct ew_shape *full = &g->values[g->nodes[e->norm].out[0]].t.shape;
@@ -72,7 +72,7 @@ static bool follows(const struct ew_fusing *f, const struct excite *e)
 }
 
 /* True if all kernels support their roles. */
-static ew_err fits(struct ew_fusing *f, const struct excite *e, bool *out)
+static ew_err fits(struct ew_fuse_search *f, const struct excite *e, bool *out)
 {
     struct ew_kernel layer, norm, product;
     const int value = f->query->g->nodes[e->norm].in[0];
@@ -84,7 +84,7 @@ static ew_err fits(struct ew_fusing *f, const struct excite *e, bool *out)
     return EW_OK;
 }
 
-static ew_err add_group(struct ew_fusing *f, const struct excite *e)
+static ew_err add_group(struct ew_fuse_search *f, const struct excite *e)
 {
     const struct ew_graph *g = f->query->g;
     const int layer = g->values[g->nodes[e->norm].in[0]].producer;
@@ -113,7 +113,7 @@ static ew_err add_group(struct ew_fusing *f, const struct excite *e)
     return EW_OK;
 }
 
-ew_err ew_fuse_squeeze_excites(struct ew_fusing *f)
+ew_err ew_fuse_squeeze_excites(struct ew_fuse_search *f)
 {
     const struct ew_graph *g = f->query->g;
     for (int k = 0; k < g->n_nodes; k++) {

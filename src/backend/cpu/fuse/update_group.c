@@ -8,7 +8,7 @@
 
 #define WEIGHTS 1 /* input of convolutions and dense layers */
 
-static bool fits(const struct ew_fusing *f, int node)
+static bool fits(const struct ew_fuse_search *f, int node)
 {
     const struct ew_node *n = &f->query->g->nodes[node];
     const int w = n->n_in > WEIGHTS ? n->in[WEIGHTS] : -1;
@@ -17,7 +17,7 @@ static bool fits(const struct ew_fusing *f, int node)
            ew_fuse_only_reader(f, w) == node;
 }
 
-ew_err ew_fuse_updates(struct ew_fusing *f)
+ew_err ew_fuse_updates(struct ew_fuse_search *f)
 {
     const struct ew_graph *g = f->query->g;
     for (int k = 0; k < g->n_nodes && f->query->parts == 1; k++) {

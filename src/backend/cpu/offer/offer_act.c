@@ -56,7 +56,7 @@ static ew_err run_backward(const struct ew_call *c)
     w.map.dy = c->dout[0]->data;
     w.map.dx = c->din[0]->data;
     w.map.add = !(c->fresh & 1);
-    const bool masked = ew_plays(c, EW_ROLE_RELU_MASKED);
+    const bool masked = ew_has_role(c, EW_ROLE_RELU_MASKED);
     if (masked && !w.map.add && w.map.dy == w.map.dx)
         return EW_OK;
     const struct ew_tensor *x = w.map.from_output ? c->out[0] : c->in[0];

@@ -161,7 +161,7 @@ void ew_norm_reduce(const struct ew_call *c, float *partial)
 
 static ew_err reduce_stats(const struct ew_call *c)
 {
-    if (!c->recompute && !ew_plays(c, EW_ROLE_STATS_READY)) /* else aux has the statistics */
+    if (!c->recompute && !ew_has_role(c, EW_ROLE_STATS_READY)) /* else aux has the statistics */
         ew_norm_reduce(c, c->scratch);
     return EW_OK;
 }
@@ -190,7 +190,7 @@ static ew_err reduce_grads(const struct ew_call *c)
     t.b.dscale = c->din[SCALE]->data;
     t.b.dbias = c->din[SHIFT]->data;
     t.b.add_dparam = !(c->fresh >> SCALE & 1);
-    if (ew_plays(c, EW_ROLE_EXCITE_NORM))
+    if (ew_has_role(c, EW_ROLE_EXCITE_NORM))
         t.k->squeeze_excite_total(&(struct ew_squeeze_excite_norm){.norm = &t.b, .sums = c->shared},
                                   t.b.sums);
     if (c->roles & (EW_ROLE_SUMS_READY | EW_ROLE_EXCITE_NORM)) {

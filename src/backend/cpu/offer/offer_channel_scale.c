@@ -167,7 +167,7 @@ static ew_err run_backward(const struct ew_call *c)
         }
         return EW_OK;
     }
-    if (ew_plays(c, EW_ROLE_EXCITE_PRODUCT)) {
+    if (ew_has_role(c, EW_ROLE_EXCITE_PRODUCT)) {
         back_excite(c, &w);
         return EW_OK;
     }

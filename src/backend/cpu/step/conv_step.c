@@ -97,7 +97,7 @@ static ew_err run_forward(const struct ew_call *c)
     p->conv.y = c->out[0]->data;
     p->conv.end.bias = input_or_null(c, 2);
     p->conv.end.add = input_or_null(c, 3);
-    if (ew_plays(c, EW_ROLE_OUTPUT_NORM_STATS))
+    if (ew_has_role(c, EW_ROLE_OUTPUT_NORM_STATS))
         run_with_stats(c, p);
     else
         ew_conv_pass_run(c, p);
@@ -171,7 +171,7 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
         .pack_piece = fixed && ew_conv_packs_pieces(m, &shape) ? pack_filters_piece : NULL,
         .packs = fixed ? 1u << 1 : 0,
         .packed = fixed ? packed : 0,
-        .scratch = ew_plays(c, EW_ROLE_OUTPUT_NORM_STATS) ? ew_align_up(all) + stats : all,
+        .scratch = ew_has_role(c, EW_ROLE_OUTPUT_NORM_STATS) ? ew_align_up(all) + stats : all,
         .state = sizeof(struct ew_conv_pass),
         .roles = roles};
 }
@@ -311,7 +311,7 @@ static void run_filter_phases(const struct ew_call *c, const struct ew_call *res
 /* True if wgrad also computes the bias gradient. */
 static bool makes_bias(const struct ew_call *c, const struct backward *b)
 {
-    return b->way.bias && (!b->relu || ew_plays(c, EW_ROLE_RELU_MASKED)) && c->din[1] &&
+    return b->way.bias && (!b->relu || ew_has_role(c, EW_ROLE_RELU_MASKED)) && c->din[1] &&
            c->n_in > 2 && c->din[2];
 }
 
@@ -347,14 +347,14 @@ static void run_data(const struct ew_call *c)
     b->data.conv.x = c->dout[0]->data;
     b->data.conv.y = c->din[0]->data;
     b->data.conv.end.add = c->fresh & 1 ? NULL : c->din[0]->data;
-    b->data.conv.end.mask = ew_plays(c, EW_ROLE_RELU_MASK) ? c->in[0]->data : NULL;
+    b->data.conv.end.mask = ew_has_role(c, EW_ROLE_RELU_MASK) ? c->in[0]->data : NULL;
     ew_conv_pass_run(&rest, &b->data);
 }
 
 static ew_err run_backward(const struct ew_call *c)
 {
     const struct backward *b = c->state;
-    const bool masks = b->relu && !ew_plays(c, EW_ROLE_RELU_MASKED);
+    const bool masks = b->relu && !ew_has_role(c, EW_ROLE_RELU_MASKED);
     if (!c->dout[0])
         return EW_OK;
     if (masks || (c->n_in > 2 && c->din[2] && !makes_bias(c, b)))

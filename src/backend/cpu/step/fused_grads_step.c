@@ -109,7 +109,7 @@ static int64_t sum_tile_count(const struct ew_kernels *k, const struct ew_conv_s
 /* The ReLU's mask takes a pass over dout[0], which also computes the bias gradient. */
 static bool clears(const struct ew_call *c)
 {
-    return ((const struct state *)c->state)->relu && !ew_plays(c, EW_ROLE_RELU_MASKED);
+    return ((const struct state *)c->state)->relu && !ew_has_role(c, EW_ROLE_RELU_MASKED);
 }
 
 static bool makes_bias(const struct ew_call *c)
@@ -127,7 +127,7 @@ static void bind(const struct ew_call *c, struct ew_fused_grads *j)
     j->no_filter = !c->din[1];
     j->filter.db = !j->no_filter && makes_bias(c) ? c->din[2]->data : NULL;
     j->filter.add_db = !(c->fresh & 4);
-    j->mask = ew_plays(c, EW_ROLE_RELU_MASK);
+    j->mask = ew_has_role(c, EW_ROLE_RELU_MASK);
     j->dx = c->din[0] ? c->din[0]->data : NULL;
     j->add_dx = !(c->fresh & 1);
 }

@@ -139,7 +139,7 @@ static ew_err run_forward(const struct ew_call *c)
                      .size = k->sparse_scratch(s)};
     ew_pool_run(ew_cpu(c->be)->pool, k->sparse_tiles(s), forward_tiles, &w);
     /* The extra pass over the output costs less than the zeros save. */
-    if (ew_plays(c, EW_ROLE_OUTPUT_NORM_STATS))
+    if (ew_has_role(c, EW_ROLE_OUTPUT_NORM_STATS))
         ew_norm_reduce(ew_call_fused(c, EW_ROLE_OUTPUT_NORM_STATS), c->scratch);
     return EW_OK;
 }
@@ -211,7 +211,7 @@ static ew_err run_backward(const struct ew_call *c)
 {
     const struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
-    const bool masks = state->relu && !ew_plays(c, EW_ROLE_RELU_MASKED);
+    const bool masks = state->relu && !ew_has_role(c, EW_ROLE_RELU_MASKED);
     struct ew_update update;
     if (!c->dout[0])
         return EW_OK;
@@ -226,7 +226,7 @@ static ew_err run_backward(const struct ew_call *c)
                              share_of(c, c->in[0], 0) < share};
     const bool bias = c->n_in > 2 && c->din[2], scattered = !ew_cpu(c->be)->isa->sparse_fits(s);
     w.backward.no_filter = w.by_x; /* a pass of its own */
-    w.backward.mask = ew_plays(c, EW_ROLE_RELU_MASK);
+    w.backward.mask = ew_has_role(c, EW_ROLE_RELU_MASK);
     w.backward.filter.db = bias && scattered && !masks && c->din[1] ? c->din[2]->data : NULL;
     w.backward.filter.add_db = !(c->fresh & 4);
     if (masks || (bias && !w.backward.filter.db))
@@ -241,7 +241,7 @@ struct ew_kernel ew_sparse_kernel(const struct ew_kernel_query *query,
     const struct ew_kernels *k = ew_cpu(query->be)->isa;
     const bool forward = query->phase == EW_PHASE_FORWARD;
     const size_t own = forward ? k->sparse_scratch(s) : grad_scratch(k, s);
-    const bool stats = forward && ew_plays(query->c, EW_ROLE_OUTPUT_NORM_STATS);
+    const bool stats = forward && ew_has_role(query->c, EW_ROLE_OUTPUT_NORM_STATS);
     const size_t bias = forward ? 0 : ew_bias_scratch(s->cout);
     const size_t shared = forward ? 0 : shared_bytes(k, s);
     const size_t mine = shared + ew_share_scratch(query->be, own), all = mine > bias ? mine : bias;

@@ -212,7 +212,7 @@ static ew_err run_backward(const struct ew_call *c)
                      .scratch = (char *)c->scratch + ew_float_bytes(k->tap_pairs_grad_shared(s)),
                      .size = k->tap_pairs_grad_scratch(s)};
     w.grad.skip_unmet = may_skip(c, state);
-    const bool masks = state->relu && !ew_plays(c, EW_ROLE_RELU_MASKED);
+    const bool masks = state->relu && !ew_has_role(c, EW_ROLE_RELU_MASKED);
     if (masks || (c->n_in > 2 && c->din[2]))
         ew_bias_gradient(c, masks ? c->out[0] : NULL);
     if (c->din[0] || c->din[1])
