@@ -57,7 +57,7 @@ static inline const struct ew_cuda *ew_cuda(const struct ew_backend *be)
 
 /* Kernel families: each writes up to EW_OFFERS kernels, best first, and returns their number. */
 typedef int ew_cuda_offer(const struct ew_kernel_query *query, struct ew_kernel *out);
-ew_cuda_offer ew_cuda_offer_conv, ew_cuda_offer_dense, ew_cuda_offer_norm, ew_cuda_offer_set_norm,
+ew_cuda_offer ew_cuda_offer_conv, ew_cuda_offer_dense, ew_cuda_offer_norm, ew_cuda_offer_group_norm,
     ew_cuda_offer_pool, ew_cuda_offer_act, ew_cuda_offer_pair, ew_cuda_offer_move,
     ew_cuda_offer_view, ew_cuda_offer_loss, ew_cuda_offer_softmax, ew_cuda_offer_dropout,
     ew_cuda_offer_slice, ew_cuda_offer_pad, ew_cuda_offer_expand, ew_cuda_offer_resize,

@@ -215,10 +215,10 @@ struct ew_cuda_norm_back {
 };
 
 /* ---- Group, instance and layer norm ----
- * Set (i, j), whose statistics are shared, is x[i][..][j][..] of x [outer, rows, inner, run];
+ * Group (i, j), whose statistics are shared, is x[i][..][j][..] of x [outer, rows, inner, run];
  * element k of the run has scale[j * run + k]. */
 
-struct ew_cuda_set_norm {
+struct ew_cuda_group_norm {
     int type;
     int64_t outer, rows;
     int inner, run;
@@ -594,8 +594,8 @@ enum ew_cuda_copy_kind { EW_CUDA_TO_DEVICE, EW_CUDA_TO_HOST, EW_CUDA_ON_DEVICE }
     X(reduce, (struct ew_cuda_queue *q, const struct ew_cuda_reduce *p))                           \
     X(norm, (struct ew_cuda_queue *q, const struct ew_cuda_norm *p))                               \
     X(norm_back, (struct ew_cuda_queue *q, const struct ew_cuda_norm_back *p))                     \
-    X(set_norm, (struct ew_cuda_queue *q, const struct ew_cuda_set_norm *p))                       \
-    X(set_norm_back, (struct ew_cuda_queue *q, const struct ew_cuda_set_norm *p))                  \
+    X(group_norm, (struct ew_cuda_queue *q, const struct ew_cuda_group_norm *p))                   \
+    X(group_norm_back, (struct ew_cuda_queue *q, const struct ew_cuda_group_norm *p))              \
     X(depthwise, (struct ew_cuda_queue *q, const struct ew_cuda_conv *p))                          \
     X(depthwise_dx, (struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p))                  \
     X(depthwise_dw, (struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p))                  \

@@ -6,8 +6,8 @@
 
 enum { X, SCALE, BIAS };
 
-/* The sets whose statistics are shared, by operator. */
-static bool sets_of(const struct ew_call *c, struct ew_cuda_set_norm *p)
+/* The groups whose statistics are shared, by operator. */
+static bool groups_of(const struct ew_call *c, struct ew_cuda_group_norm *p)
 {
     const struct ew_shape *x = &c->in[X]->shape;
     int64_t inner = 1, run;
@@ -34,29 +34,29 @@ static bool sets_of(const struct ew_call *c, struct ew_cuda_set_norm *p)
            inner * run < INT32_MAX;
 }
 
-static struct ew_cuda_set_norm norm_of(const struct ew_call *c)
+static struct ew_cuda_group_norm norm_of(const struct ew_call *c)
 {
-    struct ew_cuda_set_norm p = {.type = ew_cuda_storage(c->in[X]),
-                                 .x = c->in[X]->data,
-                                 .scale = c->in[SCALE]->data,
-                                 .bias = ew_cuda_data(ew_call_in(c, BIAS)),
-                                 .kept = c->aux,
-                                 .scratch = c->scratch};
-    sets_of(c, &p);
+    struct ew_cuda_group_norm p = {.type = ew_cuda_storage(c->in[X]),
+                                   .x = c->in[X]->data,
+                                   .scale = c->in[SCALE]->data,
+                                   .bias = ew_cuda_data(ew_call_in(c, BIAS)),
+                                   .kept = c->aux,
+                                   .scratch = c->scratch};
+    groups_of(c, &p);
     return p;
 }
 
 static ew_err run_norm(const struct ew_call *c)
 {
-    struct ew_cuda_set_norm p = norm_of(c);
+    struct ew_cuda_group_norm p = norm_of(c);
     p.y = c->out[0]->data;
-    EW_CUDA_LAUNCH(c, set_norm, &p);
+    EW_CUDA_LAUNCH(c, group_norm, &p);
     return EW_OK;
 }
 
 static ew_err back_norm(const struct ew_call *c)
 {
-    struct ew_cuda_set_norm p = norm_of(c);
+    struct ew_cuda_group_norm p = norm_of(c);
     p.dy = c->dout[0]->data;
     p.dx = ew_cuda_data(c->din[X]);
     p.dscale = ew_cuda_data(c->din[SCALE]);
@@ -64,17 +64,17 @@ static ew_err back_norm(const struct ew_call *c)
     p.add_dx = ew_cuda_adds(c, X);
     p.add_dscale = ew_cuda_adds(c, SCALE);
     p.add_dbias = ew_cuda_adds(c, BIAS);
-    EW_CUDA_LAUNCH(c, set_norm_back, &p);
+    EW_CUDA_LAUNCH(c, group_norm_back, &p);
     return EW_OK;
 }
 
-int ew_cuda_offer_set_norm(const struct ew_kernel_query *query, struct ew_kernel *out)
+int ew_cuda_offer_group_norm(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     const struct ew_call *c = query->c;
     const bool back = query->phase == EW_PHASE_BACKWARD;
-    struct ew_cuda_set_norm p = {0};
+    struct ew_cuda_group_norm p = {0};
     if (ew_cuda_query_type(query, 1 << SCALE | 1 << BIAS, 0) < 0 || ew_call_out(c, 1) ||
-        ew_call_out(c, 2) || !sets_of(c, &p))
+        ew_call_out(c, 2) || !groups_of(c, &p))
         return 0;
     for (int i = SCALE; i <= BIAS; i++)
         if (ew_call_in(c, i) && ew_tensor_count(c->in[i]) != (int64_t)p.inner * p.run)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Group, instance and layer norm: one block per set of shared statistics. */
+/* Group, instance and layer norm: one block per group, the elements that share statistics. */
 #include "backend/cuda/module/columns.cuh"
 
 #define THREADS COLUMN_THREADS
@@ -25,8 +25,8 @@ __device__ static void block_sums(double a, double b, double *sum_a, double *sum
     }
 }
 
-/* Element e of the block's set, and the index of its scale and bias. */
-__device__ static int64_t element(const ew_cuda_set_norm &p, int64_t e, int *param)
+/* Element e of the block's group, and the index of its scale and bias. */
+__device__ static int64_t element(const ew_cuda_group_norm &p, int64_t e, int *param)
 {
     const int64_t i = blockIdx.x / p.inner, r = e / p.run;
     const int j = (int)(blockIdx.x % p.inner);
@@ -34,9 +34,9 @@ __device__ static int64_t element(const ew_cuda_set_norm &p, int64_t e, int *par
     return (i * p.rows + r) * p.inner * p.run + *param;
 }
 
-/* Sums are of x - pivot, which avoids cancellation; the pivot is the set's first element. */
+/* Sums are of x - pivot, which avoids cancellation; the pivot is the group's first element. */
 template <typename T>
-__global__ void __launch_bounds__(THREADS) set_norm_kernel(const ew_cuda_set_norm p)
+__global__ void __launch_bounds__(THREADS) group_norm_kernel(const ew_cuda_group_norm p)
 {
     const T *x = static_cast<const T *>(p.x);
     const int64_t n = p.rows * p.run;
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(THREADS) set_norm_kernel(const ew_cuda_set_nor
 
 /* dx = inv * (dy * scale - mean(dy * scale) - xhat * mean(dy * scale * xhat)) */
 template <typename T>
-__global__ void __launch_bounds__(THREADS) set_norm_dx_kernel(const ew_cuda_set_norm p)
+__global__ void __launch_bounds__(THREADS) group_norm_dx_kernel(const ew_cuda_group_norm p)
 {
     const T *x = static_cast<const T *>(p.x), *dy = static_cast<const T *>(p.dy);
     const int64_t n = p.rows * p.run;
@@ -91,21 +91,21 @@ __global__ void __launch_bounds__(THREADS) set_norm_dx_kernel(const ew_cuda_set_
 }
 
 /* Gradients of scale and bias: column sums over all rows of the batch. */
-template <typename T> struct set_norm_map {
-    ew_cuda_set_norm p;
+template <typename T> struct group_norm_map {
+    ew_cuda_group_norm p;
     __device__ void add(int64_t, int64_t row, int c, float sum[2][1]) const
     {
-        const int64_t set = row / p.rows * p.inner + c / p.run, sets = p.outer * p.inner;
+        const int64_t group = row / p.rows * p.inner + c / p.run, groups = p.outer * p.inner;
         const int64_t at = row * p.inner * p.run + c;
         const float d = to_float(static_cast<const T *>(p.dy)[at]);
         const float v = to_float(static_cast<const T *>(p.x)[at]);
         sum[0][0] += d;
-        sum[1][0] += d * (v - p.kept[set]) * p.kept[sets + set];
+        sum[1][0] += d * (v - p.kept[group]) * p.kept[groups + group];
     }
 };
 
-struct set_norm_end {
-    ew_cuda_set_norm p;
+struct group_norm_end {
+    ew_cuda_group_norm p;
     __device__ void operator()(int64_t, int c, const double *total) const
     {
         const float dbias = (float)total[0], dscale = (float)total[1];
@@ -116,30 +116,30 @@ struct set_norm_end {
     }
 };
 
-extern "C" int ew_cu_set_norm(ew_cuda_queue *q, const ew_cuda_set_norm *p)
+extern "C" int ew_cu_group_norm(ew_cuda_queue *q, const ew_cuda_group_norm *p)
 {
-    const unsigned sets = (unsigned)(p->outer * p->inner);
-    FOR_TYPE(p->type, (set_norm_kernel<T><<<sets, THREADS, 0, stream_of(q)>>>(*p)));
+    const unsigned groups = (unsigned)(p->outer * p->inner);
+    FOR_TYPE(p->type, (group_norm_kernel<T><<<groups, THREADS, 0, stream_of(q)>>>(*p)));
     return cudaGetLastError();
 }
 
-template <typename T> static int set_norm_back(ew_cuda_queue *q, const ew_cuda_set_norm *p)
+template <typename T> static int group_norm_back(ew_cuda_queue *q, const ew_cuda_group_norm *p)
 {
     int status = 0;
     if (p->dx)
-        set_norm_dx_kernel<T><<<(unsigned)(p->outer * p->inner), THREADS, 0, stream_of(q)>>>(*p);
+        group_norm_dx_kernel<T><<<(unsigned)(p->outer * p->inner), THREADS, 0, stream_of(q)>>>(*p);
     if (p->dscale || p->dbias) {
-        const set_norm_map<T> map = {*p};
-        const set_norm_end end = {*p};
+        const group_norm_map<T> map = {*p};
+        const group_norm_end end = {*p};
         status =
             column_launch<1, 2>(q, 1, p->outer * p->rows, p->inner * p->run, p->scratch, map, end);
     }
     return status ? status : (int)cudaGetLastError();
 }
 
-extern "C" int ew_cu_set_norm_back(ew_cuda_queue *q, const ew_cuda_set_norm *p)
+extern "C" int ew_cu_group_norm_back(ew_cuda_queue *q, const ew_cuda_group_norm *p)
 {
     int status = 0;
-    FOR_TYPE(p->type, status = set_norm_back<T>(q, p));
+    FOR_TYPE(p->type, status = group_norm_back<T>(q, p));
     return status;
 }
