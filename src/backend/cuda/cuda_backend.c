@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/cuda/cuda_own.h"
+#include "backend/cuda/cuda_state.h"
 #include "base/num.h"
 #include "cuda_id.h"
 
@@ -42,7 +42,7 @@ static bool find(int i, struct ew_device_found *out)
 
 static void close_cuda(struct ew_backend *be)
 {
-    struct ew_cuda_own *o = (struct ew_cuda_own *)be;
+    struct ew_cuda_state *o = (struct ew_cuda_state *)be;
     const struct ew_cuda_api *cu = o->cuda.cu;
     for (int i = 0; i < EW_CUDA_SLOTS; i++) {
         cu->release_host(o->slots[i].host);
@@ -56,13 +56,13 @@ static void close_cuda(struct ew_backend *be)
     for (int i = 0; i < EW_EVENTS; i++)
         cu->event_free(o->events[i]);
     cu->queue_close(o->ahead);
-    cu->event_free(o->beside.forked);
-    cu->event_free(o->beside.joined);
-    cu->queue_close(o->beside.q);
+    cu->event_free(o->side.forked);
+    cu->event_free(o->side.joined);
+    cu->queue_close(o->side.q);
     cu->release(o->cuda.rates);
     cu->release(o->cuda.scale);
     cu->queue_close(o->cuda.q);
-    free(o->copies.at);
+    free(o->casts.at);
     free(o->pinned);
     free(o);
 }
@@ -110,15 +110,15 @@ static ew_err read_arguments(const char *text, int *device, const struct precisi
 }
 
 /* Opens the queue, and allocates staging slots, rates and loss scale. */
-static ew_err take_resources(struct ew_cuda_own *o, size_t memory, bool scaled)
+static ew_err take_resources(struct ew_cuda_state *o, size_t memory, bool scaled)
 {
     const size_t room = memory / 64 < WORKSPACE ? memory / 64 : WORKSPACE;
     const size_t planned = memory / 32 < PLANNED ? memory / 32 : PLANNED;
     struct ew_cuda *be = &o->cuda;
     const struct ew_cuda_scale first = {.scale = EW_CUDA_SCALE_FIRST};
-    o->beside.room = room;
-    o->beside.planned = planned;
-    o->beside.deterministic = !o->fast;
+    o->side.room = room;
+    o->side.planned = planned;
+    o->side.deterministic = !o->fast;
     EW_CUDA_TRY(be->cu, queue_open(!o->fast, room, planned, &be->q));
     EW_CUDA_TRY(be->cu, alloc(sizeof(*be->rates), (void **)&be->rates));
     for (int i = 0; i < EW_CUDA_SLOTS; i++) {
@@ -155,7 +155,7 @@ static double macs_per_byte(const struct precision *precision)
     return precision->math == EW_CUDA_MATH_TF32 ? 45 : 7;
 }
 
-static ew_err start(struct ew_cuda_own *o, int device, const struct precision *precision)
+static ew_err start(struct ew_cuda_state *o, int device, const struct precision *precision)
 {
     struct ew_cuda *be = &o->cuda;
     struct ew_cuda_device d;
@@ -201,14 +201,14 @@ static ew_err open_cuda(const char *arguments, const struct ew_backend_opts *opt
     bool fast = false;
     EW_TRY(read_arguments(arguments, &device, &precision, &fast));
     EW_TRY(ew_cuda_open(&cu));
-    struct ew_cuda_own *o = calloc(1, sizeof(*o));
+    struct ew_cuda_state *o = calloc(1, sizeof(*o));
     EW_CHECK(o, EW_ERR_MEMORY, "no memory for a backend");
     o->cuda.base.type = &ew_cuda_type;
     o->cuda.cu = cu;
     o->cuda.math = precision->math;
     o->cuda.type = precision->type;
-    o->cuda.copies = &o->copies;
-    o->cuda.beside = &o->beside;
+    o->cuda.casts = &o->casts;
+    o->cuda.side = &o->side;
     o->fast = fast;
     const ew_err e = start(o, device, precision);
     if (e != EW_OK) {
@@ -224,7 +224,7 @@ static ew_err open_cuda(const char *arguments, const struct ew_backend_opts *opt
 ew_err ew_cuda_open_side(const struct ew_call *c)
 {
     const struct ew_cuda *be = ew_cuda(c->be);
-    struct ew_cuda_beside *b = be->beside;
+    struct ew_cuda_side_stream *b = be->side;
     if (b->q)
         return EW_OK;
     EW_CUDA_TRY(be->cu, event_new(0, &b->forked));
@@ -236,15 +236,15 @@ ew_err ew_cuda_open_side(const struct ew_call *c)
 struct ew_cuda_queue *ew_cuda_side(const struct ew_call *c)
 {
     const struct ew_cuda *be = ew_cuda(c->be);
-    return be->beside->q && c->din[0] && c->din[1] ? be->beside->q : be->q;
+    return be->side->q && c->din[0] && c->din[1] ? be->side->q : be->q;
 }
 
 ew_err ew_cuda_fork(const struct ew_cuda *be, struct ew_cuda_queue *side)
 {
     if (side == be->q)
         return EW_OK;
-    EW_CUDA_TRY(be->cu, event_record(be->q, be->beside->forked));
-    EW_CUDA_TRY(be->cu, event_hold(side, be->beside->forked));
+    EW_CUDA_TRY(be->cu, event_record(be->q, be->side->forked));
+    EW_CUDA_TRY(be->cu, event_hold(side, be->side->forked));
     return EW_OK;
 }
 
@@ -252,14 +252,14 @@ ew_err ew_cuda_join(const struct ew_cuda *be, struct ew_cuda_queue *side)
 {
     if (side == be->q)
         return EW_OK;
-    EW_CUDA_TRY(be->cu, event_record(side, be->beside->joined));
-    EW_CUDA_TRY(be->cu, event_hold(be->q, be->beside->joined));
+    EW_CUDA_TRY(be->cu, event_record(side, be->side->joined));
+    EW_CUDA_TRY(be->cu, event_hold(be->q, be->side->joined));
     return EW_OK;
 }
 
 static ew_err sync(struct ew_backend *be)
 {
-    ((struct ew_cuda_own *)be)->running = false;
+    ((struct ew_cuda_state *)be)->running = false;
     return ew_cuda_check(ew_cuda(be)->cu, ew_cuda(be)->cu->queue_wait(ew_cuda(be)->q), "run");
 }
 
@@ -267,21 +267,21 @@ static ew_err sync(struct ew_backend *be)
 
 static ew_err event_record(struct ew_backend *be, int event)
 {
-    struct ew_cuda_own *o = (struct ew_cuda_own *)be;
+    struct ew_cuda_state *o = (struct ew_cuda_state *)be;
     o->last = event;
     return ew_cuda_check(o->cuda.cu, o->cuda.cu->event_record(o->cuda.q, o->events[event]), "mark");
 }
 
 static ew_err event_wait(struct ew_backend *be, int event)
 {
-    struct ew_cuda_own *o = (struct ew_cuda_own *)be;
+    struct ew_cuda_state *o = (struct ew_cuda_state *)be;
     o->running = o->running && event != o->last;
     return ew_cuda_check(o->cuda.cu, o->cuda.cu->event_wait(o->events[event]), "run");
 }
 
 static ew_err event_elapsed(struct ew_backend *be, int from, int to, int64_t *ns)
 {
-    const struct ew_cuda_own *o = (const struct ew_cuda_own *)be;
+    const struct ew_cuda_state *o = (const struct ew_cuda_state *)be;
     float ms = 0;
     EW_TRY(ew_cuda_check(o->cuda.cu, o->cuda.cu->event_ms(o->events[from], o->events[to], &ms),
                          "time"));

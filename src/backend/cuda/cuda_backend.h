@@ -9,18 +9,18 @@
 #include "op/types.h"
 
 /* Parameters of which kernels hold copies in the device's storage type. */
-struct ew_cuda_copied {
+struct ew_cuda_cast_weight {
     const void *parameter;
     void *copy;
 };
 
-struct ew_cuda_copies {
-    struct ew_cuda_copied *at;
+struct ew_cuda_cast_weights {
+    struct ew_cuda_cast_weight *at;
     int n, cap;
 };
 
 /* A second stream, for kernels that run concurrently within a command. */
-struct ew_cuda_beside {
+struct ew_cuda_side_stream {
     struct ew_cuda_queue *q; /* NULL: not opened */
     void *forked, *joined;   /* events that order the two streams */
     int deterministic;
@@ -31,7 +31,7 @@ struct ew_cuda {
     struct ew_backend base;
     const struct ew_cuda_api *cu;
     struct ew_cuda_queue *q;
-    struct ew_cuda_beside *beside;
+    struct ew_cuda_side_stream *side;
     int arch;                    /* architecture of the compiled kernels, e.g. 90 */
     int math;                    /* enum ew_cuda_math */
     int type;                    /* enum ew_cuda_type of activations */
@@ -40,7 +40,7 @@ struct ew_cuda {
     struct ew_cuda_rates last_rates;
     bool has_rates;              /* last_rates is valid */
     struct ew_cuda_scale *scale; /* in device memory; NULL: no loss scaling */
-    struct ew_cuda_copies *copies;
+    struct ew_cuda_cast_weights *casts;
     const struct ew_cuda_update *update; /* multi-parameter update being launched; NULL: done by an
                                           * earlier command */
 };
@@ -90,9 +90,9 @@ const void *ew_cuda_weight(const struct ew_call *c, int i);
 /* Lets a forward kernel pack copies of in[1] and in[2] if their type differs from in[0]'s. */
 void ew_cuda_pack_weights(const struct ew_call *c, struct ew_kernel *k);
 /* The packed copy of a parameter; NULL: none. */
-void *ew_cuda_copy_of(const struct ew_cuda *be, const void *parameter);
+void *ew_cuda_cast_of(const struct ew_cuda *be, const void *parameter);
 /* Called before a block of memory is freed. */
-void ew_cuda_forget_copies(struct ew_cuda_copies *l, const char *data, size_t bytes);
+void ew_cuda_forget_casts(struct ew_cuda_cast_weights *l, const char *data, size_t bytes);
 
 /* Concurrent kernels within one command: fork, launch on the side queue and on the main one, join.
  * The side queue must be open before the run (kernels' `prepare`). */
@@ -116,16 +116,15 @@ ew_err ew_cuda_run_update(const struct ew_call *c);
 ew_err ew_cuda_run_round(const struct ew_call *c);
 ew_err ew_cuda_run_restore(const struct ew_call *c);
 
-/* cuda_net.c: a program that is a chain of small layers runs, up to its updates, in two
- * launches. */
-struct ew_cuda_whole;
-ew_err ew_cuda_whole_new(struct ew_cuda *be, const struct ew_command *commands, int n,
-                         struct ew_cuda_whole **out);                 /* *out NULL: not such a
-                                                                       * chain */
-void ew_cuda_whole_free(struct ew_cuda *be, struct ew_cuda_whole *w); /* w may be NULL */
-ew_err ew_cuda_whole_start(const struct ew_cuda *be, const struct ew_cuda_whole *w);
-/* Index of the first command that it does not cover; 0 if w is NULL. */
-int ew_cuda_whole_end(const struct ew_cuda_whole *w);
+/* cuda_net.c: a program that is a chain of small layers runs, up to its updates, in two launches;
+ * *out NULL: it is not such a chain. */
+struct ew_cuda_net_program;
+ew_err ew_cuda_net_program_new(struct ew_cuda *be, const struct ew_command *commands, int n,
+                               struct ew_cuda_net_program **out);
+void ew_cuda_net_program_free(struct ew_cuda *be, struct ew_cuda_net_program *p); /* NULL is fine */
+ew_err ew_cuda_net_program_start(const struct ew_cuda *be, const struct ew_cuda_net_program *p);
+/* Index of the first command that it does not cover; 0 if p is NULL. */
+int ew_cuda_net_program_end(const struct ew_cuda_net_program *p);
 
 /* Attributes of calls, in the structs that launchers take. */
 struct ew_window;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/cuda/cuda_own.h"
+#include "backend/cuda/cuda_state.h"
 #include "base/mem.h"
 
 #define AHEAD_BYTES ((size_t)128 << 10) /* smallest prefetched copy */
@@ -15,9 +15,9 @@ struct block {
     char *data;
 };
 
-static struct ew_cuda_own *own_of(struct ew_memory *m)
+static struct ew_cuda_state *own_of(struct ew_memory *m)
 {
-    return (struct ew_cuda_own *)m->be;
+    return (struct ew_cuda_state *)m->be;
 }
 
 ew_err ew_cuda_alloc(struct ew_backend *be, size_t bytes, struct ew_memory **out)
@@ -43,14 +43,14 @@ ew_err ew_cuda_alloc(struct ew_backend *be, size_t bytes, struct ew_memory **out
 void ew_cuda_release(struct ew_memory *m)
 {
     struct block *b = (struct block *)m;
-    ew_cuda_forget_copies(ew_cuda(m->be)->copies, b->data, m->bytes);
+    ew_cuda_forget_casts(ew_cuda(m->be)->casts, b->data, m->bytes);
     ew_cuda(m->be)->cu->release(b->data);
     free(m);
 }
 
 /* Opens the stream and the stages for prefetched copies; called when a run is started before the
  * last one has finished. */
-static ew_err open_ahead(struct ew_cuda_own *o)
+static ew_err open_ahead(struct ew_cuda_state *o)
 {
     struct ew_cuda *be = &o->cuda;
     if (o->ahead)
@@ -67,7 +67,7 @@ static ew_err open_ahead(struct ew_cuda_own *o)
 
 ew_err ew_cuda_alloc_pinned(struct ew_backend *be, size_t bytes, void **out)
 {
-    struct ew_cuda_own *o = (struct ew_cuda_own *)be;
+    struct ew_cuda_state *o = (struct ew_cuda_state *)be;
     EW_TRY(ew_grow((void **)&o->pinned, &o->cap_pinned, o->n_pinned + 1, sizeof(*o->pinned)));
     EW_CUDA_TRY(o->cuda.cu, alloc_host(bytes, out));
     o->pinned[o->n_pinned++] = (struct ew_cuda_pinned){*out, bytes};
@@ -76,7 +76,7 @@ ew_err ew_cuda_alloc_pinned(struct ew_backend *be, size_t bytes, void **out)
 
 void ew_cuda_free_pinned(struct ew_backend *be, void *p)
 {
-    struct ew_cuda_own *o = (struct ew_cuda_own *)be;
+    struct ew_cuda_state *o = (struct ew_cuda_state *)be;
     int i = 0;
     while (i < o->n_pinned && o->pinned[i].data != p)
         i++;
@@ -85,7 +85,7 @@ void ew_cuda_free_pinned(struct ew_backend *be, void *p)
     o->cuda.cu->release_host(p);
 }
 
-static bool is_pinned(const struct ew_cuda_own *o, const void *p)
+static bool is_pinned(const struct ew_cuda_state *o, const void *p)
 {
     for (int i = 0; i < o->n_pinned; i++)
         if ((uintptr_t)p - (uintptr_t)o->pinned[i].data < o->pinned[i].bytes)
@@ -94,7 +94,7 @@ static bool is_pinned(const struct ew_cuda_own *o, const void *p)
 }
 
 /* The next slot, once its last transfer is complete. */
-static ew_err take_slot(struct ew_cuda_own *o, struct ew_cuda_slot **out)
+static ew_err take_slot(struct ew_cuda_state *o, struct ew_cuda_slot **out)
 {
     *out = &o->slots[o->next];
     o->next = (o->next + 1) % EW_CUDA_SLOTS;
@@ -104,7 +104,7 @@ static ew_err take_slot(struct ew_cuda_own *o, struct ew_cuda_slot **out)
 /* Prefetches `bytes` of pinned host memory while a run is in flight: to a stage on the copy stream,
  * then, ordered after the run on the main stream, to its destination.  `floats`: converted from
  * float32 to the storage type. */
-static ew_err put_ahead(struct ew_cuda_own *o, char *to, const char *from, size_t bytes,
+static ew_err put_ahead(struct ew_cuda_state *o, char *to, const char *from, size_t bytes,
                         bool floats)
 {
     struct ew_cuda *be = &o->cuda;
@@ -131,14 +131,14 @@ static ew_err put_ahead(struct ew_cuda_own *o, char *to, const char *from, size_
     return EW_OK;
 }
 
-static bool goes_ahead(const struct ew_cuda_own *o, const void *from, size_t bytes)
+static bool goes_ahead(const struct ew_cuda_state *o, const void *from, size_t bytes)
 {
     return o->running && bytes >= AHEAD_BYTES && is_pinned(o, from);
 }
 
 ew_err ew_cuda_put(struct ew_memory *m, size_t offset, const void *from, size_t bytes)
 {
-    struct ew_cuda_own *o = own_of(m);
+    struct ew_cuda_state *o = own_of(m);
     struct ew_cuda *be = &o->cuda;
     char *to = ((struct block *)m)->data + offset;
     if (goes_ahead(o, from, bytes))
@@ -160,7 +160,7 @@ ew_err ew_cuda_put(struct ew_memory *m, size_t offset, const void *from, size_t 
 
 ew_err ew_cuda_get(struct ew_memory *m, size_t offset, void *to, size_t bytes)
 {
-    struct ew_cuda_own *o = own_of(m);
+    struct ew_cuda_state *o = own_of(m);
     struct ew_cuda *be = &o->cuda;
     const char *from = ((struct block *)m)->data + offset;
     if (is_pinned(o, to)) {
@@ -180,7 +180,7 @@ ew_err ew_cuda_get(struct ew_memory *m, size_t offset, void *to, size_t bytes)
 
 ew_err ew_cuda_put_floats(struct ew_memory *m, size_t offset, const float *from, size_t n)
 {
-    struct ew_cuda_own *o = own_of(m);
+    struct ew_cuda_state *o = own_of(m);
     struct ew_cuda *be = &o->cuda;
     const size_t most = EW_CUDA_SLOT_BYTES / sizeof(float),
                  bytes = ew_dtype_size(be->base.info.storage);
@@ -205,7 +205,7 @@ ew_err ew_cuda_put_floats(struct ew_memory *m, size_t offset, const float *from,
 
 ew_err ew_cuda_get_floats(struct ew_memory *m, size_t offset, float *to, size_t n)
 {
-    struct ew_cuda_own *o = own_of(m);
+    struct ew_cuda_state *o = own_of(m);
     struct ew_cuda *be = &o->cuda;
     const size_t most = EW_CUDA_SLOT_BYTES / sizeof(float),
                  bytes = ew_dtype_size(be->base.info.storage);

@@ -19,7 +19,7 @@
 #define MOST_SCRATCH  ((size_t)64 << 20)
 #define MOST_COMMANDS 64
 
-struct ew_cuda_whole {
+struct ew_cuda_net_program {
     struct ew_cuda_net net;
     int end;      /* first command that is not covered */
     void *memory; /* device memory: values, gradients, losses, staged output */
@@ -390,7 +390,7 @@ static bool is_too_soon(const struct ew_cuda_net *net, size_t bytes)
 }
 
 static ew_err take_memory(const struct ew_cuda *be, const struct reading *r,
-                          struct ew_cuda_whole *w)
+                          struct ew_cuda_net_program *w)
 {
     struct ew_cuda_net *net = &w->net;
     const size_t images = (size_t)net->images, size = sizeof(float);
@@ -417,8 +417,8 @@ static ew_err take_memory(const struct ew_cuda *be, const struct reading *r,
     return EW_OK;
 }
 
-ew_err ew_cuda_whole_new(struct ew_cuda *be, const struct ew_command *commands, int n,
-                         struct ew_cuda_whole **out)
+ew_err ew_cuda_net_program_new(struct ew_cuda *be, const struct ew_command *commands, int n,
+                               struct ew_cuda_net_program **out)
 {
     struct reading r = {.net.type = be->type};
     int end;
@@ -426,7 +426,7 @@ ew_err ew_cuda_whole_new(struct ew_cuda *be, const struct ew_command *commands, 
     if (n == 0 || !read_all(&r, commands, n, &end) ||
         (size_t)r.net.images * (size_t)r.net.value_floats * 2 * sizeof(float) > MOST_SCRATCH)
         return EW_OK;
-    struct ew_cuda_whole *w = calloc(1, sizeof(*w));
+    struct ew_cuda_net_program *w = calloc(1, sizeof(*w));
     EW_CHECK(w, EW_ERR_MEMORY, "no memory for a network");
     *out = w;
     w->net = r.net;
@@ -434,19 +434,19 @@ ew_err ew_cuda_whole_new(struct ew_cuda *be, const struct ew_command *commands, 
     return take_memory(be, &r, w);
 }
 
-void ew_cuda_whole_free(struct ew_cuda *be, struct ew_cuda_whole *w)
+void ew_cuda_net_program_free(struct ew_cuda *be, struct ew_cuda_net_program *w)
 {
     if (w)
         be->cu->release(w->memory);
     free(w);
 }
 
-int ew_cuda_whole_end(const struct ew_cuda_whole *w)
+int ew_cuda_net_program_end(const struct ew_cuda_net_program *w)
 {
     return w ? w->end : 0;
 }
 
-ew_err ew_cuda_whole_start(const struct ew_cuda *be, const struct ew_cuda_whole *w)
+ew_err ew_cuda_net_program_start(const struct ew_cuda *be, const struct ew_cuda_net_program *w)
 {
     const struct ew_cuda_api *cu = be->cu;
     EW_CUDA_TRY(cu, net(be->q, &w->net));

@@ -9,50 +9,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/cuda/cuda_own.h"
+#include "backend/cuda/cuda_state.h"
 #include "base/mem.h"
 #include "graph/ops.h"
 #include "op/optimizer.h"
 
 #define CAPTURES 4 /* failed captures before giving up */
 
-struct list {
+struct cuda_program {
     struct ew_program base;
     bool warm;
     void *graph;
-    int failed; /* failed captures */
-    bool asks;  /* some command reads rates */
-    bool draws; /* some command draws random numbers */
+    int failed;        /* failed captures */
+    bool reads_rates;  /* some command reads rates */
+    bool reads_random; /* some command draws random numbers */
     struct ew_cuda_updates *updates;
-    struct ew_cuda_whole *whole; /* covers the first commands in two launches; NULL: none */
+    struct ew_cuda_net_program *net; /* covers the first commands in two launches; NULL: none */
     int n;
     struct ew_command commands[];
 };
 
 void ew_cuda_unload(struct ew_program *p)
 {
-    struct list *l = (struct list *)p;
+    struct cuda_program *l = (struct cuda_program *)p;
     ew_cuda(p->be)->cu->graph_free(l->graph);
-    ew_cuda_updates_free(&((struct ew_cuda_own *)p->be)->cuda, l->updates);
-    ew_cuda_whole_free(&((struct ew_cuda_own *)p->be)->cuda, l->whole);
+    ew_cuda_updates_free(&((struct ew_cuda_state *)p->be)->cuda, l->updates);
+    ew_cuda_net_program_free(&((struct ew_cuda_state *)p->be)->cuda, l->net);
     free(l);
 }
 
 ew_err ew_cuda_load(struct ew_backend *be, const struct ew_command *commands, int n,
                     struct ew_program **out)
 {
-    struct list *l = malloc(sizeof(*l) + (size_t)n * sizeof(*commands));
+    struct cuda_program *l = malloc(sizeof(*l) + (size_t)n * sizeof(*commands));
     EW_CHECK(l, EW_ERR_MEMORY, "no memory for %d steps", n);
-    *l = (struct list){.base.be = be, .n = n};
+    *l = (struct cuda_program){.base.be = be, .n = n};
     memcpy(l->commands, commands, (size_t)n * sizeof(*commands));
     for (int k = 0; k < n; k++) {
-        l->draws = l->draws || (commands[k].call && commands[k].call->op == &ew_op_dropout);
-        l->asks = l->asks || l->draws || commands[k].phase != EW_PHASE_FORWARD;
+        l->reads_random =
+            l->reads_random || (commands[k].call && commands[k].call->op == &ew_op_dropout);
+        l->reads_rates = l->reads_rates || l->reads_random || commands[k].phase != EW_PHASE_FORWARD;
     }
-    struct ew_cuda *cuda = &((struct ew_cuda_own *)be)->cuda;
+    struct ew_cuda *cuda = &((struct ew_cuda_state *)be)->cuda;
     ew_err e = ew_cuda_updates_new(cuda, commands, n, &l->updates);
     if (e == EW_OK)
-        e = ew_cuda_whole_new(cuda, commands, n, &l->whole);
+        e = ew_cuda_net_program_new(cuda, commands, n, &l->net);
     if (e != EW_OK)
         ew_cuda_unload(&l->base);
     else
@@ -60,7 +61,7 @@ ew_err ew_cuda_load(struct ew_backend *be, const struct ew_command *commands, in
     return e;
 }
 
-static ew_err start_one(struct ew_cuda *be, const struct list *l, int k)
+static ew_err start_one(struct ew_cuda *be, const struct cuda_program *l, int k)
 {
     const struct ew_command *c = &l->commands[k];
     be->node = c->node;
@@ -68,16 +69,16 @@ static ew_err start_one(struct ew_cuda *be, const struct list *l, int k)
     return ew_fail_in(c->kernel->run(c->call), "node %s", c->call->name);
 }
 
-static ew_err start_all(struct ew_cuda *be, const struct list *l)
+static ew_err start_all(struct ew_cuda *be, const struct cuda_program *l)
 {
-    if (l->whole)
-        EW_TRY(ew_cuda_whole_start(be, l->whole));
-    for (int k = ew_cuda_whole_end(l->whole); k < l->n; k++)
+    if (l->net)
+        EW_TRY(ew_cuda_net_program_start(be, l->net));
+    for (int k = ew_cuda_net_program_end(l->net); k < l->n; k++)
         EW_TRY(start_one(be, l, k));
     return EW_OK;
 }
 
-static ew_err capture(struct ew_cuda *be, struct list *l)
+static ew_err capture(struct ew_cuda *be, struct cuda_program *l)
 {
     void *graph = NULL;
     EW_CUDA_TRY(be->cu, capture_begin(be->q));
@@ -90,7 +91,7 @@ static ew_err capture(struct ew_cuda *be, struct list *l)
 }
 
 /* Launches every command separately, between events. */
-static ew_err run_timed(struct ew_cuda *be, const struct list *l, int64_t *ns)
+static ew_err run_timed(struct ew_cuda *be, const struct cuda_program *l, int64_t *ns)
 {
     void **events = calloc((size_t)l->n + 1, sizeof(*events));
     EW_CHECK(events, EW_ERR_MEMORY, "no memory for %d events", l->n);
@@ -114,10 +115,11 @@ static ew_err run_timed(struct ew_cuda *be, const struct list *l, int64_t *ns)
     return e != EW_OK ? e : ew_cuda_check(be->cu, status, "timing");
 }
 
-static struct ew_cuda_rates rates_of(const struct list *l, const struct ew_run_params *params)
+static struct ew_cuda_rates rates_of(const struct cuda_program *l,
+                                     const struct ew_run_params *params)
 {
     const struct ew_optimizer *o = params->optimizer;
-    struct ew_cuda_rates r = {.key = l->draws ? params->key : 0, .scaled = o != NULL};
+    struct ew_cuda_rates r = {.key = l->reads_random ? params->key : 0, .scaled = o != NULL};
     if (!o)
         return r;
     const double t = (double)(o->step + 1);
@@ -146,10 +148,10 @@ static bool is_same(const struct ew_cuda_rates *a, const struct ew_cuda_rates *b
 }
 
 /* Copies rates to the device; it is a launch, so only if they are read and have changed. */
-static ew_err set_rates(struct ew_cuda *be, const struct list *l,
+static ew_err set_rates(struct ew_cuda *be, const struct cuda_program *l,
                         const struct ew_run_params *params)
 {
-    if (!l->asks)
+    if (!l->reads_rates)
         return EW_OK;
     const struct ew_cuda_rates rates = rates_of(l, params);
     if (be->has_rates && is_same(&rates, &be->last_rates))
@@ -163,10 +165,10 @@ static ew_err set_rates(struct ew_cuda *be, const struct list *l,
 
 ew_err ew_cuda_run(struct ew_program *p, const struct ew_run_params *params, int64_t *ns)
 {
-    struct list *l = (struct list *)p;
-    struct ew_cuda *be = &((struct ew_cuda_own *)p->be)->cuda;
+    struct cuda_program *l = (struct cuda_program *)p;
+    struct ew_cuda *be = &((struct ew_cuda_state *)p->be)->cuda;
     EW_TRY(set_rates(be, l, params));
-    ((struct ew_cuda_own *)p->be)->running = true;
+    ((struct ew_cuda_state *)p->be)->running = true;
     if (ns)
         return run_timed(be, l, ns);
     if (!l->warm) {
@@ -182,7 +184,7 @@ ew_err ew_cuda_run(struct ew_program *p, const struct ew_run_params *params, int
 
 ew_err ew_cuda_loss_scale(struct ew_backend *b, struct ew_loss_scale *v, bool set)
 {
-    struct ew_cuda *be = &((struct ew_cuda_own *)b)->cuda;
+    struct ew_cuda *be = &((struct ew_cuda_state *)b)->cuda;
     struct ew_cuda_scale s = {.scale = (float)v->scale, .good = (int)v->good};
     if (!be->scale)
         return EW_OK;

@@ -73,7 +73,7 @@ ew_err ew_cuda_run_round(const struct ew_call *c)
                                     .x = x->data,
                                     .kept = c->in[EW_ROUND_KEPT]->data,
                                     .rounded = c->in[EW_ROUND_ROUNDED]->data,
-                                    .copy = ew_cuda_copy_of(be, x->data),
+                                    .copy = ew_cuda_cast_of(be, x->data),
                                     .copy_type = be->type};
     EW_CUDA_LAUNCH(c, round_weights, &p);
     return EW_OK;

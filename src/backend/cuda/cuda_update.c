@@ -39,7 +39,7 @@ static struct ew_cuda_param param_of(const struct ew_cuda *be, const struct ew_c
         .w = c->in[0]->data,
         .g = c->in[1]->data,
         .state = {c->n_in > 2 ? c->in[2]->data : NULL, c->n_in > 3 ? c->in[3]->data : NULL},
-        .copy = ew_cuda_copy_of(be, c->in[0]->data),
+        .copy = ew_cuda_cast_of(be, c->in[0]->data),
         .copy_type = be->type,
         .n = ew_tensor_count(c->in[0])};
 }

@@ -31,27 +31,27 @@ static size_t copy_at(const struct ew_call *c, int i)
     return at;
 }
 
-void *ew_cuda_copy_of(const struct ew_cuda *be, const void *parameter)
+void *ew_cuda_cast_of(const struct ew_cuda *be, const void *parameter)
 {
-    for (int i = 0; i < be->copies->n; i++)
-        if (be->copies->at[i].parameter == parameter)
-            return be->copies->at[i].copy;
+    for (int i = 0; i < be->casts->n; i++)
+        if (be->casts->at[i].parameter == parameter)
+            return be->casts->at[i].copy;
     return NULL;
 }
 
 const void *ew_cuda_weight(const struct ew_call *c, int i)
 {
-    return is_copied(c, i) ? ew_cuda_copy_of(ew_cuda(c->be), c->in[i]->data)
+    return is_copied(c, i) ? ew_cuda_cast_of(ew_cuda(c->be), c->in[i]->data)
                            : ew_cuda_data(ew_call_in(c, i));
 }
 
-static ew_err note(struct ew_cuda_copies *l, const void *parameter, void *copy)
+static ew_err note(struct ew_cuda_cast_weights *l, const void *parameter, void *copy)
 {
     int i = 0;
     while (i < l->n && l->at[i].parameter != parameter)
         i++;
     EW_TRY(ew_grow((void **)&l->at, &l->cap, i + 1, sizeof(*l->at)));
-    l->at[i] = (struct ew_cuda_copied){parameter, copy};
+    l->at[i] = (struct ew_cuda_cast_weight){parameter, copy};
     l->n = i == l->n ? l->n + 1 : l->n;
     return EW_OK;
 }
@@ -60,7 +60,7 @@ static ew_err prepare(const struct ew_call *c)
 {
     for (int i = FIRST; i <= LAST; i++)
         if (is_copied(c, i))
-            EW_TRY(note(ew_cuda(c->be)->copies, c->in[i]->data, (char *)c->packed + copy_at(c, i)));
+            EW_TRY(note(ew_cuda(c->be)->casts, c->in[i]->data, (char *)c->packed + copy_at(c, i)));
     return EW_OK;
 }
 
@@ -92,7 +92,7 @@ static bool within(const void *p, const char *data, size_t bytes)
     return (uintptr_t)p - (uintptr_t)data < bytes;
 }
 
-void ew_cuda_forget_copies(struct ew_cuda_copies *l, const char *data, size_t bytes)
+void ew_cuda_forget_casts(struct ew_cuda_cast_weights *l, const char *data, size_t bytes)
 {
     int kept = 0;
     for (int i = 0; i < l->n; i++)

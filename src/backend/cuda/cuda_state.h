@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of an open CUDA device, shared by cuda_backend.c, cuda_memory.c and cuda_program.c. */
-#ifndef EW_BACKEND_CUDA_CUDA_OWN_H
-#define EW_BACKEND_CUDA_CUDA_OWN_H
+#ifndef EW_BACKEND_CUDA_CUDA_STATE_H
+#define EW_BACKEND_CUDA_CUDA_STATE_H
 
 #include "backend/cuda/cuda_backend.h"
 
@@ -27,11 +27,11 @@ struct ew_cuda_pinned {
     size_t bytes;
 };
 
-struct ew_cuda_own {
+struct ew_cuda_state {
     struct ew_cuda cuda;
     struct ew_cuda_pinned *pinned;
     int n_pinned, cap_pinned;
-    struct ew_cuda_copies copies;
+    struct ew_cuda_cast_weights casts;
     struct ew_cuda_slot slots[EW_CUDA_SLOTS];
     int next;                    /* next slot */
     struct ew_cuda_queue *ahead; /* copy stream of prefetches; NULL: not opened */
@@ -41,7 +41,7 @@ struct ew_cuda_own {
     void *events[EW_EVENTS];
     int last;  /* event that was recorded last */
     bool fast; /* sums need no fixed order (nondeterministic algorithms allowed) */
-    struct ew_cuda_beside beside;
+    struct ew_cuda_side_stream side;
     char name[128], target[32], device[EW_CUDA_DEVICE_CHARS];
 };
 
