@@ -7,7 +7,7 @@
 ew_err ew_cmd_join_ranks(const volatile int *stop, struct ew_ranks **out)
 {
     *out = NULL;
-    if (!ew_ranks_asked())
+    if (!ew_ranks_launched())
         return EW_OK;
     EW_TRY(ew_ranks_open(out));
     ew_ranks_watch(*out, stop);

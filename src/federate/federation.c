@@ -384,8 +384,8 @@ static ew_err ask_wave(struct ew_federation *f, const int64_t *clients, int64_t 
     if (rank < n && f->answering[rank])
         EW_TRY(play(f, clients[rank], &mine));
     if (ranks) {
-        EW_TRY(ew_ranks_gather(ranks, &mine, f->replies, sizeof(mine)));
-        EW_TRY(ew_ranks_gather(ranks, f->answer, f->gathered, (size_t)size * sizeof(float)));
+        EW_TRY(ew_ranks_allgather(ranks, &mine, f->replies, sizeof(mine)));
+        EW_TRY(ew_ranks_allgather(ranks, f->answer, f->gathered, (size_t)size * sizeof(float)));
     }
     for (int64_t i = 0; ranks && i < ew_ranks_size(ranks); i++)
         EW_CHECK(!f->replies[i].stops, EW_ERR_SKIPPED, "stopped in round %lld of %lld",

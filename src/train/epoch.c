@@ -138,7 +138,7 @@ static ew_err use_batch(struct ew_trainer *t, const struct ew_batch *b, struct s
     right = ew_learner_correct(&t->learner, b->labels, &counted);
     double loss = ew_learner_loss(&t->learner);
     if (t->exchange) {
-        EW_TRY(ew_trainer_share(t, &loss, &right, &counted, &s->comm));
+        EW_TRY(ew_trainer_sum_batch(t, &loss, &right, &counted, &s->comm));
         learnt = ew_clock_ns();
     }
     s->compute = t->depth > 1 ? device_ns : learnt - s->got - s->comm;

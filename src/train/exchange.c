@@ -19,7 +19,7 @@
 const char *const ew_exchange_forms[] = {"none", "fp16", "topk", NULL};
 
 /* An entry of a top-k message. */
-struct spike {
+struct topk_entry {
     uint32_t at;
     float value;
 };
@@ -36,9 +36,9 @@ static bool has_statistics(const struct ew_value *v)
     return v->kind == EW_VALUE_STATE && v->t.dtype == EW_F32 && v->t.data;
 }
 
-static ew_err make_box(struct ew_exchange *x, int bucket)
+static ew_err make_bucket(struct ew_exchange *x, int bucket)
 {
-    struct ew_exchange_box *b = &x->boxes[bucket];
+    struct ew_exchange_bucket *b = &x->buckets[bucket];
     int n;
     const int *values = ew_plan_bucket(x->plan, bucket, &n);
     for (int i = 0; i < n; i++) {
@@ -53,15 +53,15 @@ static ew_err make_box(struct ew_exchange *x, int bucket)
     const size_t all = (size_t)(b->piece * x->size), bytes = wire_bytes(x);
     const bool sparse = x->o.form == EW_EXCHANGE_TOPK;
     if (sparse)
-        b->spikes = ew_max_i64(1, (int64_t)(x->o.share * (double)b->n));
-    const size_t message = sparse ? (size_t)b->spikes * sizeof(struct spike) : all * bytes;
+        b->entries = ew_max_i64(1, (int64_t)(x->o.share * (double)b->n));
+    const size_t message = sparse ? (size_t)b->entries * sizeof(struct topk_entry) : all * bytes;
     b->sent = ew_arena_alloc(&x->arena, message);
     b->got = ew_arena_alloc(&x->arena, sparse ? message * (size_t)x->size : message);
     b->sum = ew_arena_array(&x->arena, all, sizeof(*b->sum));
     if (x->o.form != EW_EXCHANGE_PLAIN)
-        b->rest = ew_arena_array(&x->arena, all, sizeof(*b->rest));
+        b->residual = ew_arena_array(&x->arena, all, sizeof(*b->residual));
     if (x->o.form == EW_EXCHANGE_FP16)
-        b->rest_sum = ew_arena_array(&x->arena, (size_t)b->piece, sizeof(*b->rest_sum));
+        b->residual_sum = ew_arena_array(&x->arena, (size_t)b->piece, sizeof(*b->residual_sum));
     return EW_OK;
 }
 
@@ -80,16 +80,16 @@ static ew_err open_norms(struct ew_exchange *x)
     }
     x->norms = ew_arena_alloc(&x->arena, x->norm_bytes * (size_t)x->size);
     EW_CHECK(!x->arena.failed, EW_ERR_MEMORY, "no memory to exchange statistics");
-    return ew_ranks_gather(x->ranks, &weight, x->weights, sizeof(weight));
+    return ew_ranks_allgather(x->ranks, &weight, x->weights, sizeof(weight));
 }
 
 static ew_err open_all(struct ew_exchange *x)
 {
-    x->n_boxes = ew_plan_buckets(x->plan);
-    x->boxes = ew_arena_array(&x->arena, (size_t)x->n_boxes + 1, sizeof(*x->boxes));
-    EW_CHECK(x->boxes, EW_ERR_MEMORY, "no memory to exchange gradients");
-    for (int i = 0; i < x->n_boxes; i++)
-        EW_TRY(make_box(x, i));
+    x->n_buckets = ew_plan_buckets(x->plan);
+    x->buckets = ew_arena_array(&x->arena, (size_t)x->n_buckets + 1, sizeof(*x->buckets));
+    EW_CHECK(x->buckets, EW_ERR_MEMORY, "no memory to exchange gradients");
+    for (int i = 0; i < x->n_buckets; i++)
+        EW_TRY(make_bucket(x, i));
     x->tail_bytes = EW_EXCHANGE_NUMBERS * sizeof(double);
     for (int i = 0; i < x->g->n_values; i++)
         if (has_statistics(&x->g->values[i]))
@@ -129,8 +129,8 @@ void ew_exchange_close(struct ew_exchange *x)
     if (!x)
         return;
     ew_arena_fini(&x->arena);
-    free(x->rest_all);
-    free(x->rest_states);
+    free(x->residual_all);
+    free(x->residual_states);
     free(x);
 }
 
@@ -147,7 +147,7 @@ static float *gradient(struct ew_exchange *x, int value, int64_t *n)
 /* b->sum = weighted gradients + residuals, zero-padded. */
 static void collect(struct ew_exchange *x, int bucket)
 {
-    struct ew_exchange_box *b = &x->boxes[bucket];
+    struct ew_exchange_bucket *b = &x->buckets[bucket];
     int n;
     const int *values = ew_plan_bucket(x->plan, bucket, &n);
     int64_t at = 0, count;
@@ -158,8 +158,8 @@ static void collect(struct ew_exchange *x, int bucket)
         at += count;
     }
     memset(b->sum + at, 0, (size_t)(b->piece * x->size - at) * sizeof(float));
-    for (int64_t k = 0; b->rest && k < at; k++)
-        b->sum[k] += b->rest[k];
+    for (int64_t k = 0; b->residual && k < at; k++)
+        b->sum[k] += b->residual[k];
 }
 
 static void give_back(struct ew_exchange *x, int bucket, const float *sums)
@@ -176,13 +176,13 @@ static void give_back(struct ew_exchange *x, int bucket, const float *sums)
 
 /* ---- Compression ----------------------------------------------------------------------------- */
 
-/* Rounds to float16; rest = rounding error. */
-static void to_half(const float *from, uint16_t *to, float *rest, int64_t n)
+/* Rounds to float16; residual = rounding error. */
+static void to_half(const float *from, uint16_t *to, float *residual, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         const float v = fmaxf(-EW_HALF_MOST, fminf(EW_HALF_MOST, from[i]));
         to[i] = ew_half_from(v);
-        rest[i] = from[i] - ew_half_to(to[i]);
+        residual[i] = from[i] - ew_half_to(to[i]);
     }
 }
 
@@ -220,36 +220,36 @@ static uint32_t kth_size(const float *v, int64_t n, int64_t k, int64_t *bins, in
     return upper << 16 | lower;
 }
 
-/* Selects the `spikes` largest magnitudes, ties by position; the others become residuals. */
-static void to_spikes(struct ew_exchange *x, struct ew_exchange_box *b)
+/* Selects the `entries` largest magnitudes, ties by position; the others become residuals. */
+static void select_entries(struct ew_exchange *x, struct ew_exchange_bucket *b)
 {
-    struct spike *out = b->sent;
+    struct topk_entry *out = b->sent;
     int64_t equal, n = 0;
-    const uint32_t least = kth_size(b->sum, b->n, b->spikes, x->bins, &equal);
+    const uint32_t least = kth_size(b->sum, b->n, b->entries, x->bins, &equal);
     for (int64_t i = 0; i < b->n; i++) {
         const uint32_t size = size_bits(b->sum[i]);
         const bool take = size > least || (size == least && equal-- > 0);
-        b->rest[i] = take ? 0 : b->sum[i];
+        b->residual[i] = take ? 0 : b->sum[i];
         if (take)
-            out[n++] = (struct spike){(uint32_t)i, b->sum[i]};
+            out[n++] = (struct topk_entry){(uint32_t)i, b->sum[i]};
     }
 }
 
 /* Adds every rank's entries, in rank order. */
-static ew_err add_spikes(struct ew_exchange *x, struct ew_exchange_box *b)
+static ew_err add_entries(struct ew_exchange *x, struct ew_exchange_bucket *b)
 {
-    const struct spike *all = b->got;
+    const struct topk_entry *all = b->got;
     memset(b->sum, 0, (size_t)b->n * sizeof(float));
-    for (int64_t i = 0; i < b->spikes * x->size; i++) {
+    for (int64_t i = 0; i < b->entries * x->size; i++) {
         EW_CHECK(all[i].at < b->n, EW_ERR_FORMAT, "%s sent a gradient beyond its end",
-                 ew_ranks_name(x->ranks, (int)(i / b->spikes)));
+                 ew_ranks_name(x->ranks, (int)(i / b->entries)));
         b->sum[all[i].at] += all[i].value;
     }
     return EW_OK;
 }
 
 /* Adds this rank's piece of all ranks, in rank order, and prepares the message to all. */
-static void add_pieces(struct ew_exchange *x, struct ew_exchange_box *b)
+static void add_pieces(struct ew_exchange *x, struct ew_exchange_bucket *b)
 {
     const int64_t n = b->piece;
     if (x->o.form == EW_EXCHANGE_PLAIN) {
@@ -261,41 +261,42 @@ static void add_pieces(struct ew_exchange *x, struct ew_exchange_box *b)
         return;
     }
     const uint16_t *got = b->got;
-    memcpy(b->sum, b->rest_sum, (size_t)n * sizeof(float));
+    memcpy(b->sum, b->residual_sum, (size_t)n * sizeof(float));
     for (int r = 0; r < x->size; r++)
         for (int64_t i = 0; i < n; i++)
             b->sum[i] += ew_half_to(got[r * n + i]);
-    to_half(b->sum, b->got, b->rest_sum, n); /* overwrites the first piece, which has been added */
+    to_half(b->sum, b->got, b->residual_sum, n); /* over the first piece, which was added */
 }
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
-static ew_err send(struct ew_exchange *x, struct ew_exchange_box *b)
+static ew_err send(struct ew_exchange *x, struct ew_exchange_bucket *b)
 {
     const int64_t all = b->piece * x->size;
     const size_t piece = (size_t)b->piece * wire_bytes(x);
     if (x->o.form == EW_EXCHANGE_TOPK) {
-        to_spikes(x, b);
-        const size_t bytes = (size_t)b->spikes * sizeof(struct spike);
+        select_entries(x, b);
+        const size_t bytes = (size_t)b->entries * sizeof(struct topk_entry);
         x->sent_bytes += (int64_t)bytes * (x->size - 1);
-        return ew_ranks_spread(x->ranks, b->sent, b->got, bytes, &b->message);
+        return ew_ranks_iallgather(x->ranks, b->sent, b->got, bytes, &b->message);
     }
     if (x->o.form == EW_EXCHANGE_FP16)
-        to_half(b->sum, b->sent, b->rest, all);
+        to_half(b->sum, b->sent, b->residual, all);
     else
         memcpy(b->sent, b->sum, (size_t)all * sizeof(float));
     x->sent_bytes += 2 * (int64_t)piece * (x->size - 1); /* and the sums */
-    return ew_ranks_exchange(x->ranks, b->sent, b->got, piece, &b->message);
+    return ew_ranks_ialltoall(x->ranks, b->sent, b->got, piece, &b->message);
 }
 
 /* All pieces have arrived: starts sending their sums. */
-static ew_err spread_sums(struct ew_exchange *x, struct ew_exchange_box *b)
+static ew_err gather_sums(struct ew_exchange *x, struct ew_exchange_bucket *b)
 {
     if (x->o.form == EW_EXCHANGE_TOPK)
-        return add_spikes(x, b);
+        return add_entries(x, b);
     add_pieces(x, b);
     const void *piece = x->o.form == EW_EXCHANGE_FP16 ? b->got : b->sum;
-    return ew_ranks_spread(x->ranks, piece, b->sent, (size_t)b->piece * wire_bytes(x), &b->message);
+    return ew_ranks_iallgather(x->ranks, piece, b->sent, (size_t)b->piece * wire_bytes(x),
+                               &b->message);
 }
 
 /* Starts sending the sums of buckets whose pieces have arrived, in order; `wait`: of all started
@@ -303,14 +304,14 @@ static ew_err spread_sums(struct ew_exchange *x, struct ew_exchange_box *b)
 static ew_err advance(struct ew_exchange *x, bool wait)
 {
     for (int i = 0; i < x->begun; i++)
-        EW_TRY(ew_ranks_help(x->ranks, &x->boxes[i].message));
+        EW_TRY(ew_ranks_test(x->ranks, &x->buckets[i].message));
     for (; x->summed < x->begun; x->summed++) {
-        struct ew_exchange_box *b = &x->boxes[x->summed];
+        struct ew_exchange_bucket *b = &x->buckets[x->summed];
         if (wait)
             EW_TRY(ew_ranks_wait(x->ranks, &b->message));
         if (b->message.request)
             return EW_OK;
-        EW_TRY(spread_sums(x, b));
+        EW_TRY(gather_sums(x, b));
     }
     return EW_OK;
 }
@@ -319,7 +320,7 @@ static bool is_flying(const struct ew_exchange *x)
 {
     bool any = x->summed < x->begun;
     for (int i = 0; i < x->begun; i++)
-        any |= x->boxes[i].message.request != NULL;
+        any |= x->buckets[i].message.request != NULL;
     return any;
 }
 
@@ -342,7 +343,7 @@ static ew_err leave(struct ew_exchange *x, int64_t from)
     return EW_OK;
 }
 
-ew_err ew_exchange_help(struct ew_exchange *x)
+ew_err ew_exchange_progress(struct ew_exchange *x)
 {
     int64_t from;
     EW_TRY(enter(x, &from));
@@ -354,7 +355,7 @@ ew_err ew_exchange_begin(struct ew_exchange *x, int bucket)
     int64_t from;
     EW_TRY(enter(x, &from));
     collect(x, bucket);
-    EW_TRY(send(x, &x->boxes[bucket]));
+    EW_TRY(send(x, &x->buckets[bucket]));
     x->begun = bucket + 1;
     return leave(x, from);
 }
@@ -368,7 +369,7 @@ ew_err ew_exchange_norm(struct ew_exchange *x, const struct ew_stop *stop)
     const float *own = ew_norm_message(stop, &bytes);
     EW_CHECK(bytes <= x->norm_bytes, EW_ERR_INTERNAL, "%s has more channels than its graph",
              stop->norm->name);
-    EW_TRY(ew_ranks_share(x->ranks, own, x->norms, bytes));
+    EW_TRY(ew_ranks_allgather_own_comm(x->ranks, own, x->norms, bytes));
     ew_norm_merge(stop, &all);
     x->sent_bytes += (int64_t)bytes * (x->size - 1);
     return leave(x, from);
@@ -376,7 +377,7 @@ ew_err ew_exchange_norm(struct ew_exchange *x, const struct ew_stop *stop)
 
 static ew_err take_sums(struct ew_exchange *x, int bucket)
 {
-    struct ew_exchange_box *b = &x->boxes[bucket];
+    struct ew_exchange_bucket *b = &x->buckets[bucket];
     EW_TRY(ew_ranks_wait(x->ranks, &b->message));
     const uint16_t *half = b->sent;
     if (x->o.form == EW_EXCHANGE_PLAIN)
@@ -393,7 +394,7 @@ ew_err ew_exchange_finish(struct ew_exchange *x)
     int64_t from;
     EW_TRY(enter(x, &from));
     EW_TRY(advance(x, true));
-    for (int i = 0; i < x->n_boxes; i++)
+    for (int i = 0; i < x->n_buckets; i++)
         EW_TRY(take_sums(x, i));
     x->begun = x->summed = 0;
     return leave(x, from);
@@ -433,7 +434,7 @@ ew_err ew_exchange_numbers(struct ew_exchange *x, double *numbers, int n)
     struct ew_message m = {NULL};
     memcpy(x->tail, numbers, (size_t)n * sizeof(*numbers));
     move_statistics(x, false);
-    EW_TRY(ew_ranks_spread(x->ranks, x->tail, x->tails, x->tail_bytes, &m));
+    EW_TRY(ew_ranks_iallgather(x->ranks, x->tail, x->tails, x->tail_bytes, &m));
     EW_TRY(ew_ranks_wait(x->ranks, &m));
     move_statistics(x, true);
     memset(numbers, 0, (size_t)n * sizeof(*numbers));

@@ -40,7 +40,7 @@ void ew_exchange_close(struct ew_exchange *x); /* NULL is fine */
 /* Starts the exchange of a complete bucket. */
 ew_err ew_exchange_begin(struct ew_exchange *x, int bucket);
 /* Progresses messages, which MPI does only inside its calls. */
-ew_err ew_exchange_help(struct ew_exchange *x);
+ew_err ew_exchange_progress(struct ew_exchange *x);
 /* Synchronises a batch norm's statistics or sums at a stop (plan.h). */
 ew_err ew_exchange_norm(struct ew_exchange *x, const struct ew_stop *stop);
 /* After all buckets are started: waits until the plan's gradients are the sums. */
@@ -51,14 +51,14 @@ ew_err ew_exchange_numbers(struct ew_exchange *x, double *numbers, int n);
 
 /* Collects the error feedback (residuals) of compression for a checkpoint.  All ranks call it; rank
  * 0 gets states that are valid until the next call, other ranks and uncompressed exchanges none. */
-#define EW_REST_SLOT_SUMS 16 /* fp16: residuals of the sums */
-#define EW_REST_SLOT_RANK 17 /* residuals of rank 0, then of the others */
-ew_err ew_exchange_rest(struct ew_exchange *x, const struct ew_checkpoint_state **out, int *n);
+#define EW_RESIDUAL_SLOT_SUMS 16 /* fp16: residuals of the sums */
+#define EW_RESIDUAL_SLOT_RANK 17 /* residuals of rank 0, then of the others */
+ew_err ew_exchange_residuals(struct ew_exchange *x, const struct ew_checkpoint_state **out, int *n);
 /* Restores this rank's residuals from a checkpoint's states, ignoring others.  If the number of
  * ranks has changed, rank 0 takes all. */
-ew_err ew_exchange_set_rest(struct ew_exchange *x, const struct ew_checkpoint_state *s, int n);
+ew_err ew_exchange_set_residuals(struct ew_exchange *x, const struct ew_checkpoint_state *s, int n);
 /* Their bytes in a checkpoint. */
-int64_t ew_exchange_rest_bytes(const struct ew_exchange *x); /* NULL: 0 */
+int64_t ew_exchange_residual_bytes(const struct ew_exchange *x); /* NULL: 0 */
 
 /* Times since the last call. */
 struct ew_exchange_times {

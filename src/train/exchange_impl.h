@@ -6,12 +6,12 @@
 #include "train/exchange.h"
 
 /* One bucket: `n` numbers, `piece` of them per rank. */
-struct ew_exchange_box {
-    int64_t n, piece, spikes;
-    void *sent, *got; /* messages, in the format of the form */
-    float *sum;       /* plain: this rank's piece; topk: the whole bucket */
-    float *rest;      /* residuals (error feedback); NULL: uncompressed */
-    float *rest_sum;  /* fp16: residuals of this rank's piece of the sums */
+struct ew_exchange_bucket {
+    int64_t n, piece, entries;
+    void *sent, *got;    /* messages, in the format of the form */
+    float *sum;          /* plain: this rank's piece; topk: the whole bucket */
+    float *residual;     /* residuals (error feedback); NULL: uncompressed */
+    float *residual_sum; /* fp16: residuals of this rank's piece of the sums */
     struct ew_message message;
 };
 
@@ -22,8 +22,8 @@ struct ew_exchange {
     struct ew_exchange_opts o;
     float weight;
     int size, rank;
-    struct ew_exchange_box *boxes;
-    int n_boxes;
+    struct ew_exchange_bucket *buckets;
+    int n_buckets;
     struct ew_arena arena;
     char *tail, *tails; /* numbers and running statistics: this rank's, and all ranks' */
     size_t tail_bytes;
@@ -35,8 +35,8 @@ struct ew_exchange {
     bool flying;       /* a message was in flight when the rank resumed computing, */
     int64_t left_ns;   /* at this time */
     int64_t spent_ns, hidden_ns, sent_bytes;
-    float *rest_all; /* rank 0, for checkpoints: residuals of all ranks */
-    struct ew_checkpoint_state *rest_states;
+    float *residual_all; /* rank 0, for checkpoints: residuals of all ranks */
+    struct ew_checkpoint_state *residual_states;
 };
 
 #endif

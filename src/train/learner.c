@@ -233,7 +233,7 @@ static ew_err run_exchanged(struct ew_learner *l)
         if (stop.kind == EW_STOP_END)
             break;
         EW_TRY(stop.kind == EW_STOP_BUCKET  ? ew_exchange_begin(l->exchange, stop.bucket)
-               : stop.kind == EW_STOP_PAUSE ? ew_exchange_help(l->exchange)
+               : stop.kind == EW_STOP_PAUSE ? ew_exchange_progress(l->exchange)
                                             : ew_exchange_norm(l->exchange, &stop));
     }
     EW_TRY(ew_exchange_finish(l->exchange));

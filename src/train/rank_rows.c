@@ -42,8 +42,8 @@ ew_err ew_trainer_agree(struct ew_trainer *t)
 
 /* ---- A batch ---- */
 
-ew_err ew_trainer_share(struct ew_trainer *t, double *loss, int64_t *right, int64_t *counted,
-                        int64_t *comm_ns)
+ew_err ew_trainer_sum_batch(struct ew_trainer *t, double *loss, int64_t *right, int64_t *counted,
+                            int64_t *comm_ns)
 {
     enum { LOSS, RIGHT, COUNTED, STOP, SAVE, N };
     const bool writes = ew_ranks_rank(t->job.ranks) == 0;
@@ -74,7 +74,7 @@ static ew_err add_counts(struct ew_ranks *ranks, int64_t *counts, int64_t n)
     EW_CHECK(all, EW_ERR_MEMORY, "no memory for %d ranks", size);
     for (int64_t at = 0; at < n; at += PIECE) {
         const int64_t part = ew_min_i64(PIECE, n - at);
-        EW_TRY(ew_ranks_share(ranks, counts + at, all, (size_t)part * sizeof(*all)));
+        EW_TRY(ew_ranks_allgather_own_comm(ranks, counts + at, all, (size_t)part * sizeof(*all)));
         memset(counts + at, 0, (size_t)part * sizeof(*all));
         for (int64_t i = 0; i < size * part; i++)
             counts[at + i % part] += all[i];
@@ -87,7 +87,7 @@ static ew_err add_loss(struct ew_ranks *ranks, double *loss)
     const int size = ew_ranks_size(ranks);
     EW_CLEANUP(ew_free_ptr) double *all = calloc((size_t)size, sizeof(*all));
     EW_CHECK(all, EW_ERR_MEMORY, "no memory for %d ranks", size);
-    EW_TRY(ew_ranks_share(ranks, loss, all, sizeof(*all)));
+    EW_TRY(ew_ranks_allgather_own_comm(ranks, loss, all, sizeof(*all)));
     *loss = 0;
     for (int i = 0; i < size; i++)
         *loss += all[i];
@@ -110,7 +110,7 @@ ew_err ew_trainer_add_scores(const struct ew_trainer *t, struct ew_evaluator *e)
     return add_loss(ranks, &c->loss_sum);
 }
 
-ew_err ew_trainer_spread_weights(const struct ew_trainer *t, struct ew_graph *g)
+ew_err ew_trainer_broadcast_weights(const struct ew_trainer *t, struct ew_graph *g)
 {
     const int size = ew_ranks_size(t->job.ranks);
     EW_CLEANUP(ew_free_ptr) char *all = t->exchange ? malloc((size_t)size * PIECE) : NULL;
@@ -122,7 +122,7 @@ ew_err ew_trainer_spread_weights(const struct ew_trainer *t, struct ew_graph *g)
         const size_t bytes = sent && data ? ew_tensor_bytes(&v->t) : 0;
         for (size_t at = 0; at < bytes; at += PIECE) {
             const size_t part = bytes - at < PIECE ? bytes - at : PIECE;
-            EW_TRY(ew_ranks_share(t->job.ranks, data + at, all, part));
+            EW_TRY(ew_ranks_allgather_own_comm(t->job.ranks, data + at, all, part));
             memcpy(data + at, all, part);
         }
     }
@@ -170,7 +170,7 @@ ew_err ew_trainer_rank_rows(struct ew_trainer *t)
     const int n = ew_ranks_size(t->job.ranks);
     struct ew_train_times *all = calloc((size_t)n, sizeof(*all));
     EW_CHECK(all, EW_ERR_MEMORY, "no memory for %d ranks", n);
-    ew_err err = ew_ranks_gather(t->job.ranks, &t->at.now, all, sizeof(*all));
+    ew_err err = ew_ranks_allgather(t->job.ranks, &t->at.now, all, sizeof(*all));
     if (err == EW_OK)
         err = write_rows(t, all);
     free(all);

@@ -38,7 +38,7 @@ struct ew_ranks {
 };
 
 /* Open MPI, MPICH and its kin, and any launcher that speaks PMIx. */
-bool ew_ranks_asked(void)
+bool ew_ranks_launched(void)
 {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"};
     for (size_t i = 0; i < EW_COUNT(sizes); i++) {
@@ -83,7 +83,7 @@ static ew_err introduce(struct ew_ranks *r)
     r->all = calloc((size_t)r->size, sizeof(*r->all));
     r->names = calloc((size_t)r->size, sizeof(*r->names));
     EW_CHECK(r->all && r->names, EW_ERR_MEMORY, "no memory for %d ranks", r->size);
-    EW_TRY(ew_ranks_gather(r, &me, r->all, sizeof(me)));
+    EW_TRY(ew_ranks_allgather(r, &me, r->all, sizeof(me)));
     for (int i = 0; i < r->size; i++)
         snprintf(r->names[i], EW_RANK_NAME, "rank %d (%.*s, process %lld)", i, HOST_CHARS - 1,
                  r->all[i].host, (long long)r->all[i].pid);
@@ -145,27 +145,26 @@ void ew_ranks_watch(struct ew_ranks *r, const volatile int *stop)
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
-ew_err ew_ranks_gather(struct ew_ranks *r, const void *in, void *out, size_t bytes)
+ew_err ew_ranks_allgather(struct ew_ranks *r, const void *in, void *out, size_t bytes)
 {
-    return check(r, r->mpi->gather_all(in, out, (int64_t)bytes), "gathering");
+    return check(r, r->mpi->allgather(in, out, (int64_t)bytes), "gathering");
 }
 
-ew_err ew_ranks_exchange(struct ew_ranks *r, const void *in, void *out, size_t bytes,
-                         struct ew_message *m)
+ew_err ew_ranks_ialltoall(struct ew_ranks *r, const void *in, void *out, size_t bytes,
+                          struct ew_message *m)
 {
-    return check(
-        r, r->mpi->exchange_begin(EW_MPI_LANE_GRADIENTS, in, out, (int64_t)bytes, &m->request),
-        "sending");
-}
-
-ew_err ew_ranks_spread(struct ew_ranks *r, const void *in, void *out, size_t bytes,
-                       struct ew_message *m)
-{
-    return check(r, r->mpi->gather_begin(EW_MPI_LANE_SUMS, in, out, (int64_t)bytes, &m->request),
+    return check(r, r->mpi->ialltoall(EW_MPI_COMM_GRADIENTS, in, out, (int64_t)bytes, &m->request),
                  "sending");
 }
 
-ew_err ew_ranks_help(struct ew_ranks *r, struct ew_message *m)
+ew_err ew_ranks_iallgather(struct ew_ranks *r, const void *in, void *out, size_t bytes,
+                           struct ew_message *m)
+{
+    return check(r, r->mpi->iallgather(EW_MPI_COMM_SUMS, in, out, (int64_t)bytes, &m->request),
+                 "sending");
+}
+
+ew_err ew_ranks_test(struct ew_ranks *r, struct ew_message *m)
 {
     int done;
     return check(r, r->mpi->test(&m->request, &done), "waiting");
@@ -186,7 +185,7 @@ ew_err ew_ranks_wait(struct ew_ranks *r, struct ew_message *m)
 {
     while (m->request) {
         for (int i = 0; i < AT_ONCE && m->request; i++)
-            EW_TRY(ew_ranks_help(r, m));
+            EW_TRY(ew_ranks_test(r, m));
         if (m->request && r->stop && *r->stop) {
             r->stop_ns = r->stop_ns ? r->stop_ns : ew_clock_ns();
             EW_TRY(look_for_lost(r, ew_clock_ns() - r->stop_ns > STOP_NS));
@@ -197,11 +196,10 @@ ew_err ew_ranks_wait(struct ew_ranks *r, struct ew_message *m)
     return EW_OK;
 }
 
-ew_err ew_ranks_share(struct ew_ranks *r, const void *in, void *out, size_t bytes)
+ew_err ew_ranks_allgather_own_comm(struct ew_ranks *r, const void *in, void *out, size_t bytes)
 {
     struct ew_message m = {NULL};
-    EW_TRY(check(r,
-                 r->mpi->gather_begin(EW_MPI_LANE_STATISTICS, in, out, (int64_t)bytes, &m.request),
+    EW_TRY(check(r, r->mpi->iallgather(EW_MPI_COMM_STATISTICS, in, out, (int64_t)bytes, &m.request),
                  "sending"));
     return ew_ranks_wait(r, &m);
 }
@@ -210,7 +208,7 @@ ew_err ew_ranks_agree(struct ew_ranks *r, const void *bytes, size_t size, const 
 {
     uint64_t mine = ew_hash_of(bytes, size), *all = calloc((size_t)r->size, sizeof(*all));
     EW_CHECK(all, EW_ERR_MEMORY, "no memory for %d ranks", r->size);
-    ew_err err = ew_ranks_gather(r, &mine, all, sizeof(mine));
+    ew_err err = ew_ranks_allgather(r, &mine, all, sizeof(mine));
     for (int i = 1; err == EW_OK && i < r->size; i++)
         if (all[i] != all[0])
             err = ew_fail(EW_ERR_USAGE, "%s has other %s than rank 0", r->names[i], what);

@@ -17,7 +17,7 @@
 struct ew_ranks;
 
 /* True if a launcher has started several processes, by its environment variables. */
-bool ew_ranks_asked(void);
+bool ew_ranks_launched(void);
 
 /* Joins the other ranks (collective).  Fails if the MPI module is missing. */
 ew_err ew_ranks_open(struct ew_ranks **out);
@@ -34,7 +34,7 @@ const char *ew_ranks_name(const struct ew_ranks *r, int rank);
 void ew_ranks_watch(struct ew_ranks *r, const volatile int *stop);
 
 /* All-gather: the bytes of all ranks, in rank order. */
-ew_err ew_ranks_gather(struct ew_ranks *r, const void *in, void *out, size_t bytes);
+ew_err ew_ranks_allgather(struct ew_ranks *r, const void *in, void *out, size_t bytes);
 
 /* A non-blocking message. */
 struct ew_message {
@@ -42,17 +42,17 @@ struct ew_message {
 };
 
 /* Starts an all-to-all (the i-th `bytes` of `in` go to rank i) or an all-gather (`in` goes to all).
- * The memory must not change until the message has ended.  All ranks must start messages of a lane
- * in the same order. */
-ew_err ew_ranks_exchange(struct ew_ranks *r, const void *in, void *out, size_t bytes,
-                         struct ew_message *m);
-ew_err ew_ranks_spread(struct ew_ranks *r, const void *in, void *out, size_t bytes,
-                       struct ew_message *m);
+ * The memory must not change until the message has ended.  All ranks must start messages of a
+ * communicator in the same order. */
+ew_err ew_ranks_ialltoall(struct ew_ranks *r, const void *in, void *out, size_t bytes,
+                          struct ew_message *m);
+ew_err ew_ranks_iallgather(struct ew_ranks *r, const void *in, void *out, size_t bytes,
+                           struct ew_message *m);
 ew_err ew_ranks_wait(struct ew_ranks *r, struct ew_message *m); /* until it has ended */
-ew_err ew_ranks_help(struct ew_ranks *r, struct ew_message *m); /* progresses it and returns */
+ew_err ew_ranks_test(struct ew_ranks *r, struct ew_message *m); /* progresses it and returns */
 
-/* Blocking all-gather on a lane of its own: independent of the order of other messages. */
-ew_err ew_ranks_share(struct ew_ranks *r, const void *in, void *out, size_t bytes);
+/* Blocking all-gather on a communicator of its own: independent of the order of other messages. */
+ew_err ew_ranks_allgather_own_comm(struct ew_ranks *r, const void *in, void *out, size_t bytes);
 
 /* Fails if `bytes` differ between ranks; the message names the first that differs. */
 ew_err ew_ranks_agree(struct ew_ranks *r, const void *bytes, size_t size, const char *what);

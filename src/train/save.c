@@ -39,7 +39,7 @@ static ew_err restore_states(struct ew_trainer *t, const struct ew_checkpoint *c
         memcpy(to->data, from->t.data, ew_tensor_bytes(to));
     }
     if (t->exchange)
-        EW_TRY(ew_exchange_set_rest(t->exchange, c->states + own, c->n_states - own));
+        EW_TRY(ew_exchange_set_residuals(t->exchange, c->states + own, c->n_states - own));
     ew_plan_optimizer(t->learner.train)->step = t->at.step;
     const struct ew_loss_scale scale = {t->at.loss_scale, t->at.loss_scale_good};
     if (scale.scale > 0)
@@ -105,7 +105,7 @@ static ew_err all_states(struct ew_trainer *t, bool goes_on, struct ew_checkpoin
     c->states = t->states;
     c->n_states = t->n_states;
     if (goes_on)
-        EW_TRY(ew_exchange_rest(t->exchange, &rest, &n));
+        EW_TRY(ew_exchange_residuals(t->exchange, &rest, &n));
     if (n == 0)
         return EW_OK;
     *list = calloc((size_t)(t->n_states + n), sizeof(**list));

@@ -166,7 +166,7 @@ static ew_err open_folder(struct ew_trainer *t)
                                     .progress = "",
                                     .states = t->states,
                                     .n_states = t->n_states};
-    const int64_t one = ew_checkpoint_size(&c) + ew_exchange_rest_bytes(t->exchange);
+    const int64_t one = ew_checkpoint_size(&c) + ew_exchange_residual_bytes(t->exchange);
     EW_TRY(ew_rundir_open(t->job.folder, 3 * one + (1 << 20), t->at.rows_bytes, &t->dir));
     EW_TRY(ew_rundir_text(&t->dir, "options.ini", t->job.options));
     return t->job.machine ? ew_rundir_text(&t->dir, "machine.json", t->job.machine) : EW_OK;
@@ -182,7 +182,7 @@ static ew_err begin_test(struct ew_trainer *t)
         g = t->best.graph;
     }
     t->phase = EW_DOING_TEST;
-    EW_TRY(ew_trainer_spread_weights(t, g)); /* only rank 0 has a folder */
+    EW_TRY(ew_trainer_broadcast_weights(t, g)); /* only rank 0 has a folder */
     return ew_evaluator_begin(&t->test, g);
 }
 

@@ -74,12 +74,12 @@ ew_err ew_trainer_end_epoch(struct ew_trainer *t, const struct ew_scores *s);
 ew_err ew_trainer_agree(struct ew_trainer *t);
 /* Sums the last batch's loss and counts over ranks; *comm_ns is the time for this and the
  * gradients. */
-ew_err ew_trainer_share(struct ew_trainer *t, double *loss, int64_t *right, int64_t *counted,
-                        int64_t *comm_ns);
+ew_err ew_trainer_sum_batch(struct ew_trainer *t, double *loss, int64_t *right, int64_t *counted,
+                            int64_t *comm_ns);
 /* Sums an evaluator's counts over ranks. */
 ew_err ew_trainer_add_scores(const struct ew_trainer *t, struct ew_evaluator *e);
 /* Broadcasts rank 0's weights. */
-ew_err ew_trainer_spread_weights(const struct ew_trainer *t, struct ew_graph *g);
+ew_err ew_trainer_broadcast_weights(const struct ew_trainer *t, struct ew_graph *g);
 /* Writes every rank's times of the epoch to ranks.csv. */
 ew_err ew_trainer_rank_rows(struct ew_trainer *t);
 

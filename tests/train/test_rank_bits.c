@@ -179,7 +179,7 @@ static ew_err rank_step(struct ew_plan *p, struct ew_exchange *x)
         if (stop.kind == EW_STOP_END)
             break;
         EW_TRY(stop.kind == EW_STOP_BUCKET ? ew_exchange_begin(x, stop.bucket)
-                                           : ew_exchange_help(x));
+                                           : ew_exchange_progress(x));
     }
     EW_TRY(ew_exchange_finish(x));
     EW_TRY(ew_plan_run_updates(p));
@@ -228,7 +228,7 @@ static void start_ranks(void)
 static void ranks_of_mpirun(void)
 {
     struct ew_ranks *ranks = NULL;
-    if (!ew_ranks_asked()) {
+    if (!ew_ranks_launched()) {
         start_ranks();
         return;
     }

@@ -9,7 +9,7 @@
 #define EW_MPI_VERSION 3
 #define EW_MPI_MODULE  "libedgewise-mpi.so"
 
-enum { EW_MPI_LANE_GRADIENTS, EW_MPI_LANE_SUMS, EW_MPI_LANE_STATISTICS, EW_MPI_LANES };
+enum { EW_MPI_COMM_GRADIENTS, EW_MPI_COMM_SUMS, EW_MPI_COMM_STATISTICS, EW_MPI_COMMS };
 
 /* Calls return 0 or a code for error_text.  Sizes are in bytes. */
 struct ew_mpi_calls {
@@ -19,11 +19,12 @@ struct ew_mpi_calls {
     void (*abort)(int status); /* aborts all ranks */
     void (*error_text)(int code, char *out, int size);
     /* All-gather, in rank order. */
-    int (*gather_all)(const void *in, void *out, int64_t bytes);
+    int (*allgather)(const void *in, void *out, int64_t bytes);
     /* Non-blocking all-gather, and all-to-all (the i-th `bytes` of `in` go to rank i), until test
-     * reports completion.  Messages of a lane must be started in the same order on all ranks. */
-    int (*gather_begin)(int lane, const void *in, void *out, int64_t bytes, void **request);
-    int (*exchange_begin)(int lane, const void *in, void *out, int64_t bytes, void **request);
+     * reports completion.  Messages of a communicator must be started in the same order on all
+     * ranks. */
+    int (*iallgather)(int comm, const void *in, void *out, int64_t bytes, void **request);
+    int (*ialltoall)(int comm, const void *in, void *out, int64_t bytes, void **request);
     int (*test)(void **request, int *done); /* *request becomes NULL when it is done */
 };
 

@@ -7,16 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* One communicator per lane, since collectives are ordered within a communicator. */
-static MPI_Comm lanes[EW_MPI_LANES];
+/* One for each kind of message, since collectives are ordered within a communicator. */
+static MPI_Comm comms[EW_MPI_COMMS];
 
 static int start(int *rank, int *size)
 {
     int given, code = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given);
     if (code == MPI_SUCCESS)
         code = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    for (int i = 0; i < EW_MPI_LANES && code == MPI_SUCCESS; i++)
-        code = MPI_Comm_dup(MPI_COMM_WORLD, &lanes[i]);
+    for (int i = 0; i < EW_MPI_COMMS && code == MPI_SUCCESS; i++)
+        code = MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
     if (code == MPI_SUCCESS)
         code = MPI_Comm_rank(MPI_COMM_WORLD, rank);
     return code == MPI_SUCCESS ? MPI_Comm_size(MPI_COMM_WORLD, size) : code;
@@ -24,8 +24,8 @@ static int start(int *rank, int *size)
 
 static int stop(void)
 {
-    for (int i = 0; i < EW_MPI_LANES; i++)
-        MPI_Comm_free(&lanes[i]);
+    for (int i = 0; i < EW_MPI_COMMS; i++)
+        MPI_Comm_free(&comms[i]);
     return MPI_Finalize();
 }
 
@@ -58,7 +58,7 @@ static int counted(int64_t bytes, MPI_Datatype *type, int *count)
     return code == MPI_SUCCESS ? MPI_Type_commit(type) : code;
 }
 
-static int gather_all(const void *in, void *out, int64_t bytes)
+static int allgather(const void *in, void *out, int64_t bytes)
 {
     return bytes > INT_MAX
                ? MPI_ERR_COUNT
@@ -76,7 +76,7 @@ static int release(MPI_Datatype type, int code)
 
 static int begin(int (*call)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm,
                              MPI_Request *),
-                 int lane, const void *in, void *out, int64_t bytes, void **request)
+                 int comm, const void *in, void *out, int64_t bytes, void **request)
 {
     MPI_Datatype type;
     int count, code = counted(bytes, &type, &count);
@@ -84,7 +84,7 @@ static int begin(int (*call)(const void *, int, MPI_Datatype, void *, int, MPI_D
     if (code == MPI_SUCCESS && !r)
         code = MPI_ERR_NO_MEM;
     if (code == MPI_SUCCESS)
-        code = release(type, call(in, count, type, out, count, type, lanes[lane], r));
+        code = release(type, call(in, count, type, out, count, type, comms[comm], r));
     if (code != MPI_SUCCESS) {
         free(r);
         r = NULL;
@@ -93,14 +93,14 @@ static int begin(int (*call)(const void *, int, MPI_Datatype, void *, int, MPI_D
     return code;
 }
 
-static int gather_begin(int lane, const void *in, void *out, int64_t bytes, void **request)
+static int iallgather(int comm, const void *in, void *out, int64_t bytes, void **request)
 {
-    return begin(MPI_Iallgather, lane, in, out, bytes, request);
+    return begin(MPI_Iallgather, comm, in, out, bytes, request);
 }
 
-static int exchange_begin(int lane, const void *in, void *out, int64_t bytes, void **request)
+static int ialltoall(int comm, const void *in, void *out, int64_t bytes, void **request)
 {
-    return begin(MPI_Ialltoall, lane, in, out, bytes, request);
+    return begin(MPI_Ialltoall, comm, in, out, bytes, request);
 }
 
 static int test(void **request, int *done)
@@ -124,9 +124,9 @@ __attribute__((visibility("default"))) const struct ew_mpi_calls *ew_mpi_module(
                                               .stop = stop,
                                               .abort = abort_all,
                                               .error_text = error_text,
-                                              .gather_all = gather_all,
-                                              .gather_begin = gather_begin,
-                                              .exchange_begin = exchange_begin,
+                                              .allgather = allgather,
+                                              .iallgather = iallgather,
+                                              .ialltoall = ialltoall,
                                               .test = test};
     return &calls;
 }
