@@ -35,7 +35,7 @@ verdict "struct and enum tags are defined once" "$(
     grep -rhoE --include='*.[ch]' '^(struct|enum|union) ew_[a-z0-9_]+ \{' include src | sed 's/^[a-z]* //' | sort | uniq -d
 )"
 verdict "processes are started in base/ alone" "$(
-    grep -rnE --include='*.[ch]' '\b(fork|vfork|posix_spawnp?|exec[vl]p?e?|popen|system)\(' src | grep -vE '^src/base/(spawn|server|starter)\.' || true
+    grep -rnE --include='*.[ch]' '\b(fork|vfork|posix_spawnp?|exec[vl]p?e?|popen|system)\(' src | grep -vE '^src/base/(spawn|server|fork_server)\.' || true
 )"
 verdict "operators are known by &ew_op_x, not by name" "$(
     grep -rnE --include='*.c' 'strn?cmp\([^)]*op->name|op->name\[|strn?cmp\(op, |ew_op_find\("' src | grep -v '^src/op/' || true

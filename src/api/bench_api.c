@@ -12,7 +12,7 @@
 
 static ew_err options(const struct ew_timing_opts *opts, struct ew_timing_opts *out)
 {
-    EW_TRY(ew_sized_take(opts, out, sizeof(*out)));
+    EW_TRY(ew_sized_import(opts, out, sizeof(*out)));
     EW_CHECK(out->warmup >= 0 && out->runs >= 0 && out->seconds >= 0 && out->per_second >= 0,
              EW_ERR_ARG, "%lld runs to warm up, %lld runs, %g seconds, %g a second: negative",
              (long long)out->warmup, (long long)out->runs, out->seconds, out->per_second);
@@ -37,7 +37,7 @@ static void give(const struct ew_bench_stats *s, struct ew_context *c, double ot
                                 .max_ms = s->max_ms,
                                 .images_per_s = 1e3 * (double)batch / s->median_ms,
                                 .others = others};
-    ew_sized_give(&t, sizeof(t), out);
+    ew_sized_export(&t, sizeof(t), out);
 }
 
 EW_API ew_err ew_context_bench(struct ew_context *c, const struct ew_timing_opts *opts,

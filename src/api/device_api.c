@@ -23,7 +23,7 @@ EW_API ew_err ew_device_at(int i, struct ew_device *out)
     snprintf(d.name, sizeof(d.name), "%s", found.name);
     snprintf(d.target, sizeof(d.target), "%s", found.target);
     snprintf(d.why, sizeof(d.why), "%s", found.why);
-    ew_sized_give(&d, sizeof(d), out);
+    ew_sized_export(&d, sizeof(d), out);
     return EW_OK;
 }
 

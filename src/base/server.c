@@ -56,7 +56,7 @@ ew_err ew_server_start(void (*f)(int socket, void *arg), void *arg, struct ew_se
     return EW_OK;
 }
 
-int ew_server_await(pid_t pid, int patience_ms)
+int ew_server_reap(pid_t pid, int patience_ms)
 {
     const struct timespec ms = {.tv_nsec = 1000000};
     int status = 0;
@@ -77,7 +77,7 @@ int ew_server_await(pid_t pid, int patience_ms)
 int ew_server_stop(struct ew_server *s, int patience_ms)
 {
     close(s->fd);
-    return ew_server_await(s->pid, patience_ms);
+    return ew_server_reap(s->pid, patience_ms);
 }
 
 /* ---- Idle servers ---- */

@@ -22,7 +22,7 @@ ew_err ew_sized_check(const void *result)
     return EW_OK;
 }
 
-ew_err ew_sized_take(const void *options, void *to, size_t size)
+ew_err ew_sized_import(const void *options, void *to, size_t size)
 {
     memset(to, 0, size);
     if (options) {
@@ -40,7 +40,7 @@ ew_err ew_sized_take(const void *options, void *to, size_t size)
     return EW_OK;
 }
 
-void ew_sized_give(const void *from, size_t size, void *result)
+void ew_sized_export(const void *from, size_t size, void *result)
 {
     const size_t room = size_of(result);
     memcpy((char *)result + sizeof(room), (const char *)from + sizeof(size),

@@ -229,7 +229,7 @@ ew_err ew_spawn_run(const char *const *argv, const struct ew_spawn_opts *o, int 
     return ew_spawn_wait(&p, status, NULL);
 }
 
-bool ew_status_well(int status)
+bool ew_status_is_success(int status)
 {
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
@@ -260,7 +260,7 @@ void ew_signals_hold(sigset_t *before)
     sigprocmask(SIG_BLOCK, &set, before);
 }
 
-bool ew_spawn_tend(const struct ew_spawned *p, int64_t pause_ns)
+bool ew_spawn_supervise(const struct ew_spawned *p, int64_t pause_ns)
 {
     const int awaited[] = {SIGCHLD, SIGTERM, SIGHUP};
     const sigset_t set = set_of(awaited, EW_COUNT(awaited));
@@ -274,7 +274,7 @@ bool ew_spawn_tend(const struct ew_spawned *p, int64_t pause_ns)
     return !has_ended(p->pid);
 }
 
-bool ew_signals_came(void)
+bool ew_signals_pending(void)
 {
     sigset_t pending;
     sigpending(&pending);
@@ -321,7 +321,7 @@ ew_err ew_spawn_function(void (*f)(void *arg, void *out), void *arg, void *out, 
     char text[EW_STATUS_CHARS];
     ew_status_text(status, text);
     /* without a status (the host ignores SIGCHLD) only the answer counts */
-    EW_CHECK(came && (ended < 0 || ew_status_well(status)), EW_ERR_IO,
+    EW_CHECK(came && (ended < 0 || ew_status_is_success(status)), EW_ERR_IO,
              "a process of our own failed: %s", text);
     return EW_OK;
 }

@@ -58,7 +58,7 @@ void ew_spawn_end(struct ew_spawned *p, int patience_ms);
 ew_err ew_spawn_run(const char *const *argv, const struct ew_spawn_opts *o, int *status);
 
 /* True for exit status 0. */
-bool ew_status_well(int status);
+bool ew_status_is_success(int status);
 /* "exit status 3", "signal 9". */
 #define EW_STATUS_CHARS 32
 void ew_status_text(int status, char out[EW_STATUS_CHARS]);
@@ -70,9 +70,9 @@ void ew_status_text(int status, char out[EW_STATUS_CHARS]);
 void ew_signals_hold(sigset_t *before);
 /* Waits until the child has ended, a signal came or pause_ns are over (< 0: no timeout); forwards
  * termination signals to it (Ctrl-C reaches it from the terminal).  True: still running. */
-bool ew_spawn_tend(const struct ew_spawned *p, int64_t pause_ns);
+bool ew_spawn_supervise(const struct ew_spawned *p, int64_t pause_ns);
 /* True if one of the blocked signals is pending. */
-bool ew_signals_came(void);
+bool ew_signals_pending(void);
 /* Discards a pending Ctrl-C, and unblocks. */
 void ew_signals_release(const sigset_t *before);
 
@@ -99,7 +99,7 @@ ew_err ew_server_start(void (*f)(int socket, void *arg), void *arg, struct ew_se
  * that it died of by itself, or 0. */
 int ew_server_stop(struct ew_server *s, int patience_ms);
 /* The same for a child whose socket another process has. */
-int ew_server_await(pid_t pid, int patience_ms);
+int ew_server_reap(pid_t pid, int patience_ms);
 
 /* Reads or writes all n bytes; EW_ERR_IO if the other side has ended, or is silent for timeout_ms
  * (-1: no timeout). */

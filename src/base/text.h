@@ -9,7 +9,7 @@
 #define EW_BYTE_ORDER_MARK "\xef\xbb\xbf" /* what some editors write first into a file */
 
 /* "net.onnx" ends in ".onnx"; ".onnx" alone does, too. */
-static inline bool ew_ends_in(const char *text, const char *end)
+static inline bool ew_ends_with(const char *text, const char *end)
 {
     const size_t n = strlen(text), k = strlen(end);
     return n >= k && memcmp(text + n - k, end, k) == 0;

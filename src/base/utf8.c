@@ -111,7 +111,7 @@ size_t ew_utf8_fit(const char *text, int columns)
     return bytes;
 }
 
-void ew_utf8_tame(char *text)
+void ew_utf8_sanitize(char *text)
 {
     for (unsigned char *s = (unsigned char *)text; *s;) {
         const int n = ew_utf8_length(s, 4); /* the zero at the end stops it */

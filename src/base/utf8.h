@@ -23,6 +23,6 @@ size_t ew_utf8_fit(const char *text, int columns);
 
 /* Replaces control characters (including newlines) and invalid UTF-8 by '?', for names from a
  * board's files. */
-void ew_utf8_tame(char *text);
+void ew_utf8_sanitize(char *text);
 
 #endif

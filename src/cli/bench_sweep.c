@@ -216,7 +216,7 @@ ew_err ew_bench_sweep(const struct ew_cmd_call *c, struct ew_dpu_net *n,
 {
     struct ew_dpu_sweep s;
     const char *slash = strrchr(c->args[0], '/'), *what = slash ? slash + 1 : c->args[0];
-    EW_CHECK(!picture || ew_ends_in(picture, ".svg"), EW_ERR_USAGE,
+    EW_CHECK(!picture || ew_ends_with(picture, ".svg"), EW_ERR_USAGE,
              "--picture %s: must be FILE.svg", picture);
     ew_dpu_sweep(n, base, &s);
     EW_TRY(c->json ? print_json(&s, what) : print_text(&s, what));

@@ -154,7 +154,7 @@ static ew_err feed(struct ew_cmd_call *c, struct ew_compared *k)
 static bool is_saved(const char *what)
 {
     struct stat st;
-    return ew_ends_in(what, ".npy") || ew_ends_in(what, ".pb") ||
+    return ew_ends_with(what, ".npy") || ew_ends_with(what, ".pb") ||
            (stat(what, &st) == 0 && S_ISDIR(st.st_mode));
 }
 

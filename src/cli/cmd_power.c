@@ -150,9 +150,9 @@ static void print_changes(const struct ew_root *root, const struct ew_power_list
 static ew_err run_under(const char *const *argv, const sigset_t *mask, int *status)
 {
     struct ew_spawned p;
-    EW_CHECK(!ew_signals_came(), EW_ERR_IO, "%s: not started: told to end before", argv[0]);
+    EW_CHECK(!ew_signals_pending(), EW_ERR_IO, "%s: not started: told to end before", argv[0]);
     EW_TRY(ew_spawn(argv, &(struct ew_spawn_opts){.mask = mask}, &p));
-    while (ew_spawn_tend(&p, -1))
+    while (ew_spawn_supervise(&p, -1))
         continue;
     return ew_spawn_wait(&p, status, NULL);
 }
@@ -171,7 +171,7 @@ static ew_err set_for_command(struct context *x, const struct ew_power_list *cha
     EW_TRY(err);
     char text[EW_STATUS_CHARS];
     ew_status_text(status, text);
-    EW_CHECK(ew_status_well(status), EW_ERR_IO, "%s: %s", argv[0], text);
+    EW_CHECK(ew_status_is_success(status), EW_ERR_IO, "%s: %s", argv[0], text);
     return EW_OK;
 }
 

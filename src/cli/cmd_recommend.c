@@ -292,8 +292,8 @@ static ew_err wait_for(const char *const *argv)
     char text[EW_STATUS_CHARS];
     EW_TRY(ew_spawn_run(argv, &(struct ew_spawn_opts){.path = "/proc/self/exe"}, &status));
     ew_status_text(status, text);
-    EW_CHECK(ew_status_well(status), EW_ERR_IO, "the command failed (%s); the mode was put back",
-             text);
+    EW_CHECK(ew_status_is_success(status), EW_ERR_IO,
+             "the command failed (%s); the mode was put back", text);
     return EW_OK;
 }
 

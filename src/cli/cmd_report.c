@@ -270,11 +270,11 @@ static enum format format_of(const struct opts *o)
 {
     if (o->format != AUTO || !o->output)
         return o->format == AUTO ? TEXT : (enum format)o->format;
-    if (ew_ends_in(o->output, ".html") || ew_ends_in(o->output, ".htm"))
+    if (ew_ends_with(o->output, ".html") || ew_ends_with(o->output, ".htm"))
         return HTML;
-    if (ew_ends_in(o->output, ".md"))
+    if (ew_ends_with(o->output, ".md"))
         return MARKDOWN;
-    return ew_ends_in(o->output, ".csv") ? CSV : TEXT;
+    return ew_ends_with(o->output, ".csv") ? CSV : TEXT;
 }
 
 static ew_err write_as(const struct report *r, bool json, FILE *out)
@@ -409,7 +409,7 @@ static ew_err compare(struct ew_cmd_call *c, struct report *r)
 {
     const struct opts *o = c->opts;
     const char *side[2] = {c->args[c->n_args - 2], c->args[c->n_args - 1]};
-    const bool files = ew_ends_in(side[0], ".db") && ew_ends_in(side[1], ".db");
+    const bool files = ew_ends_with(side[0], ".db") && ew_ends_with(side[1], ".db");
     if (files) {
         EW_TRY(load(side[0], o->study, side[0], &r->results));
         EW_TRY(load(side[1], o->study, side[1], &r->results));

@@ -127,7 +127,7 @@ static bool is_video(const struct opts *o, const char *word)
 
 static bool wants_csv(const struct opts *o)
 {
-    return o->output && ew_ends_in(o->output, ".csv");
+    return o->output && ew_ends_with(o->output, ".csv");
 }
 
 /* In other commands --input is the size. */

@@ -72,7 +72,7 @@ static ew_err finish(const struct ew_remote *r, struct ew_spawned *c, const char
              "%s: not all of the file arrived there; the same command continues", r->host);
     EW_CHECK(!(WIFEXITED(status) && WEXITSTATUS(status) == 255), EW_ERR_IO,
              "%s: cannot be reached by ssh", r->host);
-    EW_CHECK(ew_status_well(status), EW_ERR_IO, "%s: %s failed there", r->host, what);
+    EW_CHECK(ew_status_is_success(status), EW_ERR_IO, "%s: %s failed there", r->host, what);
     return EW_OK;
 }
 

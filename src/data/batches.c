@@ -27,7 +27,7 @@ EW_API ew_err ew_dataset_facts(const struct ew_dataset *d, struct ew_dataset_fac
                                        .frames = i->frames,
                                        .train = i->count[EW_SPLIT_TRAIN],
                                        .test = i->count[EW_SPLIT_TEST]};
-    ew_sized_give(&f, sizeof(f), out);
+    ew_sized_export(&f, sizeof(f), out);
     return EW_OK;
 }
 
@@ -55,7 +55,7 @@ EW_API ew_err ew_batches_open(const struct ew_dataset *d, const struct ew_batche
     EW_NEED(d);
     struct ew_batches_opts o;
     const struct ew_dataset_info *i = ew_dataset_info(d);
-    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
+    EW_TRY(ew_sized_import(opts, &o, sizeof(o)));
     EW_CHECK(o.batch >= 0 && o.workers >= 0 && o.height >= 0 && o.width >= 0, EW_ERR_ARG,
              "batch %lld, workers %lld, %lld x %lld pixels: negative", (long long)o.batch,
              (long long)o.workers, (long long)o.height, (long long)o.width);

@@ -101,7 +101,7 @@ static bool is_archive(const char *name)
 {
     static const char *const ends[] = {".tar.gz", ".tgz", ".tar"};
     for (size_t i = 0; i < EW_COUNT(ends); i++)
-        if (ew_ends_in(name, ends[i]))
+        if (ew_ends_with(name, ends[i]))
             return true;
     return false;
 }

@@ -11,9 +11,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/fork_server.h"
 #include "base/mem.h"
 #include "base/sandbox.h"
-#include "base/starter.h"
 #include "data/image_file.h"
 #include "data/video_wire.h"
 
@@ -94,7 +94,7 @@ static void serve(int socket, void *memory, size_t size)
 
 static struct ew_idle_servers idle = EW_IDLE_SERVERS_INIT;
 
-static struct ew_starter starter = EW_STARTER_INIT(serve);
+static struct ew_fork_server decoders = EW_FORK_SERVER_INIT(serve);
 
 static ew_err need_server(struct ew_image_decoder **d, size_t size)
 {
@@ -103,10 +103,10 @@ static ew_err need_server(struct ew_image_decoder **d, size_t size)
     EW_CHECK(*d, EW_ERR_MEMORY, "no memory for decoding images");
     struct ew_server *s = &(*d)->server;
     if (s->pid && s->memory_size < size)
-        ew_starter_stop(&starter, s, 0);
+        ew_fork_server_stop(&decoders, s, 0);
     if (!s->pid && size == ROOM && ew_idle_take(&idle, s))
         return EW_OK;
-    return s->pid ? EW_OK : ew_starter_start(&starter, size, s);
+    return s->pid ? EW_OK : ew_fork_server_start(&decoders, size, s);
 }
 
 void ew_image_decoder_free(struct ew_image_decoder *d)
@@ -117,7 +117,7 @@ void ew_image_decoder_free(struct ew_image_decoder *d)
     if (s->pid && s->memory_size == ROOM)
         madvise((char *)s->memory + KEPT, ROOM - KEPT, MADV_REMOVE);
     if (s->pid && (s->memory_size != ROOM || !ew_idle_put(&idle, s)))
-        ew_starter_stop(&starter, s, 0);
+        ew_fork_server_stop(&decoders, s, 0);
     free(d);
 }
 
@@ -155,7 +155,7 @@ static ew_err died(struct ew_server *s)
 {
     char what[EW_IMAGE_TEXT];
     snprintf(what, sizeof(what), "%s", ew_error_message());
-    const int signal = ew_starter_stop(&starter, s, 1000); /* it is ending already */
+    const int signal = ew_fork_server_stop(&decoders, s, 1000); /* it is ending already */
     if (signal)
         return ew_fail(EW_ERR_FORMAT, "the image's decoder died of signal %d (%s)", signal,
                        strsignal(signal));
@@ -206,8 +206,8 @@ static ew_err ask(struct ew_image_decoder **d, size_t size, int channels,
     put_request(s, channels, jobs, n);
     if (ew_server_write(s->fd, &byte, 1) == EW_OK)
         return EW_OK;
-    ew_starter_stop(&starter, s, 0);
-    EW_TRY(ew_starter_start(&starter, size, s));
+    ew_fork_server_stop(&decoders, s, 0);
+    EW_TRY(ew_fork_server_start(&decoders, size, s));
     put_request(s, channels, jobs, n);
     return ew_server_write(s->fd, &byte, 1);
 }
@@ -222,7 +222,7 @@ static ew_err run_in(struct ew_image_decoder **d, size_t size, int channels,
         return died(s);
     const ew_err e = take_answer(s, channels, jobs, n, room);
     if (e != EW_OK)
-        ew_starter_stop(&starter, s, 0);
+        ew_fork_server_stop(&decoders, s, 0);
     return e;
 }
 

@@ -159,7 +159,7 @@ ew_err ew_staging_run(const char *const *argv, const char *dir, const char *out)
                                     .file = {NULL, target, said}};
     int status;
     EW_TRY(ew_spawn_run(argv, &o, &status));
-    if (ew_status_well(status))
+    if (ew_status_is_success(status))
         return EW_OK;
     last_line(said, line);
     return ew_fail(EW_ERR_IO, "%s %s failed%s%s", argv[0], argv[1], *line ? ": " : "", line);
@@ -170,7 +170,7 @@ ew_err ew_staging_only(const char *dir, const char *end, char path[EW_DATA_PATH]
     DIR *d = opendir(dir);
     bool found = false;
     for (const struct dirent *e; d && !found && (e = readdir(d));)
-        found = ew_ends_in(e->d_name, end) && ew_data_join(path, dir, e->d_name);
+        found = ew_ends_with(e->d_name, end) && ew_data_join(path, dir, e->d_name);
     if (d)
         closedir(d);
     EW_CHECK(found, EW_ERR_NOT_FOUND, "%s: no file ends in %s", dir, end);

@@ -70,7 +70,7 @@ ew_err ew_probe_add(struct ew_probe *p, const struct ew_channel *c, int *index)
     struct ew_channel unique = *c;
     char tame[256];
     snprintf(tame, sizeof(tame), "%s", c->name);
-    ew_utf8_tame(tame);
+    ew_utf8_sanitize(tame);
     if (strcmp(tame, c->name) != 0) /* labels come from files and are printed on terminals */
         EW_TRY(ew_probe_text(p, &unique.name, "%s", tame));
     const char *name = unique.name;

@@ -64,7 +64,7 @@ EW_API ew_err ew_meter_open(const struct ew_meter_opts *opts, struct ew_meter **
     EW_NEED(out);
     *out = NULL;
     struct ew_meter_opts o;
-    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
+    EW_TRY(ew_sized_import(opts, &o, sizeof(o)));
     struct ew_meter *m = calloc(1, sizeof(*m));
     EW_CHECK(m, EW_ERR_MEMORY, "no memory for a meter");
     const ew_err e = start(m, &o);
@@ -149,6 +149,6 @@ EW_API ew_err ew_meter_end(struct ew_meter *m, struct ew_meter_energy *out)
         .min_w = e.min_w,
         .peak_w = e.peak_w > e.mean_w ? e.peak_w : e.mean_w,
         .readings = e.samples};
-    ew_sized_give(&result, sizeof(result), out);
+    ew_sized_export(&result, sizeof(result), out);
     return EW_OK;
 }

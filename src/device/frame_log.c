@@ -15,12 +15,12 @@ ew_err ew_frame_log_open(const char *path, const struct ew_board *b, struct ew_f
     *log = (struct ew_frame_log){0};
     if (!path)
         return EW_OK;
-    if (ew_ends_in(path, ".prom")) {
+    if (ew_ends_with(path, ".prom")) {
         log->metrics = path;
         return EW_OK;
     }
-    log->lines = ew_ends_in(path, ".jsonl");
-    EW_CHECK(log->lines || ew_ends_in(path, ".csv"), EW_ERR_USAGE,
+    log->lines = ew_ends_with(path, ".jsonl");
+    EW_CHECK(log->lines || ew_ends_with(path, ".csv"), EW_ERR_USAGE,
              "log: '%s' ends neither in .csv nor in .jsonl or .prom", path);
     log->f = fopen(path, "we");
     EW_CHECK(log->f, EW_ERR_IO, "%s: %s", path, strerror(errno));

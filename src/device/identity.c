@@ -17,7 +17,7 @@ static const char *text_of(struct ew_board *b, const char *path)
     char text[4096];
     if (ew_root_read(&b->root, path, text, sizeof(text)) != EW_OK || !text[0] || text[0] == '!')
         return NULL;
-    ew_utf8_tame(text);
+    ew_utf8_sanitize(text);
     return ew_arena_strdup(&b->arena, text);
 }
 
@@ -39,7 +39,7 @@ static const char *strings_of(struct ew_board *b, const char *path)
     while (end > 0 && text[end - 1] == ' ')
         end--;
     text[end] = '\0';
-    ew_utf8_tame(text);
+    ew_utf8_sanitize(text);
     return ew_arena_strdup(&b->arena, text);
 }
 
@@ -55,7 +55,7 @@ static const char *cpuinfo(struct ew_board *b, const char *text, const char *key
         colon += strspn(colon, " \t");
         char *value = ew_arena_printf(&b->arena, "%.*s", (int)strcspn(colon, "\n"), colon);
         if (value)
-            ew_utf8_tame(value);
+            ew_utf8_sanitize(value);
         return value;
     }
     return NULL;

@@ -206,9 +206,10 @@ static int64_t coming_max(const struct ew_power_list *list, const struct ew_cloc
 {
     for (int i = list->n - 1; i >= 0; i--) {
         const char *path = list->items[i].path;
-        const bool cpu = c->core >= 0 && core_of(path) == c->core && ew_ends_in(path, "_max_freq");
+        const bool cpu =
+            c->core >= 0 && core_of(path) == c->core && ew_ends_with(path, "_max_freq");
         const bool gpu =
-            c->core < 0 && !c->cap && core_of(path) < 0 && ew_ends_in(path, "/max_freq");
+            c->core < 0 && !c->cap && core_of(path) < 0 && ew_ends_with(path, "/max_freq");
         int64_t v;
         if ((cpu || gpu || (c->max_path && strcmp(path, c->max_path) == 0)) &&
             ew_num_int(list->items[i].value, &v) && v > 0)
@@ -221,7 +222,7 @@ static bool will_be_off(const struct ew_power_list *list, int core)
 {
     for (int i = 0; i < list->n; i++)
         if (core >= 0 && core_of(list->items[i].path) == core &&
-            ew_ends_in(list->items[i].path, "/online"))
+            ew_ends_with(list->items[i].path, "/online"))
             return strcmp(list->items[i].value, "0") == 0;
     return false;
 }

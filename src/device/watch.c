@@ -54,7 +54,7 @@ static bool is_kept(const struct ew_channel *c)
     case EW_QUANTITY_BYTES:
         return strcmp(c->name, "mem.used") == 0;
     case EW_QUANTITY_RATE:
-        return ew_ends_in(c->name, ".read");
+        return ew_ends_with(c->name, ".read");
     default:
         return false;
     }

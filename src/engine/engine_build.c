@@ -356,7 +356,7 @@ EW_API ew_err ew_engine_compile(struct ew_graph *g, const struct ew_compile_opts
     EW_NEED(g);
     EW_NEED(path);
     struct ew_compile_opts o;
-    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
+    EW_TRY(ew_sized_import(opts, &o, sizeof(o)));
     EW_CHECK(o.memory_limit >= 0, EW_ERR_ARG, "a memory limit of %lld bytes",
              (long long)o.memory_limit);
     EW_CHECK(!o.tune || !o.memory_limit, EW_ERR_ARG,

@@ -240,7 +240,7 @@ EW_API ew_err ew_engine_info(const struct ew_engine *e, struct ew_engine_info *o
                                   .repacked = e->packer != NULL};
     for (int i = 0; i < e->n_packed; i++)
         info.packed_bytes += (int64_t)e->packed[i].bytes;
-    ew_sized_give(&info, sizeof(info), out);
+    ew_sized_export(&info, sizeof(info), out);
     return EW_OK;
 }
 

@@ -501,7 +501,7 @@ EW_API ew_err ew_onnx_save(const struct ew_graph *g, const char *path,
     EW_NEED(g);
     EW_NEED(path);
     struct ew_onnx_save_opts o;
-    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
+    EW_TRY(ew_sized_import(opts, &o, sizeof(o)));
     EW_CHECK(o.batch >= 0 && o.max_bytes >= 0, EW_ERR_ARG, "%s: batch %lld, %lld bytes: negative",
              path, (long long)o.batch, (long long)o.max_bytes);
     return save(g, path, &o, false);

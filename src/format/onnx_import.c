@@ -338,7 +338,7 @@ EW_API ew_err ew_onnx_load_memory(const void *bytes, size_t n_bytes,
     *out = NULL;
     EW_NEED(bytes);
     struct ew_onnx_opts o;
-    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
+    EW_TRY(ew_sized_import(opts, &o, sizeof(o)));
     return ew_onnx_parse(bytes, n_bytes, "ONNX in memory", &o, out);
 }
 
@@ -352,7 +352,7 @@ EW_API ew_err ew_onnx_load(const char *path, const struct ew_onnx_opts *opts, st
     void *map;
     char *bytes = NULL;
     size_t size;
-    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
+    EW_TRY(ew_sized_import(opts, &o, sizeof(o)));
     EW_TRY(map_file(path, &map, &size));
     if (!map) /* a pipe, empty or too large */
         EW_TRY(ew_file_read(path, MAX_FILE, &bytes, &size));

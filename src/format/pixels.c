@@ -60,7 +60,7 @@ ew_err ew_pixels_sample(const struct ew_pixels *given, struct ew_bytes *scratch,
 {
     struct ew_pixels own;
     const struct ew_pixels *p = &own;
-    EW_TRY(ew_sized_take(given, &own, sizeof(own)));
+    EW_TRY(ew_sized_import(given, &own, sizeof(own)));
     EW_CHECK(p->format >= 0 && p->format <= EW_PIXEL_NV12, EW_ERR_ARG, "no pixel format %d",
              p->format);
     EW_CHECK(p->data && p->width > 0 && p->height > 0 && p->width <= MAX_SIDE &&

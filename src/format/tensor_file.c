@@ -81,7 +81,7 @@ static ew_err write_pb(FILE *f, const char *path, const struct ew_tensor *t, con
 
 ew_err ew_tensor_file_check(const char *path)
 {
-    EW_CHECK(ew_ends_in(path, ".npy") || ew_ends_in(path, ".pb"), EW_ERR_ARG,
+    EW_CHECK(ew_ends_with(path, ".npy") || ew_ends_with(path, ".pb"), EW_ERR_ARG,
              "%s: tensors are written as .npy or .pb", path);
     return EW_OK;
 }
@@ -89,7 +89,7 @@ ew_err ew_tensor_file_check(const char *path)
 ew_err ew_tensor_file_write(const char *path, const struct ew_tensor *t, const char *name)
 {
     EW_TRY(ew_tensor_file_check(path));
-    const bool npy = ew_ends_in(path, ".npy");
+    const bool npy = ew_ends_with(path, ".npy");
     struct ew_file_out o;
     EW_TRY(ew_file_out_open(path, &o));
     const ew_err e = npy ? write_npy(o.f, path, t) : write_pb(o.f, path, t, name);

@@ -134,7 +134,7 @@ static void read_io(pid_t pid, struct ew_command_cost *out)
 
 static ew_err wait_for(struct watch *w, struct ew_spawned *p, const sigset_t *before)
 {
-    while (ew_spawn_tend(p, EW_SAMPLER_DRAIN_NS))
+    while (ew_spawn_supervise(p, EW_SAMPLER_DRAIN_NS))
         drain(w);
     ew_energy_stop(&w->energy, ew_clock_ns());
     read_io(p->pid, w->out);

@@ -146,7 +146,7 @@ static ew_err duel_file(const struct ew_peer_opts *o, const char *file, struct e
 ew_err ew_peer_bench(const char *name, const struct ew_peer_opts *o, struct ew_peer_result *out)
 {
     *out = (struct ew_peer_result){0};
-    if (ew_ends_in(name, ".onnx"))
+    if (ew_ends_with(name, ".onnx"))
         return duel_file(o, name, out);
     EW_CHECK(
         !ew_engine_file_is(name), EW_ERR_USAGE,

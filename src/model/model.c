@@ -98,7 +98,7 @@ static ew_err in_range(const char *what, int64_t value, int64_t most)
 static ew_err resolve(const struct ew_variant *v, const struct ew_model_opts *given,
                       struct ew_model_opts *o)
 {
-    EW_TRY(ew_sized_take(given, o, sizeof(*o)));
+    EW_TRY(ew_sized_import(given, o, sizeof(*o)));
     o->height = o->height ? o->height : v->height;
     o->width = o->width ? o->width : v->width;
     o->channels = o->channels ? o->channels : v->channels;

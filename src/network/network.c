@@ -18,14 +18,14 @@
 
 bool ew_network_is_xir(const char *what)
 {
-    return ew_ends_in(what, ".xmodel");
+    return ew_ends_with(what, ".xmodel");
 }
 
 bool ew_network_is_file(const char *what)
 {
     struct stat st;
-    return strchr(what, '/') || ew_ends_in(what, ".onnx") || ew_network_is_xir(what) ||
-           ew_ends_in(what, ".ckpt") || ew_ends_in(what, ".ewe") ||
+    return strchr(what, '/') || ew_ends_with(what, ".onnx") || ew_network_is_xir(what) ||
+           ew_ends_with(what, ".ckpt") || ew_ends_with(what, ".ewe") ||
            (stat(what, &st) == 0 && !S_ISDIR(st.st_mode)); /* folders are often named so */
 }
 
@@ -186,9 +186,9 @@ static ew_err open_graph_file(const struct ew_network_how *how, struct ew_networ
     EW_CHECK(o->classes == 0, EW_ERR_USAGE, "%s: --classes is for networks of the zoo", n->what);
     EW_CHECK(!is_scaled(o), EW_ERR_USAGE, "%s: --width is for networks of the zoo", n->what);
     EW_CHECK(!o->widths, EW_ERR_USAGE, "%s: --width-list is for networks of the zoo", n->what);
-    EW_CHECK(checkpoint || !ew_ends_in(n->what, ".ckpt"), EW_ERR_FORMAT, "%s: not a checkpoint",
+    EW_CHECK(checkpoint || !ew_ends_with(n->what, ".ckpt"), EW_ERR_FORMAT, "%s: not a checkpoint",
              n->what);
-    EW_CHECK(!ew_ends_in(n->what, ".ewe"), EW_ERR_FORMAT, "%s: not an engine file", n->what);
+    EW_CHECK(!ew_ends_with(n->what, ".ewe"), EW_ERR_FORMAT, "%s: not an engine file", n->what);
     EW_TRY(checkpoint                  ? from_checkpoint(n->what, how, n)
            : n->kind == EW_NETWORK_XIR ? from_xir(n->what, how, &n->graph)
                                        : from_onnx(n->what, how, &n->graph));

@@ -26,14 +26,14 @@ static void options_of_every_release(void)
     struct now o;
     const struct earlier old = {.size = sizeof(old), .a = 1};
     struct later new = {.size = sizeof(new), .a = 1, .b = 2};
-    EW_EXPECT_OK(ew_sized_take(NULL, &o, sizeof(o)));
+    EW_EXPECT_OK(ew_sized_import(NULL, &o, sizeof(o)));
     EW_EXPECT(o.size == sizeof(o) && o.a == 0 && o.b == 0);
-    EW_EXPECT_OK(ew_sized_take(&old, &o, sizeof(o)));
+    EW_EXPECT_OK(ew_sized_import(&old, &o, sizeof(o)));
     EW_EXPECT(o.size == sizeof(o) && o.a == 1 && o.b == 0);
-    EW_EXPECT_OK(ew_sized_take(&new, &o, sizeof(o)));
+    EW_EXPECT_OK(ew_sized_import(&new, &o, sizeof(o)));
     EW_EXPECT(o.size == sizeof(o) && o.a == 1 && o.b == 2);
     new.c = 3;
-    EW_EXPECT_ERR(ew_sized_take(&new, &o, sizeof(o)), EW_ERR_UNSUPPORTED, "byte 24 of 32 is set");
+    EW_EXPECT_ERR(ew_sized_import(&new, &o, sizeof(o)), EW_ERR_UNSUPPORTED, "byte 24 of 32 is set");
 }
 
 static void results_of_every_release(void)
@@ -44,9 +44,9 @@ static void results_of_every_release(void)
         int64_t behind;
     } x = {.old = {.size = sizeof(x.old)}, .behind = 7};
     struct later new = {.size = sizeof(new), .c = 3};
-    ew_sized_give(&r, sizeof(r), &x.old);
+    ew_sized_export(&r, sizeof(r), &x.old);
     EW_EXPECT(x.old.size == sizeof(x.old) && x.old.a == 1 && x.behind == 7);
-    ew_sized_give(&r, sizeof(r), &new);
+    ew_sized_export(&r, sizeof(r), &new);
     EW_EXPECT(new.size == sizeof(new) && new.a == 1 && new.b == 2 && new.c == 0);
 }
 
@@ -57,7 +57,7 @@ static void sizes_that_were_not_set(void)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         given.size = bad[i];
         EW_EXPECT_ERR(ew_sized_check(&given), EW_ERR_ARG, "size is");
-        EW_EXPECT_ERR(ew_sized_take(&given, &o, sizeof(o)), EW_ERR_ARG, "size is");
+        EW_EXPECT_ERR(ew_sized_import(&given, &o, sizeof(o)), EW_ERR_ARG, "size is");
     }
 }
 

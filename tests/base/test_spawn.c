@@ -31,7 +31,7 @@ static void expect_said(const char *const *argv, const struct ew_spawn_opts *o, 
     hear(p.fd[1], said, sizeof(said));
     EW_EXPECT_STR(said, want);
     EW_EXPECT_OK(ew_spawn_wait(&p, &status, NULL));
-    EW_EXPECT(ew_status_well(status));
+    EW_EXPECT(ew_status_is_success(status));
 }
 
 /* A shell would interpret these arguments. */
@@ -92,7 +92,7 @@ static void failures(void)
     EW_EXPECT_ERR(ew_spawn((const char *const[]){"cat", NULL}, &no_file, &p), EW_ERR_IO,
                   "/no/such/file");
     EW_EXPECT_OK(ew_spawn_run((const char *const[]){"sh", "-c", "exit 3", NULL}, NULL, &status));
-    EW_EXPECT(!ew_status_well(status));
+    EW_EXPECT(!ew_status_is_success(status));
     ew_status_text(status, text);
     EW_EXPECT_STR(text, "exit status 3");
     EW_EXPECT_OK(
@@ -207,7 +207,7 @@ static void signals(void)
     EW_EXPECT(grandchild(&p) == 1); /* the trap is installed */
     kill(getpid(), SIGTERM);
     kill(getpid(), SIGINT);
-    while (ew_spawn_tend(&p, 10000000))
+    while (ew_spawn_supervise(&p, 10000000))
         continue;
     EW_EXPECT_OK(ew_spawn_wait(&p, &status, NULL));
     ew_signals_release(&before); /* Ctrl-C was meant for it */
@@ -245,7 +245,7 @@ static void no_status(void)
     if (EW_EXPECT_OK(ew_spawn((const char *const[]){"true", NULL}, NULL, &p))) {
         sigset_t held;
         ew_signals_hold(&held);
-        while (ew_spawn_tend(&p, 1000000))
+        while (ew_spawn_supervise(&p, 1000000))
             continue;
         ew_signals_release(&held);
     }

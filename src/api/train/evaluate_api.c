@@ -17,7 +17,7 @@
 
 static ew_err options(const struct ew_evaluate_opts *opts, struct ew_evaluate_opts *out)
 {
-    EW_TRY(ew_sized_take(opts, out, sizeof(*out)));
+    EW_TRY(ew_sized_import(opts, out, sizeof(*out)));
     EW_CHECK(out->batch >= 0 && out->workers >= 0 && out->threads >= 0 && out->samples >= 0,
              EW_ERR_ARG, "batch, workers, threads and samples are not negative");
     out->batch = out->batch ? out->batch : USUAL_BATCH;
@@ -47,7 +47,7 @@ static ew_err evaluate(const struct ew_eval_target *t, const struct ew_classifie
                                         .loss = s.loss,
                                         .samples = s.samples,
                                         .unreadable = r.bad};
-        ew_sized_give(&v, sizeof(v), out);
+        ew_sized_export(&v, sizeof(v), out);
     }
     ew_eval_run_fini(&r);
     ew_image_set_close(&set);
@@ -155,7 +155,7 @@ static void fill_report(const struct ew_quant_result *r, struct ew_quantization 
                                       .float_layers = r->n_float,
                                       .float_bytes = r->float_bytes,
                                       .int8_bytes = r->int8_bytes};
-    ew_sized_give(&q, sizeof(q), out);
+    ew_sized_export(&q, sizeof(q), out);
 }
 
 /* The quantised graph, which leaves the result. */
@@ -183,7 +183,7 @@ EW_API ew_err ew_quantize_graph(const struct ew_graph *net, const struct ew_data
     struct ew_quantization_opts o;
     struct ew_quant_result r = {0};
     struct ew_classifier k = {0};
-    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
+    EW_TRY(ew_sized_import(opts, &o, sizeof(o)));
     if (report)
         EW_TRY(ew_sized_check(report));
     EW_CHECK(o.images >= 0 && o.threads >= 0, EW_ERR_ARG, "images and threads are not negative");

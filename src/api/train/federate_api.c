@@ -71,7 +71,7 @@ EW_API ew_err ew_federated_open(struct ew_graph *net, const struct ew_dataset *d
     EW_NEED(net);
     EW_NEED(data);
     struct ew_federated_opts o;
-    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
+    EW_TRY(ew_sized_import(opts, &o, sizeof(o)));
     struct ew_federated *f = calloc(1, sizeof(*f));
     EW_CHECK(f, EW_ERR_MEMORY, "no memory for a federation");
     ew_arena_init(&f->arena);
@@ -115,6 +115,6 @@ EW_API ew_err ew_federated_round(struct ew_federated *f, struct ew_federated_rou
                                              .f1 = r.f1,
                                              .simulated_s = r.sim_s,
                                              .simulated_j = r.sim_j};
-    ew_sized_give(&round, sizeof(round), out);
+    ew_sized_export(&round, sizeof(round), out);
     return EW_OK;
 }

@@ -52,7 +52,7 @@ static void fill_report(const struct ew_pruned *p, struct ew_pruning *out)
                            .macs = p->cost_after.macs};
     for (int i = 0; i < p->n_layers; i++)
         r.layers += p->layers[i].after < p->layers[i].before;
-    ew_sized_give(&r, sizeof(r), out);
+    ew_sized_export(&r, sizeof(r), out);
 }
 
 /* Labelled images as the network expects them. */
@@ -81,7 +81,7 @@ EW_API ew_err ew_prune_graph(struct ew_graph *net, const struct ew_dataset *data
     struct ew_image_set images = {0};
     struct ew_pruned p = {0};
     struct ew_pruning_opts o;
-    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
+    EW_TRY(ew_sized_import(opts, &o, sizeof(o)));
     if (report)
         EW_TRY(ew_sized_check(report));
     EW_TRY(take_opts(&o, &job.opts));
@@ -112,7 +112,7 @@ EW_API ew_err ew_scale_filters(const char *network, const struct ew_model_opts *
     struct ew_widths_found found;
     struct ew_scaling s;
     struct ew_width_opts o;
-    EW_TRY(ew_sized_take(opts, &o, sizeof(o)));
+    EW_TRY(ew_sized_import(opts, &o, sizeof(o)));
     EW_CHECK((o.ratio > 0) + (o.params > 0) + (o.macs > 0) == 1, EW_ERR_ARG,
              "exactly one of ratio, params and macs is needed");
     w = (struct ew_widths_wanted){.ratio = o.ratio, .params = o.params, .macs = o.macs};

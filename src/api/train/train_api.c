@@ -77,7 +77,7 @@ struct ew_training {
 
 static ew_err read_options(const struct ew_training_opts *opts, struct ew_training_opts *o)
 {
-    EW_TRY(ew_sized_take(opts, o, sizeof(*o)));
+    EW_TRY(ew_sized_import(opts, o, sizeof(*o)));
     EW_CHECK(o->epochs >= 0 && o->batch >= 0 && o->threads >= 0 && o->memory_limit >= 0 &&
                  o->lr >= 0,
              EW_ERR_ARG, "epochs, batch, rate, threads and memory limit are not negative");
@@ -292,7 +292,7 @@ EW_API ew_err ew_training_state(const struct ew_training *t, struct ew_training_
                                             .test_accuracy = t->done ? r.test.accuracy : none,
                                             .images_per_s = s.images_per_s,
                                             .seconds_left = s.left_s};
-    ew_sized_give(&state, sizeof(state), out);
+    ew_sized_export(&state, sizeof(state), out);
     return EW_OK;
 }
 

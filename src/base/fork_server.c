@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The helper process that forks servers (base/starter.h): receives their sockets and memory, forks
- * them, and reports their end. */
-#include "base/starter.h"
+/* The helper process that forks servers (base/fork_server.h): receives their sockets and memory,
+ * forks them, and reports their end. */
+#include "base/fork_server.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,25 +22,25 @@ struct order {
 /* ---- Inside the process ---- */
 
 /* In the new server. */
-static void run_server(const struct ew_starter *s, int starter, int socket, int memory, size_t size)
+static void run_server(const struct ew_fork_server *s, int helper, int socket, int memory,
+                       size_t size)
 {
     void *const at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     close(memory);
-    close(starter);
+    close(helper);
     if (at != MAP_FAILED)
         s->f(socket, at, size);
     _exit(at == MAP_FAILED);
 }
 
-static int32_t begin(const struct ew_starter *s, int starter, const struct order *o)
+static int32_t begin(const struct ew_fork_server *s, int helper, const struct order *o)
 {
     int socket = -1, memory = -1;
     pid_t pid = -1;
-    if (ew_server_take_fd(starter, &socket) == EW_OK &&
-        ew_server_take_fd(starter, &memory) == EW_OK)
+    if (ew_server_take_fd(helper, &socket) == EW_OK && ew_server_take_fd(helper, &memory) == EW_OK)
         pid = fork();
     if (pid == 0)
-        run_server(s, starter, socket, memory, (size_t)o->memory);
+        run_server(s, helper, socket, memory, (size_t)o->memory);
     close(socket);
     close(memory);
     return (int32_t)pid;
@@ -48,12 +48,12 @@ static int32_t begin(const struct ew_starter *s, int starter, const struct order
 
 static void start_servers(int socket, void *arg)
 {
-    const struct ew_starter *s = arg;
+    const struct ew_fork_server *s = arg;
     struct order o;
     signal(SIGINT, SIG_IGN); /* Ctrl-C is handled by the parent */
     while (ew_server_read(socket, &o, sizeof(o), -1) == EW_OK) {
         const int32_t answer =
-            o.pid == 0 ? begin(s, socket, &o) : ew_server_await(o.pid, o.patience_ms);
+            o.pid == 0 ? begin(s, socket, &o) : ew_server_reap(o.pid, o.patience_ms);
         if (ew_server_write(socket, &answer, sizeof(answer)) != EW_OK)
             break;
     }
@@ -62,7 +62,7 @@ static void start_servers(int socket, void *arg)
 /* ---- Asking it ---- */
 
 /* Lock held.  fd: the new server's descriptors; NULL to end one. */
-static ew_err ask(struct ew_starter *s, const struct order *o, const int *fd, int32_t *answer)
+static ew_err ask(struct ew_fork_server *s, const struct order *o, const int *fd, int32_t *answer)
 {
     EW_TRY(ew_server_write(s->process.fd, o, sizeof(*o)));
     for (int i = 0; fd && i < 2; i++)
@@ -71,7 +71,8 @@ static ew_err ask(struct ew_starter *s, const struct order *o, const int *fd, in
 }
 
 /* The same, with a new helper if the first was killed. */
-static ew_err ask_any(struct ew_starter *s, const struct order *o, const int *fd, int32_t *answer)
+static ew_err ask_any(struct ew_fork_server *s, const struct order *o, const int *fd,
+                      int32_t *answer)
 {
     if (s->owner == getpid() && s->process.pid && ask(s, o, fd, answer) == EW_OK)
         return EW_OK;
@@ -85,7 +86,7 @@ static ew_err ask_any(struct ew_starter *s, const struct order *o, const int *fd
     return ask(s, o, fd, answer);
 }
 
-static ew_err ask_locked(struct ew_starter *s, const struct order *o, const int *fd,
+static ew_err ask_locked(struct ew_fork_server *s, const struct order *o, const int *fd,
                          int32_t *answer)
 {
     pthread_mutex_lock(&s->lock);
@@ -109,7 +110,7 @@ static ew_err new_memory(size_t size, int *fd, void **at)
     return ew_fail(EW_ERR_MEMORY, "no shared memory of %zu bytes: %s", size, strerror(why));
 }
 
-ew_err ew_starter_start(struct ew_starter *s, size_t size, struct ew_server *out)
+ew_err ew_fork_server_start(struct ew_fork_server *s, size_t size, struct ew_server *out)
 {
     int pair[2], memory;
     void *at;
@@ -134,7 +135,7 @@ ew_err ew_starter_start(struct ew_starter *s, size_t size, struct ew_server *out
     return e;
 }
 
-int ew_starter_stop(struct ew_starter *s, struct ew_server *server, int patience_ms)
+int ew_fork_server_stop(struct ew_fork_server *s, struct ew_server *server, int patience_ms)
 {
     int32_t signal = 0;
     close(server->fd);

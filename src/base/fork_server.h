@@ -2,30 +2,30 @@
 /* Server processes, forked by a small helper process that is itself forked early.  Forking the
  * program once it is large takes long, and copy-on-write would duplicate every page that it writes
  * from then on (a training network's weights). */
-#ifndef EW_BASE_STARTER_H
-#define EW_BASE_STARTER_H
+#ifndef EW_BASE_FORK_SERVER_H
+#define EW_BASE_FORK_SERVER_H
 
 #include <pthread.h>
 
 #include "base/spawn.h"
 
 /* The main function of a server. */
-typedef void (*ew_served)(int socket, void *memory, size_t size);
+typedef void (*ew_fork_server_fn)(int socket, void *memory, size_t size);
 
-struct ew_starter {
-    ew_served f;
+struct ew_fork_server {
+    ew_fork_server_fn f;
     pthread_mutex_t lock; /* guards all below */
     pid_t owner;          /* a fork of the program shares nothing of it */
     struct ew_server process;
 };
-#define EW_STARTER_INIT(run)                                                                       \
+#define EW_FORK_SERVER_INIT(run)                                                                   \
     {                                                                                              \
         .f = (run), .lock = PTHREAD_MUTEX_INITIALIZER                                              \
     }
 
 /* Starts a server with `size` bytes of shared memory; the first call forks the helper. */
-ew_err ew_starter_start(struct ew_starter *s, size_t size, struct ew_server *out);
+ew_err ew_fork_server_start(struct ew_fork_server *s, size_t size, struct ew_server *out);
 /* Ends it, as ew_server_stop. */
-int ew_starter_stop(struct ew_starter *s, struct ew_server *server, int patience_ms);
+int ew_fork_server_stop(struct ew_fork_server *s, struct ew_server *server, int patience_ms);
 
 #endif
