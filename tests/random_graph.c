@@ -21,7 +21,7 @@
 #define MOST_ELEMENTS 20000 /* per value, since the references are slow */
 #define CLASSES       5
 
-struct maker {
+struct builder {
     struct ew_graph *g;
     struct ew_rng rng;
     const struct ew_random_graph *o;
@@ -31,30 +31,30 @@ struct maker {
     int n_filters;
 };
 
-static int64_t draw(struct maker *m, int64_t least, int64_t most)
+static int64_t draw(struct builder *m, int64_t least, int64_t most)
 {
     return least + (int64_t)ew_rng_next_below(&m->rng, (uint64_t)(most - least + 1));
 }
 
-static bool chance(struct maker *m, int one_in)
+static bool chance(struct builder *m, int one_in)
 {
     return draw(m, 1, one_in) == 1;
 }
 
 /* Usually one of the latest values, so graphs get deep; sometimes an older one, which is then
  * shared. */
-static int pick(struct maker *m)
+static int pick(struct builder *m)
 {
     const int64_t back = chance(m, 3) ? draw(m, 0, m->n_values - 1) : draw(m, 0, m->n_values > 2);
     return m->values[m->n_values - 1 - (int)back];
 }
 
-static const struct ew_shape *shape_of(const struct maker *m, int value)
+static const struct ew_shape *shape_of(const struct builder *m, int value)
 {
     return &m->g->values[value].t.shape;
 }
 
-static ew_err keep(struct maker *m, int value)
+static ew_err keep(struct builder *m, int value)
 {
     if (m->n_values == MOST_VALUES) {
         m->n_values--;
@@ -64,7 +64,7 @@ static ew_err keep(struct maker *m, int value)
     return EW_OK;
 }
 
-static ew_err add(struct maker *m, const char *op, const void *attr, const int *in, int n_in)
+static ew_err add(struct builder *m, const char *op, const void *attr, const int *in, int n_in)
 {
     int out;
     EW_TRY(ew_graph_add(m->g, ew_op_find(op), NULL, attr, ew_inputs(in, n_in), &out));
@@ -72,7 +72,7 @@ static ew_err add(struct maker *m, const char *op, const void *attr, const int *
 }
 
 /* Normally distributed values times `scale`, plus `shift`. */
-static ew_err weights(struct maker *m, enum ew_value_kind kind, struct ew_shape shape,
+static ew_err weights(struct builder *m, enum ew_value_kind kind, struct ew_shape shape,
                       const double scale_shift[2], int *out)
 {
     const int64_t n = ew_shape_count(&shape);
@@ -89,7 +89,7 @@ static ew_err weights(struct maker *m, enum ew_value_kind kind, struct ew_shape 
 /* ---- Layers ---- */
 
 /* Filters of this shape, sometimes those of another layer. */
-static ew_err filters(struct maker *m, const struct ew_shape *s, int *out)
+static ew_err filters(struct builder *m, const struct ew_shape *s, int *out)
 {
     const int64_t taps = ew_shape_span(s, 1, s->rank);
     for (int i = 0; i < m->n_filters && chance(m, 2); i++)
@@ -103,13 +103,13 @@ static ew_err filters(struct maker *m, const struct ew_shape *s, int *out)
     return EW_OK;
 }
 
-static int64_t divisor(struct maker *m, int64_t n)
+static int64_t divisor(struct builder *m, int64_t n)
 {
     const int64_t d = draw(m, 1, n);
     return n % d == 0 ? d : 1;
 }
 
-static ew_err add_conv(struct maker *m)
+static ew_err add_conv(struct builder *m)
 {
     const int x = pick(m);
     const struct ew_shape *s = shape_of(m, x);
@@ -139,7 +139,7 @@ static ew_err add_conv(struct maker *m)
     return add(m, "conv", &a, in, bias ? 3 : 2);
 }
 
-static ew_err add_norm(struct maker *m)
+static ew_err add_norm(struct builder *m)
 {
     const int x = pick(m);
     const struct ew_shape each = {1, {shape_of(m, x)->dim[3]}};
@@ -151,7 +151,7 @@ static ew_err add_norm(struct maker *m)
     return add(m, "batch_norm", NULL, in, 5);
 }
 
-static ew_err add_activation(struct maker *m)
+static ew_err add_activation(struct builder *m)
 {
     static const char *const names[] = {"relu",       "relu",    "relu",         "leaky_relu",
                                         "hard_swish", "sigmoid", "hard_sigmoid", "tanh",
@@ -166,7 +166,7 @@ static ew_err add_activation(struct maker *m)
     return add(m, names[draw(m, 0, (int64_t)EW_COUNT(names) - 1)], NULL, &x, 1);
 }
 
-static ew_err add_pool(struct maker *m)
+static ew_err add_pool(struct builder *m)
 {
     const int x = pick(m);
     const struct ew_shape *s = shape_of(m, x);
@@ -191,7 +191,7 @@ static ew_err add_pool(struct maker *m)
     return add(m, max ? "max_pool" : "average_pool", &a, &x, 1);
 }
 
-static ew_err add_dense_part(struct maker *m)
+static ew_err add_dense_part(struct builder *m)
 {
     const int x = pick(m);
     int in[] = {x, -1};
@@ -212,7 +212,7 @@ static ew_err add_dense_part(struct maker *m)
 /* ---- Several inputs ---- */
 
 /* A constant that broadcasts with the value. */
-static ew_err constant_for(struct maker *m, int x, int *out)
+static ew_err constant_for(struct builder *m, int x, int *out)
 {
     struct ew_shape s = *shape_of(m, x);
     s.dim[0] = 1;
@@ -224,7 +224,7 @@ static ew_err constant_for(struct maker *m, int x, int *out)
                    out);
 }
 
-static ew_err add_pair(struct maker *m)
+static ew_err add_pair(struct builder *m)
 {
     static const char *const names[] = {"add", "add", "add", "mul", "sub"};
     int in[] = {pick(m), -1};
@@ -247,7 +247,7 @@ static ew_err add_pair(struct maker *m)
     return add(m, names[draw(m, 0, (int64_t)EW_COUNT(names) - 1)], NULL, in, 2);
 }
 
-static ew_err add_concat(struct maker *m)
+static ew_err add_concat(struct builder *m)
 {
     int in[4] = {pick(m)}, n = 1;
     const struct ew_concat_attr a = {.axis = chance(m, 2) ? 3 : -1};
@@ -262,7 +262,7 @@ static ew_err add_concat(struct maker *m)
 }
 
 /* A same-size convolution, usually followed by an activation. */
-static ew_err branch_conv(struct maker *m, int x, int64_t channels, int64_t side, int *out)
+static ew_err branch_conv(struct builder *m, int x, int64_t channels, int64_t side, int *out)
 {
     const struct ew_conv_attr a = {.win = {.pad = {4, {side / 2, side / 2, side / 2, side / 2}}},
                                    .groups = 1};
@@ -279,7 +279,7 @@ static ew_err branch_conv(struct maker *m, int x, int64_t channels, int64_t side
 
 /* Branches of one value that are read only by their concatenation, as in detection networks, with
  * additions whose operands have no other use. */
-static ew_err add_branches(struct maker *m)
+static ew_err add_branches(struct builder *m)
 {
     const int x = pick(m), n = (int)draw(m, 2, 3);
     int part[3], more;
@@ -298,7 +298,7 @@ static ew_err add_branches(struct maker *m)
 
 /* ---- Data movement ---- */
 
-static ew_err add_resize(struct maker *m)
+static ew_err add_resize(struct builder *m)
 {
     static const int modes[] = {EW_RESIZE_NEAREST, EW_RESIZE_LINEAR, EW_RESIZE_CUBIC};
     static const int coordinates[] = {EW_RESIZE_HALF_PIXEL, EW_RESIZE_ASYMMETRIC,
@@ -333,7 +333,7 @@ static ew_err add_resize(struct maker *m)
     return add(m, "resize", &a, in, 3);
 }
 
-static ew_err add_transpose(struct maker *m)
+static ew_err add_transpose(struct builder *m)
 {
     static const struct ew_transpose_attr perms[] = {{.perm = {4, {0, 2, 1, 3}}},
                                                      {.perm = {4, {0, 3, 1, 2}}},
@@ -343,7 +343,7 @@ static ew_err add_transpose(struct maker *m)
     return add(m, "transpose", &perms[draw(m, 0, 3)], &x, 1);
 }
 
-static ew_err add_pad(struct maker *m)
+static ew_err add_pad(struct builder *m)
 {
     int in[] = {pick(m), -1};
     int64_t pads[8] = {0};
@@ -355,7 +355,7 @@ static ew_err add_pad(struct maker *m)
     return add(m, "pad", NULL, in, 2);
 }
 
-static ew_err add_slice(struct maker *m)
+static ew_err add_slice(struct builder *m)
 {
     int in[] = {pick(m), -1, -1, -1, -1};
     const int64_t axis = draw(m, 1, 3), size = shape_of(m, in[0])->dim[axis];
@@ -367,7 +367,7 @@ static ew_err add_slice(struct maker *m)
     return add(m, "slice", NULL, in, 5);
 }
 
-static ew_err add_gather(struct maker *m)
+static ew_err add_gather(struct builder *m)
 {
     int in[] = {pick(m), -1};
     const struct ew_gather_attr a = {.axis = draw(m, 1, 3)};
@@ -380,7 +380,7 @@ static ew_err add_gather(struct maker *m)
     return add(m, "gather", &a, in, 2);
 }
 
-static ew_err add_quantiser(struct maker *m)
+static ew_err add_quantiser(struct builder *m)
 {
     int in[] = {pick(m), -1, -1};
     const enum ew_dtype dtype = chance(m, 2) ? EW_U8 : EW_S8;
@@ -397,13 +397,13 @@ static ew_err add_quantiser(struct maker *m)
 
 /* ---- Graph ---- */
 
-static ew_err add_something(struct maker *m)
+static ew_err add_something(struct builder *m)
 {
-    static ew_err (*const kinds[])(struct maker *) = {
+    static ew_err (*const kinds[])(struct builder *) = {
         add_conv, add_conv,  add_conv,   add_norm,      add_activation, add_activation,
         add_pool, add_pair,  add_pair,   add_concat,    add_branches,   add_resize,
         add_pad,  add_slice, add_gather, add_transpose, add_quantiser};
-    ew_err (*const kind)(struct maker *) = kinds[draw(m, 0, (int64_t)EW_COUNT(kinds) - 1)];
+    ew_err (*const kind)(struct builder *) = kinds[draw(m, 0, (int64_t)EW_COUNT(kinds) - 1)];
     if (kind == add_quantiser && (m->o->no_quant || m->o->trainable))
         return EW_OK;
     const int before = m->n_values;
@@ -415,7 +415,7 @@ static ew_err add_something(struct maker *m)
     return EW_OK;
 }
 
-static ew_err add_outputs(struct maker *m)
+static ew_err add_outputs(struct builder *m)
 {
     if (m->o->trainable)
         return add_dense_part(m);
@@ -431,7 +431,7 @@ static ew_err add_outputs(struct maker *m)
     return chance(m, 4) ? add_dense_part(m) : EW_OK;
 }
 
-static ew_err make(struct maker *m)
+static ew_err make(struct builder *m)
 {
     const int nodes = m->o->nodes ? m->o->nodes : (int)draw(m, 1, 30);
     const struct ew_shape s = {
@@ -456,7 +456,7 @@ static ew_err make(struct maker *m)
 
 ew_err ew_random_graph(const struct ew_random_graph *o, struct ew_graph **out)
 {
-    struct maker m = {.o = o, .rng = {.seed = o->seed}};
+    struct builder m = {.o = o, .rng = {.seed = o->seed}};
     EW_TRY(ew_graph_new("random", &m.g));
     const ew_err e = make(&m);
     if (e != EW_OK)

@@ -25,7 +25,7 @@
 
 static const struct ew_pair absent = {-1, -1};
 
-struct maker {
+struct builder {
     struct ew_twin t;
     struct ew_rng rng;
     const struct ew_random_layout *o;
@@ -37,37 +37,37 @@ struct maker {
 
 /* ---- Random choices ---- */
 
-static int64_t draw(struct maker *m, int64_t least, int64_t most)
+static int64_t draw(struct builder *m, int64_t least, int64_t most)
 {
     return least + (int64_t)ew_rng_next_below(&m->rng, (uint64_t)(most - least + 1));
 }
 
-static bool chance(struct maker *m, int one_in)
+static bool chance(struct builder *m, int one_in)
 {
     return draw(m, 1, one_in) == 1;
 }
 
-static struct ew_pair pick(struct maker *m)
+static struct ew_pair pick(struct builder *m)
 {
     const int64_t back = chance(m, 3) ? draw(m, 0, m->n_values - 1) : draw(m, 0, m->n_values > 2);
     return m->values[m->n_values - 1 - (int)back];
 }
 
 /* A copy, since adding values moves the array. */
-static struct ew_shape shape_of(const struct maker *m, struct ew_pair v)
+static struct ew_shape shape_of(const struct builder *m, struct ew_pair v)
 {
     return m->t.plain->values[v.plain].t.shape;
 }
 
 /* The first axis that nodes may change. */
-static int first_axis(const struct maker *m)
+static int first_axis(const struct builder *m)
 {
     return m->o->any_batch ? 1 : 0;
 }
 
 /* A random axis as written in files, sometimes negative; returns its size, or -1 if there is
  * none. */
-static int64_t draw_axis(struct maker *m, const struct ew_shape *s, int *axis)
+static int64_t draw_axis(struct builder *m, const struct ew_shape *s, int *axis)
 {
     if (s->rank <= first_axis(m))
         return -1;
@@ -75,19 +75,19 @@ static int64_t draw_axis(struct maker *m, const struct ew_shape *s, int *axis)
     return s->dim[*axis];
 }
 
-static int64_t written_axis(struct maker *m, const struct ew_shape *s, int axis)
+static int64_t written_axis(struct builder *m, const struct ew_shape *s, int axis)
 {
     return chance(m, 3) ? axis - s->rank : axis;
 }
 
-static bool quantises(const struct maker *m)
+static bool quantises(const struct builder *m)
 {
     return m->o->seed % 8 > 5 && !m->o->trainable;
 }
 
 /* ---- Both graphs at once ---- */
 
-static ew_err keep(struct maker *m, struct ew_pair v)
+static ew_err keep(struct builder *m, struct ew_pair v)
 {
     const struct ew_shape s = shape_of(m, v);
     if (ew_shape_count(&s) > MOST_ELEMENTS || s.rank > MOST_RANK)
@@ -101,7 +101,7 @@ static ew_err keep(struct maker *m, struct ew_pair v)
 }
 
 /* A layout-dependent node. */
-static ew_err spatial(struct maker *m, const char *op, const void *attr, const struct ew_pair *in,
+static ew_err spatial(struct builder *m, const char *op, const void *attr, const struct ew_pair *in,
                       int n)
 {
     struct ew_pair out;
@@ -109,7 +109,7 @@ static ew_err spatial(struct maker *m, const char *op, const void *attr, const s
     return keep(m, out);
 }
 
-static ew_err add(struct maker *m, const char *op, const void *attr, const struct ew_pair *in,
+static ew_err add(struct builder *m, const char *op, const void *attr, const struct ew_pair *in,
                   int n)
 {
     struct ew_pair out;
@@ -118,8 +118,8 @@ static ew_err add(struct maker *m, const char *op, const void *attr, const struc
 }
 
 /* Normally distributed values times `scale`, plus `shift`. */
-static ew_err numbers(struct maker *m, enum ew_value_kind kind, struct ew_shape shape, double scale,
-                      double shift, struct ew_pair *out)
+static ew_err numbers(struct builder *m, enum ew_value_kind kind, struct ew_shape shape,
+                      double scale, double shift, struct ew_pair *out)
 {
     const int64_t n = ew_shape_count(&shape);
     EW_CLEANUP(ew_free_ptr) float *data = calloc((size_t)n + 1, sizeof(*data));
@@ -135,7 +135,7 @@ static ew_err numbers(struct maker *m, enum ew_value_kind kind, struct ew_shape 
 
 /* ---- Layout-dependent nodes ---- */
 
-static ew_err filters(struct maker *m, const struct ew_shape *s, struct ew_pair *out)
+static ew_err filters(struct builder *m, const struct ew_shape *s, struct ew_pair *out)
 {
     for (int i = 0; i < m->n_filters && chance(m, 2); i++)
         if (ew_shape_equal(&m->t.file->values[m->filters[i].file].t.shape, s)) {
@@ -156,7 +156,7 @@ static ew_err filters(struct maker *m, const struct ew_shape *s, struct ew_pair 
 }
 
 /* 8-bit filters with a scale per output channel, dequantised. */
-static ew_err quantised_filters(struct maker *m, const struct ew_shape *s, struct ew_pair *out)
+static ew_err quantised_filters(struct builder *m, const struct ew_shape *s, struct ew_pair *out)
 {
     struct ew_pair in[2];
     const int64_t n = ew_shape_count(s);
@@ -176,7 +176,7 @@ static bool is_image(const struct ew_shape *s)
     return s->rank >= 3 && ew_shape_count(s) > 0;
 }
 
-static ew_err add_conv(struct maker *m)
+static ew_err add_conv(struct builder *m)
 {
     struct ew_pair in[3] = {pick(m), absent, absent};
     const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
@@ -206,7 +206,7 @@ static ew_err add_conv(struct maker *m)
     return spatial(m, "conv", &a, in, in[2].file < 0 ? 2 : 3);
 }
 
-static ew_err add_conv_transpose(struct maker *m)
+static ew_err add_conv_transpose(struct builder *m)
 {
     struct ew_pair in[3] = {pick(m), absent, absent};
     const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
@@ -230,7 +230,7 @@ static ew_err add_conv_transpose(struct maker *m)
     return spatial(m, "conv_transpose", &a, in, in[2].file < 0 ? 2 : 3);
 }
 
-static ew_err add_norm(struct maker *m)
+static ew_err add_norm(struct builder *m)
 {
     struct ew_pair in[5] = {pick(m)};
     const struct ew_shape shape = shape_of(m, in[0]), *s = &shape, each = {1, {s->dim[1]}};
@@ -242,7 +242,7 @@ static ew_err add_norm(struct maker *m)
     return spatial(m, "batch_norm", NULL, in, 5);
 }
 
-static ew_err add_instance_norm(struct maker *m)
+static ew_err add_instance_norm(struct builder *m)
 {
     struct ew_pair in[3] = {pick(m), absent, absent};
     const struct ew_shape shape = shape_of(m, in[0]), *s = &shape, each = {1, {s->dim[1]}};
@@ -255,7 +255,7 @@ static ew_err add_instance_norm(struct maker *m)
     return spatial(m, "instance_norm", &a, in, 3);
 }
 
-static ew_err add_pool(struct maker *m)
+static ew_err add_pool(struct builder *m)
 {
     static const char *const global[] = {"global_average_pool", "global_max_pool"};
     const struct ew_pair x = pick(m);
@@ -275,7 +275,7 @@ static ew_err add_pool(struct maker *m)
     return spatial(m, chance(m, 2) ? "max_pool" : "average_pool", &a, &x, 1);
 }
 
-static ew_err add_blocks(struct maker *m)
+static ew_err add_blocks(struct builder *m)
 {
     const struct ew_pair x = pick(m);
     const struct ew_shape shape = shape_of(m, x), *s = &shape;
@@ -291,7 +291,7 @@ static ew_err add_blocks(struct maker *m)
 
 /* ---- Element-wise nodes ---- */
 
-static ew_err add_unary(struct maker *m)
+static ew_err add_unary(struct builder *m)
 {
     static const char *const names[] = {"relu", "relu",     "leaky_relu", "sigmoid", "hard_swish",
                                         "tanh", "identity", "neg",        "abs",     "silu"};
@@ -300,7 +300,7 @@ static ew_err add_unary(struct maker *m)
 }
 
 /* A constant that broadcasts with a value: fewer axes, or ones. */
-static ew_err partner(struct maker *m, struct ew_pair to, struct ew_pair *out)
+static ew_err partner(struct builder *m, struct ew_pair to, struct ew_pair *out)
 {
     const struct ew_shape shape = shape_of(m, to), *s = &shape;
     struct ew_shape t = *s;
@@ -314,7 +314,7 @@ static ew_err partner(struct maker *m, struct ew_pair to, struct ew_pair *out)
     return numbers(m, EW_VALUE_CONST, t, 0.5, 0.2, out);
 }
 
-static bool combine(const struct maker *m, struct ew_pair a, struct ew_pair b)
+static bool combine(const struct builder *m, struct ew_pair a, struct ew_pair b)
 {
     const struct ew_shape shape = shape_of(m, a), *s = &shape, other = shape_of(m, b), *t = &other;
     for (int i = 1; i <= s->rank && i <= t->rank; i++) {
@@ -326,7 +326,7 @@ static bool combine(const struct maker *m, struct ew_pair a, struct ew_pair b)
     return !m->o->any_batch || s->rank == t->rank;
 }
 
-static ew_err add_pair(struct maker *m)
+static ew_err add_pair(struct builder *m)
 {
     static const char *const names[] = {"add", "add", "mul", "sub", "max", "min"};
     struct ew_pair in[2] = {pick(m), absent};
@@ -345,7 +345,7 @@ static ew_err add_pair(struct maker *m)
     return add(m, names[draw(m, 0, (int64_t)EW_COUNT(names) - 1)], NULL, in, 2);
 }
 
-static ew_err add_where(struct maker *m)
+static ew_err add_where(struct builder *m)
 {
     struct ew_pair in[3] = {absent, pick(m), absent}, less[2];
     EW_TRY(partner(m, in[1], &in[2]));
@@ -357,7 +357,7 @@ static ew_err add_where(struct maker *m)
 
 /* ---- Along axes ---- */
 
-static ew_err add_softmax(struct maker *m)
+static ew_err add_softmax(struct builder *m)
 {
     int axis;
     const struct ew_pair x = pick(m);
@@ -368,7 +368,7 @@ static ew_err add_softmax(struct maker *m)
     return add(m, "softmax", &a, &x, 1);
 }
 
-static ew_err add_reduce(struct maker *m)
+static ew_err add_reduce(struct builder *m)
 {
     static const char *const names[] = {"reduce_mean", "reduce_sum", "reduce_max", "reduce_l2"};
     struct ew_pair in[2] = {pick(m), absent};
@@ -385,7 +385,7 @@ static ew_err add_reduce(struct maker *m)
     return add(m, names[draw(m, 0, (int64_t)EW_COUNT(names) - 1)], &a, in, 2);
 }
 
-static ew_err add_concat(struct maker *m)
+static ew_err add_concat(struct builder *m)
 {
     int axis, n = 1;
     struct ew_pair in[4] = {pick(m)};
@@ -404,7 +404,7 @@ static ew_err add_concat(struct maker *m)
     return add(m, "concat", &a, in, n);
 }
 
-static ew_err add_split(struct maker *m)
+static ew_err add_split(struct builder *m)
 {
     int axis;
     struct ew_pair in[2] = {pick(m), absent}, out[3];
@@ -425,7 +425,7 @@ static ew_err add_split(struct maker *m)
     return EW_OK;
 }
 
-static ew_err add_slice(struct maker *m)
+static ew_err add_slice(struct builder *m)
 {
     int axis;
     struct ew_pair in[5] = {pick(m)};
@@ -446,7 +446,7 @@ static ew_err add_slice(struct maker *m)
     return add(m, "slice", NULL, in, 5);
 }
 
-static ew_err add_gather(struct maker *m)
+static ew_err add_gather(struct builder *m)
 {
     int axis;
     struct ew_pair in[2] = {pick(m), absent};
@@ -467,7 +467,7 @@ static ew_err add_gather(struct maker *m)
 
 /* ---- Shapes ---- */
 
-static ew_err add_transpose(struct maker *m)
+static ew_err add_transpose(struct builder *m)
 {
     const struct ew_pair x = pick(m);
     const int rank = shape_of(m, x).rank, first = first_axis(m);
@@ -484,7 +484,7 @@ static ew_err add_transpose(struct maker *m)
 }
 
 /* Merges adjacent axes, or splits one. */
-static ew_err add_reshape(struct maker *m)
+static ew_err add_reshape(struct builder *m)
 {
     struct ew_pair in[2] = {pick(m), absent};
     const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
@@ -512,7 +512,7 @@ static ew_err add_reshape(struct maker *m)
     return add(m, "reshape", NULL, in, 2);
 }
 
-static ew_err add_axis_of_one(struct maker *m)
+static ew_err add_axis_of_one(struct builder *m)
 {
     struct ew_pair in[2] = {pick(m), absent};
     const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
@@ -525,7 +525,7 @@ static ew_err add_axis_of_one(struct maker *m)
     return s->rank < MOST_RANK ? add(m, "unsqueeze", NULL, in, 2) : EW_OK;
 }
 
-static ew_err add_pad(struct maker *m)
+static ew_err add_pad(struct builder *m)
 {
     struct ew_pair in[2] = {pick(m), absent};
     const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
@@ -540,7 +540,7 @@ static ew_err add_pad(struct maker *m)
     return s->rank ? add(m, "pad", &a, in, 2) : EW_OK;
 }
 
-static ew_err add_tile(struct maker *m)
+static ew_err add_tile(struct builder *m)
 {
     struct ew_pair in[2] = {pick(m), absent};
     const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
@@ -551,7 +551,7 @@ static ew_err add_tile(struct maker *m)
     return s->rank ? add(m, "tile", NULL, in, 2) : EW_OK;
 }
 
-static ew_err add_expand(struct maker *m)
+static ew_err add_expand(struct builder *m)
 {
     struct ew_pair in[2] = {pick(m), absent};
     const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
@@ -564,7 +564,7 @@ static ew_err add_expand(struct maker *m)
 
 /* ---- Matrices ---- */
 
-static ew_err add_matmul(struct maker *m)
+static ew_err add_matmul(struct builder *m)
 {
     struct ew_pair in[2] = {pick(m), absent};
     const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
@@ -579,7 +579,7 @@ static ew_err add_matmul(struct maker *m)
 /* ---- Eight bits ---- */
 
 /* Quantises, moves, pools, dequantises; sometimes dequantised twice. */
-static ew_err add_quantised(struct maker *m)
+static ew_err add_quantised(struct builder *m)
 {
     struct ew_pair in[3] = {pick(m), absent, absent}, one;
     const struct ew_shape shape = shape_of(m, in[0]), *s = &shape;
@@ -611,9 +611,9 @@ static ew_err add_quantised(struct maker *m)
 
 /* ---- Graph ---- */
 
-static ew_err add_something(struct maker *m)
+static ew_err add_something(struct builder *m)
 {
-    static ew_err (*const kinds[])(struct maker *) = {
+    static ew_err (*const kinds[])(struct builder *) = {
         add_conv_transpose, add_instance_norm, add_pad,     add_tile,        add_conv,
         add_conv,           add_conv,          add_norm,    add_pool,        add_unary,
         add_unary,          add_pair,          add_pair,    add_where,       add_softmax,
@@ -625,7 +625,7 @@ static ew_err add_something(struct maker *m)
     return kinds[draw(m, 0, (int64_t)EW_COUNT(kinds) - 1)](m);
 }
 
-static ew_err output(struct maker *m, struct ew_pair v)
+static ew_err output(struct builder *m, struct ew_pair v)
 {
     for (int i = 0; i < m->t.file->n_outputs; i++)
         if (m->t.file->outputs[i] == v.file)
@@ -635,7 +635,7 @@ static ew_err output(struct maker *m, struct ew_pair v)
 }
 
 /* Turns the last non-empty value into scores [N, classes]. */
-static ew_err add_scores(struct maker *m)
+static ew_err add_scores(struct builder *m)
 {
     struct ew_pair in[2];
     const struct ew_flatten_attr flat = {.axis = 1};
@@ -653,7 +653,7 @@ static ew_err add_scores(struct maker *m)
 }
 
 /* Outputs: the last value, and some inner values, inputs and constants. */
-static ew_err add_outputs(struct maker *m)
+static ew_err add_outputs(struct builder *m)
 {
     struct ew_pair extra;
     if (m->o->trainable)
@@ -669,7 +669,7 @@ static ew_err add_outputs(struct maker *m)
     return output(m, extra);
 }
 
-static ew_err input(struct maker *m, const char *name, const struct ew_shape *s)
+static ew_err input(struct builder *m, const char *name, const struct ew_shape *s)
 {
     struct ew_pair x;
     EW_TRY(ew_graph_input(m->t.file, name, EW_F32, s, &x.file));
@@ -678,7 +678,7 @@ static ew_err input(struct maker *m, const char *name, const struct ew_shape *s)
     return keep(m, x);
 }
 
-static ew_err make(struct maker *m)
+static ew_err make(struct builder *m)
 {
     const int nodes = m->o->nodes ? m->o->nodes : (int)draw(m, 1, 24);
     struct ew_shape s = {4, {draw(m, 1, 3), draw(m, 1, 12), draw(m, 1, 9), draw(m, 1, 9)}};
@@ -705,7 +705,7 @@ static ew_err make(struct maker *m)
 ew_err ew_random_layout(const struct ew_random_layout *o, struct ew_graph **file,
                         struct ew_graph **plain)
 {
-    struct maker m = {.o = o, .rng = {.seed = o->seed}};
+    struct builder m = {.o = o, .rng = {.seed = o->seed}};
     ew_err e = ew_graph_new("file", &m.t.file);
     if (e == EW_OK)
         e = ew_graph_new("plain", &m.t.plain);

@@ -9,13 +9,13 @@
 
 #include "base/rng.h"
 
-struct maker {
+struct builder {
     struct ew_results *r;
     struct ew_rng rng;
     int runs;
 };
 
-static double wobble(struct maker *m, double v, double share)
+static double wobble(struct builder *m, double v, double share)
 {
     return v * (1 + share * (2 * ew_rng_next_uniform(&m->rng) - 1));
 }
@@ -40,7 +40,7 @@ static void machine(struct ew_arena *a, struct ew_machine_row *row, const char *
 }
 
 /* Adds a finished run; `options` is JSON. */
-static ew_err add(struct maker *m, const char *study, const char *network, const char *options,
+static ew_err add(struct builder *m, const char *study, const char *network, const char *options,
                   struct ew_run_data **out)
 {
     struct ew_arena *a = &m->r->arena;
@@ -70,7 +70,7 @@ struct epochs {
     int quality;
 };
 
-static ew_err fill_epochs(struct maker *m, struct ew_run_data *d, const struct epochs *k)
+static ew_err fill_epochs(struct builder *m, struct ew_run_data *d, const struct epochs *k)
 {
     struct ew_epoch_row *v = ew_arena_array(&m->r->arena, (size_t)k->n, sizeof(*v));
     EW_CHECK(v, EW_ERR_MEMORY, "no memory");
@@ -102,7 +102,7 @@ static ew_err fill_epochs(struct maker *m, struct ew_run_data *d, const struct e
     return EW_OK;
 }
 
-static ew_err fill_samples(struct maker *m, struct ew_run_data *d)
+static ew_err fill_samples(struct builder *m, struct ew_run_data *d)
 {
     enum { EACH = 300 };
     static const struct {
@@ -128,7 +128,7 @@ static ew_err fill_samples(struct maker *m, struct ew_run_data *d)
 static const char *const networks[] = {"lenet5", "mobilenet_v3_large", "resnet18"};
 static const double work[] = {16, 120, 240};
 
-static ew_err workers(struct maker *m)
+static ew_err workers(struct builder *m)
 {
     static const int w[] = {0, 1, 2, 4, 8};
     char options[256];
@@ -153,7 +153,7 @@ static ew_err workers(struct maker *m)
     return EW_OK;
 }
 
-static ew_err storage(struct maker *m)
+static ew_err storage(struct builder *m)
 {
     static const char *const media[] = {"ssd", "sd", "hdd"};
     static const double slow[] = {0.1, 0.9, 1.6};
@@ -173,7 +173,7 @@ static ew_err storage(struct maker *m)
     return EW_OK;
 }
 
-static ew_err batches(struct maker *m)
+static ew_err batches(struct builder *m)
 {
     char options[256];
     for (size_t n = 1; n < EW_COUNT(networks); n++)
@@ -188,7 +188,7 @@ static ew_err batches(struct maker *m)
     return EW_OK;
 }
 
-static ew_err variability(struct maker *m)
+static ew_err variability(struct builder *m)
 {
     for (int i = 0; i < 5; i++) {
         struct ew_run_data *d;
@@ -200,7 +200,7 @@ static ew_err variability(struct maker *m)
     return EW_OK;
 }
 
-static ew_err modes(struct maker *m)
+static ew_err modes(struct builder *m)
 {
     static const struct {
         const char *name;
@@ -223,7 +223,7 @@ static ew_err modes(struct maker *m)
 }
 
 /* Arguments: name, value, unit, ...; ended by NULL. */
-static ew_err metrics(struct maker *m, struct ew_run_data *d, ...)
+static ew_err metrics(struct builder *m, struct ew_run_data *d, ...)
 {
     enum { MOST = 8 };
     struct ew_metric_row *v = ew_arena_array(&m->r->arena, MOST, sizeof(*v));
@@ -246,7 +246,7 @@ static ew_err metrics(struct maker *m, struct ew_run_data *d, ...)
     return EW_OK;
 }
 
-static ew_err published(struct maker *m, const char *study, const char *metric, double value,
+static ew_err published(struct builder *m, const char *study, const char *metric, double value,
                         const char *settings)
 {
     struct ew_published_row p;
@@ -260,7 +260,7 @@ static ew_err published(struct maker *m, const char *study, const char *metric, 
     return ew_results_publish(m->r, &p);
 }
 
-static ew_err engine(struct maker *m)
+static ew_err engine(struct builder *m)
 {
     static const char *const zoo[] = {"alexnet", "densenet121", "mobilenet_v2", "resnet50",
                                       "squeezenet1_1"};
@@ -289,7 +289,7 @@ static ew_err engine(struct maker *m)
     return published(m, "train-workers", "stall_s", 17.2, "network=lenet5 workers=1");
 }
 
-static ew_err scale(struct maker *m)
+static ew_err scale(struct builder *m)
 {
     static const double width[] = {0.25, 0.5, 0.75, 1};
     char options[256];
@@ -322,7 +322,7 @@ static ew_err scale(struct maker *m)
     return EW_OK;
 }
 
-static ew_err confusion(struct maker *m)
+static ew_err confusion(struct builder *m)
 {
     enum { CLASSES = 10 };
     static const char *const class[] = {"plane", "car",  "bird",  "cat",  "deer",
@@ -343,7 +343,7 @@ static ew_err confusion(struct maker *m)
     return fill_epochs(m, d, &(struct epochs){20, 60, 8, 2, 0, EW_QUALITY_MEASURED});
 }
 
-static ew_err failures(struct maker *m)
+static ew_err failures(struct builder *m)
 {
     struct ew_run_data *d;
     EW_TRY(add(m, "train-batch", "vgg19", "{\"batch\":128}", &d));
@@ -354,7 +354,7 @@ static ew_err failures(struct maker *m)
 
 ew_err ew_case_results(struct ew_results *r)
 {
-    struct maker m = {.r = r, .rng = {.seed = 7}};
+    struct builder m = {.r = r, .rng = {.seed = 7}};
     ew_results_init(r);
     EW_TRY(workers(&m));
     EW_TRY(storage(&m));
@@ -369,7 +369,7 @@ ew_err ew_case_results(struct ew_results *r)
 
 ew_err ew_case_hostile(struct ew_results *r)
 {
-    struct maker m = {.r = r, .rng = {.seed = 7}};
+    struct builder m = {.r = r, .rng = {.seed = 7}};
     char options[256];
     ew_results_init(r);
     for (int w = 0; w < 3; w++) {

@@ -448,7 +448,7 @@ static ew_err finish(struct context *x, struct ew_runner *r)
 /* Makes the data sets and files that the study needs and generates itself. */
 static ew_err set_up(struct context *x)
 {
-    const struct ew_runner_maker by = {SELF, x->opts->db};
+    const struct ew_setup_opts by = {SELF, x->opts->db};
     for (;;) {
         const char *what;
         EW_TRY(ew_runner_setup(&x->study, NULL, &x->arena, &what));

@@ -61,11 +61,11 @@ static bool has_more_outputs(const struct ew_node *n)
 static void add_maker(struct ew_channel_search *s, int node, int weight, int axis)
 {
     const struct ew_node *n = &s->g->nodes[node];
-    struct ew_channel_maker m = {
+    struct ew_channel_producer m = {
         .node = node, .weight = weight, .axis = axis, .bias = -1, .norm = -1};
     if (n->n_in > 2)
         m.bias = n->in[2];
-    s->c->makers[s->c->n_makers++] = m;
+    s->c->producers[s->c->n_producers++] = m;
 }
 
 /* Couples the same positions of all groups, so that groups keep equal sizes. */
@@ -200,9 +200,9 @@ static ew_err batch_norm(struct ew_channel_search *s, int node)
             return fix_inputs(s, node);
         EW_TRY(ew_unit_set(s, n->in[i], 0, x));
     }
-    for (int m = s->c->n_makers - 1; m >= 0; m--)
-        if (s->g->nodes[s->c->makers[m].node].out[0] == n->in[0])
-            s->c->makers[m].norm = node;
+    for (int m = s->c->n_producers - 1; m >= 0; m--)
+        if (s->g->nodes[s->c->producers[m].node].out[0] == n->in[0])
+            s->c->producers[m].norm = node;
     return set_channels(s, n->out[0], s->axis[n->in[0]], x);
 }
 

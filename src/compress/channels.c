@@ -118,8 +118,8 @@ static void hash_units(const struct ew_channels *c, const struct ew_graph *g, st
 {
     for (int u = 0; u < c->n_units; u++)
         of[u] = (struct signature){.hash = 0xcbf29ce484222325u, .last = -1, .first = -1};
-    for (int m = 0; m < c->n_makers; m++) {
-        const struct ew_channel_maker *k = &c->makers[m];
+    for (int m = 0; m < c->n_producers; m++) {
+        const struct ew_channel_producer *k = &c->producers[m];
         const int *units = c->of[k->weight][k->axis];
         for (int64_t i = 0; i < g->values[k->weight].t.shape.dim[k->axis]; i++) {
             struct signature *s = &of[units[i]];
@@ -153,7 +153,7 @@ static ew_err make_groups(struct ew_channels *c, const struct ew_graph *g,
         if (at < 0) {
             at = c->n_groups++;
             hashes[at] = of[u].hash;
-            c->groups[at].name = g->nodes[c->makers[of[u].first].node].name;
+            c->groups[at].name = g->nodes[c->producers[of[u].first].node].name;
         }
         c->units[u].group = at;
         c->groups[at].n++;
@@ -195,10 +195,10 @@ ew_err ew_channels_find(const struct ew_graph *g, struct ew_channels *out)
     ew_arena_init(&out->arena);
     EW_CHECK(g->inferred, EW_ERR_INTERNAL, "%s: has no shapes yet", g->name);
     out->of = ew_arena_array(&out->arena, (size_t)g->n_values + 1, sizeof(*out->of));
-    out->makers = ew_arena_array(&out->arena, (size_t)g->n_nodes + 1, sizeof(*out->makers));
+    out->producers = ew_arena_array(&out->arena, (size_t)g->n_nodes + 1, sizeof(*out->producers));
     struct ew_channel_search s = {.g = g, .c = out};
     s.axis = ew_arena_array(&out->arena, (size_t)g->n_values + 1, sizeof(*s.axis));
-    EW_CHECK(out->of && out->makers && s.axis, EW_ERR_MEMORY, "no memory for channels");
+    EW_CHECK(out->of && out->producers && s.axis, EW_ERR_MEMORY, "no memory for channels");
     const ew_err e = find_units(&s);
     free(s.parent);
     free(s.keeper);

@@ -22,7 +22,7 @@ struct ew_channel_unit {
 };
 
 /* A layer that produces channels: convolution, dense layer. */
-struct ew_channel_maker {
+struct ew_channel_producer {
     int node;
     int weight, axis; /* value, and the axis of output channels */
     int bias;         /* value, or -1 */
@@ -43,8 +43,8 @@ struct ew_channels {
     int n_units;
     struct ew_channel_group *groups;
     int n_groups;
-    struct ew_channel_maker *makers;
-    int n_makers;
+    struct ew_channel_producer *producers;
+    int n_producers;
 };
 
 /* Finds units and groups; the graph must be inferred.  Free with fini, also after a failure. */

@@ -77,7 +77,7 @@ static bool find_pair(const struct ew_graph *g, const struct ew_readers *r, int 
     p->clipped = p->between;
     int v = p->between;
     for (;;) {
-        const int from = ew_readers_sole_maker(r, v);
+        const int from = ew_readers_sole_producer(r, v);
         if (from < 0)
             return false;
         p->first = &g->nodes[from];

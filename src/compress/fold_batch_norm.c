@@ -16,7 +16,7 @@ static bool can_fold(const struct ew_graph *g, const struct ew_readers *r, const
 {
     const struct ew_op *conv_op = &ew_op_conv;
     const struct ew_batch_norm_attr *a = bn->attr;
-    const int from = ew_readers_sole_maker(r, bn->in[X]);
+    const int from = ew_readers_sole_producer(r, bn->in[X]);
     if (from < 0 || g->nodes[from].op != conv_op || a->training_mode || a->end.act != EW_ACT_NONE ||
         bn->n_out != 1)
         return false;
@@ -90,7 +90,7 @@ static ew_err fold(struct ew_graph *g, struct ew_readers *r, int node, bool own)
 
 static bool owns_filters(struct ew_graph *g, const struct ew_readers *r, const struct ew_node *bn)
 {
-    const int from = ew_readers_sole_maker(r, bn->in[X]);
+    const int from = ew_readers_sole_producer(r, bn->in[X]);
     return from >= 0 && ew_pass_owns(g, r, g->nodes[from].in[1]);
 }
 

@@ -40,12 +40,12 @@ static bool find(const struct ew_graph *g, const struct ew_readers *r, int node,
     if (!find_gemm(g, m))
         return false;
     const int flat = m->gemm->in[0];
-    const int from = ew_readers_sole_maker(r, flat);
+    const int from = ew_readers_sole_producer(r, flat);
     if (from < 0 || !(g->nodes[from].op->flags & EW_OP_VIEW))
         return false;
     m->flatten = &g->nodes[from];
     const int image = m->flatten->in[0];
-    const int before = ew_readers_sole_maker(r, image);
+    const int before = ew_readers_sole_producer(r, image);
     if (before < 0 || g->nodes[before].op != &ew_op_transpose)
         return false;
     m->transpose = &g->nodes[before];

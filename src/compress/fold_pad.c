@@ -86,10 +86,10 @@ static ew_err fold(struct ew_graph *g, struct ew_readers *r, int conv)
     const int rank = g->values[c->in[0]].t.shape.rank;
     int64_t before[EW_MAX_RANK], after[EW_MAX_RANK];
     struct ew_conv_attr wide, *kept;
-    int at = ew_readers_sole_maker(r, c->in[0]);
+    int at = ew_readers_sole_producer(r, c->in[0]);
     const int transpose = is_op(g, at, &ew_op_transpose) ? at : -1;
     if (transpose >= 0)
-        at = ew_readers_sole_maker(r, g->nodes[transpose].in[0]);
+        at = ew_readers_sole_producer(r, g->nodes[transpose].in[0]);
     if (!is_op(g, at, &ew_op_pad) || !read_pads(g, &g->nodes[at], before, after))
         return EW_OK;
     if (transpose >= 0) {

@@ -26,7 +26,7 @@ static int find_conv(const struct ew_graph *g, const struct ew_readers *r, const
                      int *row)
 {
     for (int i = 0; i < 2; i++) {
-        const int from = ew_readers_sole_maker(r, n->in[i]);
+        const int from = ew_readers_sole_producer(r, n->in[i]);
         if (from < 0 || g->nodes[from].op != &ew_op_conv)
             continue;
         const struct ew_node *conv = &g->nodes[from];

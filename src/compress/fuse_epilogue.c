@@ -26,7 +26,7 @@ struct fuser {
 /* The producer of `value`, if it is of this operator and the value has one use; else NULL. */
 static const struct ew_node *sole(const struct fuser *f, const struct ew_op *op, int value)
 {
-    const int from = ew_readers_sole_maker(f->readers, value);
+    const int from = ew_readers_sole_producer(f->readers, value);
     return from >= 0 && f->g->nodes[from].op == op ? &f->g->nodes[from] : NULL;
 }
 

@@ -52,7 +52,7 @@ static const struct host conv_host = {&ew_op_conv, conv_end, 3, conv_takes};
 static struct ew_node *host_before(struct ew_graph *g, const struct host *h,
                                    const struct ew_readers *r, int node, enum ew_act act)
 {
-    const int from = ew_readers_sole_maker(r, g->nodes[node].in[0]);
+    const int from = ew_readers_sole_producer(r, g->nodes[node].in[0]);
     if (from < 0 || g->nodes[from].op != h->op)
         return NULL;
     struct ew_node *host = &g->nodes[from];
@@ -142,7 +142,7 @@ ew_err ew_pass_fuse_add(struct ew_graph *g)
         if (n->op != &ew_op_add || n->n_in != 2 || n->in[0] == n->in[1])
             continue;
         for (int slot = 0; slot < 2; slot++) {
-            const int from = ew_readers_sole_maker(r, n->in[slot]);
+            const int from = ew_readers_sole_producer(r, n->in[slot]);
             if (!can_add(g, from, n->in[1 - slot]))
                 continue;
             EW_TRY(absorb_add(g, r, from, k, slot));

@@ -74,7 +74,7 @@ static bool read_all(const struct ew_graph *g, const struct ew_readers *r, const
     if (n->n_in < 2 || n->n_in > MOST || rank != 4 || (a->axis != -1 && a->axis != rank - 1))
         return false;
     for (int i = 0; i < j->n; i++) {
-        j->node[i] = ew_readers_sole_maker(r, n->in[i]);
+        j->node[i] = ew_readers_sole_producer(r, n->in[i]);
         if (j->node[i] < 0 || !read_one(g, j->node[i], &j->size[i]) ||
             g->nodes[j->node[i]].in[0] != g->nodes[j->node[0]].in[0] ||
             !same_end(&attr_of(g, j->node[i])->end, &attr_of(g, j->node[0])->end))

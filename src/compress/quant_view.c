@@ -103,7 +103,7 @@ int64_t ew_qview_round(const struct ew_graph *g, const struct ew_qview *v, doubl
 
 int ew_qview_sole(const struct ew_graph *g, int value)
 {
-    return value < 0 ? -1 : ew_readers_sole_maker(ew_graph_readers(g), value);
+    return value < 0 ? -1 : ew_readers_sole_producer(ew_graph_readers(g), value);
 }
 
 int ew_qview_peel_clamp(const struct ew_graph *g, int value, const struct ew_qview *to,

@@ -49,7 +49,7 @@ ew_err ew_pass_sink_activation(struct ew_graph *g)
         const struct ew_node *n = &g->nodes[k];
         if (n->op != &ew_op_max_pool || n->n_out != 1)
             continue;
-        const int before = ew_readers_sole_maker(r, n->in[0]);
+        const int before = ew_readers_sole_producer(r, n->in[0]);
         if (clamps(g, before))
             EW_TRY(trade(g, r, before, k));
     }

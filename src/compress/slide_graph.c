@@ -27,7 +27,7 @@ struct parts {
     int64_t a, b;
 };
 
-struct maker {
+struct builder {
     const struct ew_graph *g;
     struct ew_slide_graph *out;
     struct timed *timed; /* by value of g */
@@ -50,7 +50,7 @@ static int64_t gcd(int64_t a, int64_t b)
 
 /* Sets the reusable positions: those of the last window that began a multiple of `step` frames
  * earlier. */
-static void find_reused(const struct maker *m, struct timed *t)
+static void find_reused(const struct builder *m, struct timed *t)
 {
     const int64_t shift = m->out->hop / gcd(m->out->hop, t->step);
     t->lo = t->pure;
@@ -69,7 +69,7 @@ static int64_t size_of(const struct timed *t, struct parts p)
 
 /* ---- Pieces of values ---- */
 
-static ew_err slice(struct maker *m, int value, int axis, const int64_t span[2], int *out)
+static ew_err slice(struct builder *m, int value, int axis, const int64_t span[2], int *out)
 {
     struct ew_graph *g = m->out->step;
     int in[4];
@@ -80,7 +80,7 @@ static ew_err slice(struct maker *m, int value, int axis, const int64_t span[2],
     return ew_graph_add(g, &ew_op_slice, "window", NULL, ew_inputs(in, 4), out);
 }
 
-static ew_err join(struct maker *m, int axis, const int *parts, int n, int *out)
+static ew_err join(struct builder *m, int axis, const int *parts, int n, int *out)
 {
     const struct ew_concat_attr a = {.axis = axis};
     if (n == 1) {
@@ -91,7 +91,7 @@ static ew_err join(struct maker *m, int axis, const int *parts, int n, int *out)
 }
 
 /* Adds v to the kept values; its new positions become an output. */
-static ew_err keep(struct maker *m, int v, int *out)
+static ew_err keep(struct builder *m, int v, int *out)
 {
     struct ew_slide_graph *s = m->out;
     const struct timed *t = &m->timed[v];
@@ -110,7 +110,7 @@ static ew_err keep(struct maker *m, int v, int *out)
     return EW_OK;
 }
 
-static ew_err band(struct maker *m, int v, int64_t first, int64_t count, int *out)
+static ew_err band(struct builder *m, int v, int64_t first, int64_t count, int *out)
 {
     struct ew_slide_graph *s = m->out;
     const struct ew_tensor *t = &m->g->values[v].t;
@@ -124,7 +124,7 @@ static ew_err band(struct maker *m, int v, int64_t first, int64_t count, int *ou
 }
 
 /* v at the positions of p, which include its new ones; the others come from a band. */
-static ew_err widen(struct maker *m, int v, struct parts p, int *out)
+static ew_err widen(struct builder *m, int v, struct parts p, int *out)
 {
     const struct timed *t = &m->timed[v];
     int parts[4], n = 0;
@@ -153,7 +153,7 @@ static ew_err widen(struct maker *m, int v, struct parts p, int *out)
 /* ---- Nodes ---- */
 
 /* Sets m->in from `first` on; timed inputs at the positions of p, or whole (NULL). */
-static ew_err gather_inputs(struct maker *m, const struct ew_node *n, int first,
+static ew_err gather_inputs(struct builder *m, const struct ew_node *n, int first,
                             const struct parts *p)
 {
     for (int i = first; i < n->n_in; i++) {
@@ -167,7 +167,7 @@ static ew_err gather_inputs(struct maker *m, const struct ew_node *n, int first,
 }
 
 /* Copies the node, from m->in to m->made. */
-static ew_err copy_node(struct maker *m, const struct ew_node *n)
+static ew_err copy_node(struct builder *m, const struct ew_node *n)
 {
     struct ew_node copy = *n;
     copy.in = m->in;
@@ -175,7 +175,7 @@ static ew_err copy_node(struct maker *m, const struct ew_node *n)
 }
 
 /* Copies a node without time structure: whole inputs. */
-static ew_err add_whole(struct maker *m, const struct ew_node *n)
+static ew_err add_whole(struct builder *m, const struct ew_node *n)
 {
     EW_TRY(gather_inputs(m, n, 0, NULL));
     EW_TRY(copy_node(m, n));
@@ -185,7 +185,8 @@ static ew_err add_whole(struct maker *m, const struct ew_node *n)
     return EW_OK;
 }
 
-static void note_output(struct maker *m, const struct ew_node *n, const struct timed *t, int value)
+static void note_output(struct builder *m, const struct ew_node *n, const struct timed *t,
+                        int value)
 {
     m->timed[n->out[0]] = *t;
     m->map[n->out[0]] = value;
@@ -193,7 +194,7 @@ static void note_output(struct maker *m, const struct ew_node *n, const struct t
 
 /* ---- Windows in time ---- */
 
-static bool window_of(const struct maker *m, const struct ew_node *n, struct ew_window *out)
+static bool window_of(const struct builder *m, const struct ew_node *n, struct ew_window *out)
 {
     const struct ew_shape *x = &m->g->values[n->in[0]].t.shape;
     const int w = n->op == &ew_op_conv ? 1 : n->op == &ew_op_qlinear_conv ? EW_QCONV_W : -1;
@@ -221,7 +222,7 @@ static int64_t div_up(int64_t a, int64_t b)
 
 /* The output's time structure, and the input positions that its new ones read; false if these are
  * all. */
-static bool cut_window(const struct maker *m, const struct timed *x, const struct ew_window *w,
+static bool cut_window(const struct builder *m, const struct timed *x, const struct ew_window *w,
                        struct timed *y, struct parts *reads)
 {
     const int64_t stride = w->stride[0], reach = (w->kernel[0] - 1) * w->dilation[0] + 1;
@@ -241,7 +242,7 @@ static bool cut_window(const struct maker *m, const struct timed *x, const struc
     return reads->a < reads->b;
 }
 
-static bool is_constant(const struct maker *m, int v)
+static bool is_constant(const struct builder *m, int v)
 {
     return ew_value_is_weight(&m->g->values[v]);
 }
@@ -254,7 +255,7 @@ static bool holds(const struct timed *t, const struct timed *y, struct parts p)
 }
 
 /* Runs the operator over both sides, concatenated, and drops the outputs at the seam. */
-static ew_err add_window(struct maker *m, const struct ew_node *n, const struct ew_window *w)
+static ew_err add_window(struct builder *m, const struct ew_node *n, const struct ew_window *w)
 {
     const struct timed *x = &m->timed[n->in[0]];
     struct timed y;
@@ -301,14 +302,14 @@ static bool is_framewise(const struct ew_node *n)
 }
 
 /* True if an input without time structure broadcasts over all positions. */
-static bool repeats(const struct maker *m, const struct timed *y, int rank, int v)
+static bool repeats(const struct builder *m, const struct timed *y, int rank, int v)
 {
     const struct ew_shape *s = &m->g->values[v].t.shape;
     const int at = y->axis - (rank - s->rank);
     return at < 0 || s->dim[at] == 1;
 }
 
-static ew_err add_framewise(struct maker *m, const struct ew_node *n)
+static ew_err add_framewise(struct builder *m, const struct ew_node *n)
 {
     struct timed y = {0};
     bool fits = true;
@@ -347,7 +348,7 @@ static ew_err add_framewise(struct maker *m, const struct ew_node *n)
     return EW_OK;
 }
 
-static ew_err add_node(struct maker *m, const struct ew_node *n)
+static ew_err add_node(struct builder *m, const struct ew_node *n)
 {
     struct ew_window w;
     bool timed = false;
@@ -362,7 +363,7 @@ static ew_err add_node(struct maker *m, const struct ew_node *n)
 
 /* ---- The graphs ---- */
 
-static ew_err add_values(struct maker *m)
+static ew_err add_values(struct builder *m)
 {
     struct ew_graph *to = m->out->step;
     const struct ew_graph *g = m->g;
@@ -384,7 +385,7 @@ static ew_err add_values(struct maker *m)
 }
 
 /* Sets the outputs of both graphs: the network's, then the kept values. */
-static ew_err add_outputs(struct maker *m)
+static ew_err add_outputs(struct builder *m)
 {
     struct ew_slide_graph *s = m->out;
     for (int i = 0; i < m->g->n_outputs; i++) {
@@ -403,7 +404,7 @@ static ew_err add_outputs(struct maker *m)
     return EW_OK;
 }
 
-static ew_err make(struct maker *m)
+static ew_err make(struct builder *m)
 {
     struct ew_slide_graph *s = m->out;
     const struct ew_graph *g = m->g;
@@ -416,7 +417,7 @@ static ew_err make(struct maker *m)
     return ew_graph_infer(s->full);
 }
 
-static ew_err allocate(struct maker *m)
+static ew_err allocate(struct builder *m)
 {
     struct ew_slide_graph *s = m->out;
     const size_t n = (size_t)m->g->n_values;
@@ -463,7 +464,7 @@ ew_err ew_slide_graph_new(const struct ew_graph *g, int64_t hop, bool optimize,
     EW_CHECK(hop > 0, EW_ERR_ARG, "a window moves by %lld frames", (long long)hop);
     if (hop >= out->frames)
         return EW_OK;
-    struct maker m = {.g = out->full, .out = out};
+    struct builder m = {.g = out->full, .out = out};
     EW_TRY(allocate(&m));
     EW_TRY(make(&m));
     if (out->n_kept == 0) {

@@ -183,7 +183,7 @@ int ew_readers_only(const struct ew_readers *r, int value)
     return ew_readers_count(r, value) == 1 ? r->reads[r->lists[value].head - 1].node : NONE;
 }
 
-int ew_readers_sole_maker(const struct ew_readers *r, int value)
+int ew_readers_sole_producer(const struct ew_readers *r, int value)
 {
     return ew_readers_count(r, value) == 1 ? r->g->values[value].producer : NONE;
 }

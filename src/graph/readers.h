@@ -27,7 +27,7 @@ bool ew_readers_next(const struct ew_readers *r, int value, int *at, int *node, 
 /* The node of a value's only use; -1: another number of uses, or a graph output. */
 int ew_readers_only(const struct ew_readers *r, int value);
 /* The producer of a value that has exactly one use; -1: no producer, or another number of uses. */
-int ew_readers_sole_maker(const struct ew_readers *r, int value);
+int ew_readers_sole_producer(const struct ew_readers *r, int value);
 
 /* Sets input `slot` of the node to `value`; -1: absent. */
 ew_err ew_readers_set(struct ew_readers *r, int node, int slot, int value);

@@ -51,8 +51,8 @@ static double filter_norm(const struct ew_tensor *w, int axis, int64_t i, bool s
 static ew_err add_filters(const struct ew_graph *g, const struct ew_channels *c, bool squares,
                           struct tally *t)
 {
-    for (int m = 0; m < c->n_makers; m++) {
-        const struct ew_channel_maker *k = &c->makers[m];
+    for (int m = 0; m < c->n_producers; m++) {
+        const struct ew_channel_producer *k = &c->producers[m];
         const struct ew_tensor *w = &g->values[k->weight].t;
         EW_CHECK(w->data && w->dtype == EW_F32, EW_ERR_TYPE, "%s: has no float32 weights",
                  g->nodes[k->node].name);

@@ -47,19 +47,19 @@ static ew_err find_target(struct work *w)
 static ew_err note_layers(struct work *w, const struct ew_channels *c)
 {
     struct ew_pruned *r = w->r;
-    r->layers = calloc((size_t)c->n_makers + 1, sizeof(*r->layers));
-    w->weight = calloc((size_t)c->n_makers + 1, sizeof(*w->weight));
-    w->axis = calloc((size_t)c->n_makers + 1, sizeof(*w->axis));
+    r->layers = calloc((size_t)c->n_producers + 1, sizeof(*r->layers));
+    w->weight = calloc((size_t)c->n_producers + 1, sizeof(*w->weight));
+    w->axis = calloc((size_t)c->n_producers + 1, sizeof(*w->axis));
     EW_CHECK(r->layers && w->weight && w->axis, EW_ERR_MEMORY, "no memory for %d layers",
-             c->n_makers);
-    for (int i = 0; i < c->n_makers; i++) {
-        const struct ew_channel_maker *m = &c->makers[i];
+             c->n_producers);
+    for (int i = 0; i < c->n_producers; i++) {
+        const struct ew_channel_producer *m = &c->producers[i];
         w->weight[i] = m->weight;
         w->axis[i] = m->axis;
         r->layers[i] = (struct ew_pruned_layer){.name = w->job->net->nodes[m->node].name,
                                                 .before = width_of(w, i)};
     }
-    r->n_layers = c->n_makers;
+    r->n_layers = c->n_producers;
     return EW_OK;
 }
 

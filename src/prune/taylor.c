@@ -99,11 +99,11 @@ static ew_err add_batch(struct probe *p, const struct ew_channels *c, const stru
             add_products(p, c, p->g->nodes[k].in[2], 0, true);
         }
     }
-    for (int m = 0; m < c->n_makers; m++) {
-        add_products(p, c, c->makers[m].weight, c->makers[m].axis, false);
-        if (c->makers[m].bias >= 0)
-            add_products(p, c, c->makers[m].bias, p->g->values[c->makers[m].bias].t.shape.rank - 1,
-                         false);
+    for (int m = 0; m < c->n_producers; m++) {
+        add_products(p, c, c->producers[m].weight, c->producers[m].axis, false);
+        if (c->producers[m].bias >= 0)
+            add_products(p, c, c->producers[m].bias,
+                         p->g->values[c->producers[m].bias].t.shape.rank - 1, false);
     }
     for (int u = 0; u < c->n_units; u++)
         scores[u] += p->change[u] * p->change[u];

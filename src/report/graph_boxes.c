@@ -114,7 +114,7 @@ static void node_text(const struct ew_graph *g, const struct ew_node *n, char *t
 
 /* ---- Boxes and edges ---- */
 
-struct maker {
+struct builder {
     const struct ew_graph *g;
     struct ew_drawing *d;
     int *uses;   /* by value: readers */
@@ -142,7 +142,7 @@ static ew_err add_edge(struct ew_drawing *d, int from, int to)
     return EW_OK;
 }
 
-static ew_err add_end(const struct maker *m, const char *what, int value, int *out)
+static ew_err add_end(const struct builder *m, const char *what, int value, int *out)
 {
     struct ew_box b = {.kind = EW_BOX_END, .title = what, .name = m->g->values[value].name};
     ew_shape_text(&m->g->values[value].t.shape, b.shape);
@@ -150,7 +150,7 @@ static ew_err add_end(const struct maker *m, const char *what, int value, int *o
 }
 
 /* The only value with a box that the node reads; -1: there are several or none. */
-static int only_input(const struct maker *m, const struct ew_node *n)
+static int only_input(const struct builder *m, const struct ew_node *n)
 {
     int only = -1;
     for (int i = 0; i < n->n_in; i++) {
@@ -163,7 +163,7 @@ static int only_input(const struct maker *m, const struct ew_node *n)
     return only;
 }
 
-static bool follows(const struct maker *m, const struct ew_node *n, int in)
+static bool follows(const struct builder *m, const struct ew_node *n, int in)
 {
     if (in < 0 || m->uses[in] != 1 || m->d->boxes[m->box_of[in]].kind == EW_BOX_END)
         return false;
@@ -171,7 +171,7 @@ static bool follows(const struct maker *m, const struct ew_node *n, int in)
     return (n->op->flags & same) || n->op == &ew_op_transpose;
 }
 
-static enum ew_box_kind kind_of(const struct maker *m, const struct ew_node *n)
+static enum ew_box_kind kind_of(const struct builder *m, const struct ew_node *n)
 {
     int inputs = 0;
     for (int i = 0; i < n->n_in; i++)
@@ -185,7 +185,7 @@ static enum ew_box_kind kind_of(const struct maker *m, const struct ew_node *n)
 }
 
 /* Adds the node to the box that it follows. */
-static ew_err extend(const struct maker *m, const struct ew_node *n, struct ew_box *b)
+static ew_err extend(const struct builder *m, const struct ew_node *n, struct ew_box *b)
 {
     char title[TITLE_CHARS] = "", own[TITLE_CHARS] = "";
     snprintf(title, sizeof(title), "%s", b->title);
@@ -199,7 +199,7 @@ static ew_err extend(const struct maker *m, const struct ew_node *n, struct ew_b
     return EW_OK;
 }
 
-static ew_err box_node(const struct maker *m, const struct ew_node *n, int *out)
+static ew_err box_node(const struct builder *m, const struct ew_node *n, int *out)
 {
     char title[TITLE_CHARS] = "";
     node_text(m->g, n, title);
@@ -214,7 +214,7 @@ static ew_err box_node(const struct maker *m, const struct ew_node *n, int *out)
     return EW_OK;
 }
 
-static ew_err add_node(const struct maker *m, int k)
+static ew_err add_node(const struct builder *m, int k)
 {
     const struct ew_node *n = &m->g->nodes[k];
     int box = -1;
@@ -235,7 +235,7 @@ static ew_err add_node(const struct maker *m, int k)
     return EW_OK;
 }
 
-static ew_err make(const struct maker *m)
+static ew_err make(const struct builder *m)
 {
     const struct ew_graph *g = m->g;
     for (int i = 0; i < g->n_values; i++)
@@ -265,6 +265,6 @@ ew_err ew_drawing_boxes(const struct ew_graph *g, struct ew_drawing *d)
     d->node_box = calloc((size_t)g->n_nodes + 1, sizeof(*d->node_box));
     EW_CHECK(uses && box_of && d->node_box, EW_ERR_MEMORY, "no memory for a picture of graph %s",
              g->name);
-    const struct maker m = {g, d, uses, box_of};
+    const struct builder m = {g, d, uses, box_of};
     return make(&m);
 }

@@ -76,13 +76,13 @@ struct ew_store *ew_runner_store(struct ew_runner *r);
 const struct ew_machine_row *ew_runner_machine(const struct ew_runner *r);
 
 /* How the setup's commands run: the program, and the database that {db} stands for. */
-struct ew_runner_maker {
+struct ew_setup_opts {
     const char *program, *db;
 };
 
 /* Makes the next missing item of the study's setup: *what is its path, NULL if none is left.  `by`
  * NULL: only names it. */
-ew_err ew_runner_setup(const struct ew_study *study, const struct ew_runner_maker *by,
+ew_err ew_runner_setup(const struct ew_study *study, const struct ew_setup_opts *by,
                        struct ew_arena *a, const char **what);
 
 /* Whether this board can be set as the job asks; if not, the error message says why. `words` gets

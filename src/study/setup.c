@@ -25,7 +25,7 @@ static bool cut_line(char *line, char **path, char **words)
 }
 
 /* Runs the words, which write `part`. */
-static ew_err run_words(const struct ew_runner_maker *by, struct ew_arena *a, const char *part,
+static ew_err run_words(const struct ew_setup_opts *by, struct ew_arena *a, const char *part,
                         const char *words, struct ew_child *child)
 {
     const char **list, **argv;
@@ -42,7 +42,7 @@ static ew_err run_words(const struct ew_runner_maker *by, struct ew_arena *a, co
 }
 
 /* Makes it in a temporary folder beside `path`, then renames it. */
-static ew_err make(const struct ew_runner_maker *by, struct ew_arena *a, const char *path,
+static ew_err make(const struct ew_setup_opts *by, struct ew_arena *a, const char *path,
                    const char *words)
 {
     struct ew_child child;
@@ -94,7 +94,7 @@ static void find_needed(const struct ew_study *study, struct line *lines, int n)
             lines[k].needed = lines[k].needed || strstr(lines[i].words, lines[k].path);
 }
 
-ew_err ew_runner_setup(const struct ew_study *study, const struct ew_runner_maker *by,
+ew_err ew_runner_setup(const struct ew_study *study, const struct ew_setup_opts *by,
                        struct ew_arena *a, const char **what)
 {
     *what = NULL;

@@ -26,24 +26,24 @@
 #define TOLERANCE       2e-3
 #define ROUND_TOLERANCE 0.05
 
-struct maker {
+struct builder {
     struct ew_graph *g;
     struct ew_rng rng;
 };
 
-static int64_t draw(struct maker *m, int64_t least, int64_t most)
+static int64_t draw(struct builder *m, int64_t least, int64_t most)
 {
     return least + (int64_t)ew_rng_next_below(&m->rng, (uint64_t)(most - least + 1));
 }
 
-static bool chance(struct maker *m, int one_in)
+static bool chance(struct builder *m, int one_in)
 {
     return draw(m, 1, one_in) == 1;
 }
 
 /* ---- Constants ---- */
 
-static ew_err floats(struct maker *m, struct ew_shape s, double least, double most, int *out)
+static ew_err floats(struct builder *m, struct ew_shape s, double least, double most, int *out)
 {
     float data[512];
     const int64_t n = ew_shape_count(&s);
@@ -55,8 +55,8 @@ static ew_err floats(struct maker *m, struct ew_shape s, double least, double mo
 }
 
 /* `count` integers from `least` to `most`; a scalar if the shape has no axes. */
-static ew_err bytes(struct maker *m, enum ew_dtype dtype, struct ew_shape s, const int64_t ends[2],
-                    int *out)
+static ew_err bytes(struct builder *m, enum ew_dtype dtype, struct ew_shape s,
+                    const int64_t ends[2], int *out)
 {
     uint8_t data[4096];
     struct ew_tensor t = {.dtype = dtype, .shape = s, .data = data};
@@ -70,7 +70,7 @@ static ew_err bytes(struct maker *m, enum ew_dtype dtype, struct ew_shape s, con
 }
 
 /* Zero points are anywhere, often at an end of the range. */
-static ew_err zero_point(struct maker *m, enum ew_dtype dtype, int *out)
+static ew_err zero_point(struct builder *m, enum ew_dtype dtype, int *out)
 {
     const int64_t lo = dtype == EW_U8 ? 0 : -128, hi = lo + 255;
     const int64_t z = chance(m, 3) ? lo : chance(m, 3) ? hi : draw(m, lo, hi);
@@ -79,7 +79,7 @@ static ew_err zero_point(struct maker *m, enum ew_dtype dtype, int *out)
 
 /* ---- Conversion between integers and floats ---- */
 
-static ew_err add_input(struct maker *m, const char *name, const struct ew_shape *s, int *out)
+static ew_err add_input(struct builder *m, const char *name, const struct ew_shape *s, int *out)
 {
     const enum ew_dtype dtype = chance(m, 2) ? EW_U8 : EW_S8;
     int in[3];
@@ -91,7 +91,7 @@ static ew_err add_input(struct maker *m, const char *name, const struct ew_shape
     return ew_graph_add(m->g, ew_op_find("dequantize_linear"), NULL, NULL, ew_inputs(in, 3), out);
 }
 
-static ew_err add_rounding(struct maker *m, int *value)
+static ew_err add_rounding(struct builder *m, int *value)
 {
     const enum ew_dtype dtype = chance(m, 2) ? EW_U8 : EW_S8;
     const struct ew_quant_attr a = {.axis = 1, .dtype = (int)dtype};
@@ -105,7 +105,7 @@ static ew_err add_rounding(struct maker *m, int *value)
 }
 
 /* Weights with one scale, or one per entry of the axis; sometimes with zero points. */
-static ew_err add_weights(struct maker *m, struct ew_shape s, int axis, int *out)
+static ew_err add_weights(struct builder *m, struct ew_shape s, int axis, int *out)
 {
     const struct ew_shape each = {chance(m, 2), {s.dim[axis]}};
     const struct ew_quant_attr a = {.axis = axis, .dtype = EW_S8};
@@ -119,7 +119,7 @@ static ew_err add_weights(struct maker *m, struct ew_shape s, int axis, int *out
 
 /* ---- Layers ---- */
 
-static ew_err add_gemm(struct maker *m, int *out)
+static ew_err add_gemm(struct builder *m, int *out)
 {
     const int64_t rows = draw(m, 1, 5), k = draw(m, 1, 20),
                   n = chance(m, 2) ? rows : draw(m, 1, 19);
@@ -134,13 +134,13 @@ static ew_err add_gemm(struct maker *m, int *out)
                         out);
 }
 
-static ew_err add_image(struct maker *m, const char *name, int64_t channels, int *out)
+static ew_err add_image(struct builder *m, const char *name, int64_t channels, int *out)
 {
     const struct ew_shape s = {4, {draw(m, 1, 2), draw(m, 3, 7), draw(m, 3, 7), channels}};
     return add_input(m, name, &s, out);
 }
 
-static ew_err add_conv(struct maker *m, int *out)
+static ew_err add_conv(struct builder *m, int *out)
 {
     const int64_t c = draw(m, 1, 9), k = draw(m, 1, 3);
     const bool depthwise = chance(m, 3);
@@ -158,7 +158,7 @@ static ew_err add_conv(struct maker *m, int *out)
                         out);
 }
 
-static ew_err add_pool(struct maker *m, int *out)
+static ew_err add_pool(struct builder *m, int *out)
 {
     static const char *const names[] = {"max_pool", "average_pool", "global_average_pool"};
     const int kind = (int)draw(m, 0, 2);
@@ -175,7 +175,7 @@ static ew_err add_pool(struct maker *m, int *out)
                         out);
 }
 
-static ew_err add_pair(struct maker *m, int *out)
+static ew_err add_pair(struct builder *m, int *out)
 {
     static const char *const names[] = {"add", "mul", "sub", "concat"};
     const struct ew_shape s = {3, {draw(m, 1, 2), draw(m, 1, 7), draw(m, 1, 9)}};
@@ -188,7 +188,7 @@ static ew_err add_pair(struct maker *m, int *out)
                         ew_inputs(in, 2), out);
 }
 
-static ew_err add_function(struct maker *m, int *out)
+static ew_err add_function(struct builder *m, int *out)
 {
     static const char *const names[] = {"sigmoid", "hard_swish", "tanh", "leaky_relu"};
     const struct ew_shape s = {2, {draw(m, 1, 3), draw(m, 1, 40)}};
@@ -199,9 +199,9 @@ static ew_err add_function(struct maker *m, int *out)
 
 /* ---- Graph ---- */
 
-static ew_err make(struct maker *m, bool *rounds)
+static ew_err make(struct builder *m, bool *rounds)
 {
-    static ew_err (*const layers[])(struct maker *, int *) = {
+    static ew_err (*const layers[])(struct builder *, int *) = {
         add_gemm, add_gemm, add_conv, add_conv, add_pool, add_pair, add_function};
     int y, in[3];
     EW_TRY(layers[draw(m, 0, (int64_t)EW_COUNT(layers) - 1)](m, &y));
@@ -222,7 +222,7 @@ static ew_err make(struct maker *m, bool *rounds)
 
 static ew_err check(uint64_t seed, int nodes, bool print)
 {
-    struct maker m = {.rng = {.seed = seed}};
+    struct builder m = {.rng = {.seed = seed}};
     bool rounds = false;
     EW_TRY(ew_graph_new("random", &m.g));
     ew_err e = make(&m, &rounds);
