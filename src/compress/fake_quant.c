@@ -109,7 +109,7 @@ ew_err ew_fake_quant_note(struct ew_graph *g, const struct ew_node *layer, int w
 }
 
 /* True if the node's weights are rounded in training; how, in *out. */
-static bool weights_of(const struct ew_graph *g, int node, struct ew_rounded_value *out)
+static bool weights_of(const struct ew_graph *g, int node, struct ew_fake_quant_weight *out)
 {
     const struct ew_node *n = &g->nodes[node];
     const int from = n->n_in > 0 ? source_of(g, n->in[0]) : -1;
@@ -117,17 +117,18 @@ static bool weights_of(const struct ew_graph *g, int node, struct ew_rounded_val
         return false;
     const double x_scale = ew_tensor_get(&g->values[g->nodes[from].in[1]].t, 0);
     const struct ew_quantize_layer l = ew_quantize_layer_of(n, n->in, x_scale);
-    *out = (struct ew_rounded_value){
+    *out = (struct ew_fake_quant_weight){
         .value = l.weights, .other = l.bias, .how = {.axis = l.axis, .x_scale = x_scale}};
     out->how.pow2 = noted(g, l.weights, &out->how.position);
     return true;
 }
 
 /* The same for the bias of those weights. */
-static bool bias_of(const struct ew_graph *g, const struct ew_rounded_value *weights,
-                    struct ew_rounded_value *out)
+static bool bias_of(const struct ew_graph *g, const struct ew_fake_quant_weight *weights,
+                    struct ew_fake_quant_weight *out)
 {
-    *out = (struct ew_rounded_value){.value = weights->other, .other = -1, .how = {.pow2 = true}};
+    *out =
+        (struct ew_fake_quant_weight){.value = weights->other, .other = -1, .how = {.pow2 = true}};
     if (weights->how.pow2)
         return noted(g, out->value, &out->how.position);
     out->other = weights->value;
@@ -136,7 +137,8 @@ static bool bias_of(const struct ew_graph *g, const struct ew_rounded_value *wei
     return out->value >= 0;
 }
 
-static void list_once(const struct ew_rounded_value *r, struct ew_rounded_value *list, int *n)
+static void list_once(const struct ew_fake_quant_weight *r, struct ew_fake_quant_weight *list,
+                      int *n)
 {
     for (int i = 0; i < *n; i++)
         if (list[i].value == r->value)
@@ -144,7 +146,7 @@ static void list_once(const struct ew_rounded_value *r, struct ew_rounded_value 
     list[(*n)++] = *r;
 }
 
-ew_err ew_fake_quant_values(const struct ew_graph *g, struct ew_rounded_value **out, int *n)
+ew_err ew_fake_quant_weights(const struct ew_graph *g, struct ew_fake_quant_weight **out, int *n)
 {
     *out = NULL;
     *n = 0;
@@ -153,7 +155,7 @@ ew_err ew_fake_quant_values(const struct ew_graph *g, struct ew_rounded_value **
     *out = calloc(2 * (size_t)g->n_nodes + 1, sizeof(**out)); /* weights and biases */
     EW_CHECK(*out, EW_ERR_MEMORY, "no memory for %d layers", g->n_nodes);
     for (int k = 0; k < g->n_nodes; k++) {
-        struct ew_rounded_value weights, bias;
+        struct ew_fake_quant_weight weights, bias;
         if (!weights_of(g, k, &weights))
             continue;
         list_once(&weights, *out, n);

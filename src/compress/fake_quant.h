@@ -19,7 +19,7 @@
 bool ew_fake_quant_any(const struct ew_graph *g);
 /* Lists the weights and biases to round in training, each once; the caller frees *out.  *n 0: none.
  */
-ew_err ew_fake_quant_values(const struct ew_graph *g, struct ew_rounded_value **out, int *n);
+ew_err ew_fake_quant_weights(const struct ew_graph *g, struct ew_fake_quant_weight **out, int *n);
 /* Stores the position of a layer's weights, and the resulting one of its bias, as notes; the
  * fake_quant of its input must exist. */
 ew_err ew_fake_quant_note(struct ew_graph *g, const struct ew_node *layer, int weights);

@@ -17,7 +17,7 @@ struct ew_weight_rounding {
 };
 
 /* A weight or bias of a graph that is rounded in training. */
-struct ew_rounded_value {
+struct ew_fake_quant_weight {
     int value;
     int other; /* the other value that per-channel scales depend on: the bias of weights, or the
                 * weights of a bias, which precede it in the list; -1: none */
@@ -45,8 +45,8 @@ int8_t ew_pow2_round(float x, int position);
 /* to = dequantised rounding of x; `to` may be x. */
 void ew_pow2_there_and_back(const float *x, int64_t n, int position, float *to);
 
-/* to = dequantised rounding of weights or a bias; `other` as in struct ew_rounded_value, unrounded;
- * `to` may be x. */
+/* to = dequantised rounding of weights or a bias; `other` as in struct ew_fake_quant_weight,
+ * unrounded; `to` may be x. */
 void ew_weight_round(const struct ew_tensor *x, const struct ew_tensor *other,
                      const struct ew_weight_rounding *r, float *to);
 

@@ -66,7 +66,7 @@ struct ew_plan_opts {
     /* Training: weights and biases that steps read rounded to integers (straight-through
      * estimator): updates go to the float32 values, which are in place between runs.  Borrowed
      * during compile. */
-    const struct ew_rounded_value *rounded;
+    const struct ew_fake_quant_weight *rounded;
     int n_rounded;
     struct ew_backend_opts backend;
     struct ew_tuner *tuner; /* chooses kernels by measurement (backend/tune.h); NULL: by rules */

@@ -73,7 +73,7 @@ ew_err ew_plan_add_update(struct ew_plan *p, int value)
 
 /* Per-channel scales are computed from unrounded values: a bias reads its weights' float32 copy,
  * which is made before, since weights precede their biases in the list. */
-static struct ew_tensor *other_of(struct ew_plan *p, const struct ew_rounded_value *r)
+static struct ew_tensor *other_of(struct ew_plan *p, const struct ew_fake_quant_weight *r)
 {
     if (r->other < 0)
         return NULL;
@@ -82,7 +82,7 @@ static struct ew_tensor *other_of(struct ew_plan *p, const struct ew_rounded_val
     return &s->t;
 }
 
-static ew_err add_round(struct ew_plan *p, const struct ew_rounded_value *r, enum ew_task task)
+static ew_err add_round(struct ew_plan *p, const struct ew_fake_quant_weight *r, enum ew_task task)
 {
     struct ew_tensor **in = ew_arena_array(&p->arena, EW_ROUND_INPUTS, sizeof(*in));
     struct ew_weight_rounding *how = ew_arena_array(&p->arena, 1, sizeof(*how));

@@ -133,9 +133,9 @@ static ew_err compile_rest(struct ew_learner *l, const struct ew_learner_opts *o
 static ew_err list_rounded(const struct ew_graph *net, struct ew_learner *l)
 {
     int n, kept = 0;
-    EW_TRY(ew_fake_quant_values(net, &l->rounded, &n));
+    EW_TRY(ew_fake_quant_weights(net, &l->rounded, &n));
     for (int i = 0; i < n; i++) {
-        struct ew_rounded_value r = l->rounded[i];
+        struct ew_fake_quant_weight r = l->rounded[i];
         r.value = ew_graph_find(l->rest, net->values[r.value].name);
         r.other = r.other < 0 ? -1 : ew_graph_find(l->rest, net->values[r.other].name);
         if (r.value >= 0)

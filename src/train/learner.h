@@ -37,8 +37,8 @@ struct ew_learner_opts {
 struct ew_learner {
     struct ew_graph *frozen, *rest; /* frozen NULL: nothing is frozen */
     struct ew_plan *features, *train;
-    struct ew_plan *teacher;          /* NULL: there is none */
-    struct ew_rounded_value *rounded; /* weights and biases that steps read rounded */
+    struct ew_plan *teacher;              /* NULL: there is none */
+    struct ew_fake_quant_weight *rounded; /* weights and biases that steps read rounded */
     int n_rounded;
     struct ew_exchange *exchange; /* with other ranks; the caller's; NULL: single process */
     int n_features;               /* inputs of `rest` before the labels */

@@ -89,8 +89,8 @@ static ew_err compare(struct ew_graph *g, const struct ew_plan *p, const struct 
         const bool coarse = want->t[i].dtype == EW_BF16; /* the expected values are truncated, ours
                                                           * are rounded */
         struct ew_tensor out = *ew_plan_output(p, i);
-        const int maker = g->values[g->outputs[i]].producer;
-        if (maker >= 0 && strcmp(g->nodes[maker].op->name, "non_max_suppression") == 0)
+        const int producer = g->values[g->outputs[i]].producer;
+        if (producer >= 0 && strcmp(g->nodes[producer].op->name, "non_max_suppression") == 0)
             EW_TRY(trim_boxes(&want->t[i], &out));
         const ew_err e = ew_tensors_agree(&out, &want->t[i], coarse ? 0x1p-7 : RTOL, ATOL);
         if (e != EW_OK)

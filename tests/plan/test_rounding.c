@@ -41,14 +41,14 @@ static struct ew_graph *network(void)
 
 /* Per channel; with power-of-two scales; per channel with inputs so small that the biases determine
  * the weights' scales. */
-static void list_values(const struct ew_graph *g, struct ew_rounded_value *out)
+static void list_values(const struct ew_graph *g, struct ew_fake_quant_weight *out)
 {
     const struct ew_weight_rounding coarse = {.pow2 = true, .position = 2},
                                     channels = {.x_scale = 0.5}, tiny = {.x_scale = 1e-9};
     const struct ew_weight_rounding *const how[VALUES] = {&coarse, &channels, &channels, &coarse,
                                                           &coarse, &tiny,     &tiny};
     for (int i = 0; i < VALUES; i++)
-        out[i] = (struct ew_rounded_value){
+        out[i] = (struct ew_fake_quant_weight){
             .value = ew_graph_find(g, names[i]), .other = -1, .how = *how[i]};
     for (int i = 0; i + 1 < VALUES; i++)
         if (how[i] == how[i + 1] && !how[i]->pow2) {
@@ -60,7 +60,7 @@ static void list_values(const struct ew_graph *g, struct ew_rounded_value *out)
 
 /* Rounds permanently, as in the final integer network: scales are computed from unrounded
  * values. */
-static void round_values(struct ew_graph *g, const struct ew_rounded_value *values)
+static void round_values(struct ew_graph *g, const struct ew_fake_quant_weight *values)
 {
     float *to[VALUES];
     for (int i = 0; i < VALUES; i++) {
@@ -81,7 +81,7 @@ enum rounds { NEVER, IN_STEPS, BEFORE };
 static struct result run(const char *device, double lr, enum rounds rounds)
 {
     struct ew_graph *g = network();
-    struct ew_rounded_value values[VALUES];
+    struct ew_fake_quant_weight values[VALUES];
     struct result r = {{0}};
     struct ew_plan *p = NULL;
     list_values(g, values);

@@ -153,9 +153,9 @@ static void learn(struct ew_graph *g, const struct ew_dataset *data)
  * values. */
 static int round_values(struct ew_graph *g)
 {
-    struct ew_rounded_value *values = NULL;
+    struct ew_fake_quant_weight *values = NULL;
     int n = 0;
-    EW_EXPECT_OK(ew_fake_quant_values(g, &values, &n));
+    EW_EXPECT_OK(ew_fake_quant_weights(g, &values, &n));
     float **to = calloc((size_t)n + 1, sizeof(*to));
     for (int i = 0; i < n; i++) {
         const struct ew_tensor *t = &g->values[values[i].value].t;

@@ -81,7 +81,7 @@ static bool completes(const struct ew_fuse_search *f, int node)
 static int find_relu_nodes(struct ew_fuse_search *f, int value)
 {
     const struct ew_graph *g = f->query->g;
-    int n = 1, makers = 0;
+    int n = 1, producers = 0;
     f->nodes[0] = g->values[value].producer;
     for (int i = 0; i < n; i++) {
         const struct ew_node *node = &g->nodes[f->nodes[i]];
@@ -90,8 +90,8 @@ static int find_relu_nodes(struct ew_fuse_search *f, int value)
     }
     for (int i = 0; i < n; i++)
         if (passed_inputs(&g->nodes[f->nodes[i]]) == 0)
-            f->nodes[makers++] = f->nodes[i];
-    return makers;
+            f->nodes[producers++] = f->nodes[i];
+    return producers;
 }
 
 ew_err ew_fuse_relu_grads(struct ew_fuse_search *f)
@@ -101,11 +101,11 @@ ew_err ew_fuse_relu_grads(struct ew_fuse_search *f)
         struct ew_group_step *s;
         if (!completes(f, k))
             continue;
-        const int makers = find_relu_nodes(f, f->query->g->nodes[k].in[0]);
-        EW_TRY(ew_group_add(f->list, "ReLU's gradient", 1 + makers, &s));
+        const int producers = find_relu_nodes(f, f->query->g->nodes[k].in[0]);
+        EW_TRY(ew_group_add(f->list, "ReLU's gradient", 1 + producers, &s));
         s[0] = (struct ew_group_step){
             .node = k, .phase = EW_PHASE_BACKWARD, .role = EW_ROLE_RELU_MASK};
-        for (int i = 0; i < makers; i++)
+        for (int i = 0; i < producers; i++)
             s[1 + i] = (struct ew_group_step){.node = f->nodes[i],
                                               .phase = EW_PHASE_BACKWARD,
                                               .role = EW_ROLE_RELU_MASKED,
