@@ -201,7 +201,7 @@ static void print_line(const char *what, struct ew_dpu_net *n, const struct ew_d
 static ew_err each(const struct ew_cmd_call *c, const struct ew_dpu_opts *o, int arg,
                    const struct ew_dpu_config *config, struct ew_table *t)
 {
-    const struct ew_network_how how = {.opts = o->net, .seed = 1, .shapes = true};
+    const struct ew_network_open_opts how = {.opts = o->net, .seed = 1, .shapes = true};
     struct ew_network net;
     struct ew_dpu_net n = {0};
     struct ew_dpu_times times;

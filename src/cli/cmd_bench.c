@@ -308,7 +308,7 @@ static ew_err bench_network(const struct ew_cmd_call *c, struct ew_tuner *tuner,
 static ew_err bench_simulated(const struct ew_cmd_call *c, struct ew_recording *rec)
 {
     const struct ew_bench_args *o = c->opts;
-    const struct ew_network_how how = {.opts = o->net, .seed = 1, .shapes = true};
+    const struct ew_network_open_opts how = {.opts = o->net, .seed = 1, .shapes = true};
     struct ew_simulated s;
     struct ew_simulated_run r;
     struct ew_network n = {0};

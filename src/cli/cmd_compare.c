@@ -158,7 +158,7 @@ static bool is_saved(const char *what)
            (stat(what, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
-static ew_err open_and_run(struct ew_cmd_call *c, const struct ew_compare_how *how,
+static ew_err open_and_run(struct ew_cmd_call *c, const struct ew_compare_values_opts *how,
                            struct ew_compared *k)
 {
     const struct opts *o = c->opts;
@@ -169,7 +169,7 @@ static ew_err open_and_run(struct ew_cmd_call *c, const struct ew_compare_how *h
 }
 
 /* Writes the values for another program, or another machine, to compare with. */
-static ew_err save(const struct ew_cmd_call *c, const struct ew_compare_how *how)
+static ew_err save(const struct ew_cmd_call *c, const struct ew_compare_values_opts *how)
 {
     const struct opts *o = c->opts;
     struct ew_compared k;
@@ -185,7 +185,7 @@ static ew_err save(const struct ew_cmd_call *c, const struct ew_compare_how *how
 static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
-    const struct ew_compare_how how = {
+    const struct ew_compare_values_opts how = {
         .layers = o->layers, .images = o->images, .threads = (int)o->threads};
     struct ew_compared k;
     if (o->save)

@@ -219,7 +219,7 @@ static ew_err run_calibrated(struct ew_cmd_call *c)
 static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
-    struct ew_network_how how = {.opts = o->net, .seed = (uint64_t)o->seed};
+    struct ew_network_open_opts how = {.opts = o->net, .seed = (uint64_t)o->seed};
     struct ew_network n;
     EW_CHECK(o->output, EW_ERR_USAGE, "compile needs -o FILE.ewe");
     if (o->calib)

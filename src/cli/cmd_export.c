@@ -106,7 +106,7 @@ static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
     EW_CHECK(o->output, EW_ERR_USAGE, "no output file: --output FILE");
-    struct ew_network_how how = {.opts = o->net, .seed = (uint64_t)o->seed};
+    struct ew_network_open_opts how = {.opts = o->net, .seed = (uint64_t)o->seed};
     how.opts.batch = 1; /* the exporter sets the batch of the file */
     struct ew_network n;
     ew_err e = ew_network_open(c->args[0], &how, &n);

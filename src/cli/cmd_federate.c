@@ -162,8 +162,8 @@ static ew_err load_rows(struct run *r, int64_t rounds)
 static ew_err open_network(struct run *r)
 {
     const struct ew_dataset_info *info = ew_dataset_info(r->data);
-    struct ew_network_how how = {.seed = (uint64_t)r->o.f.seed,
-                                 .opts = {.classes = info->classes, .batch = 1}};
+    struct ew_network_open_opts how = {.seed = (uint64_t)r->o.f.seed,
+                                       .opts = {.classes = info->classes, .batch = 1}};
     struct ew_network n;
     if (info->h > 0 && !ew_network_is_file(r->o.network))
         how.opts.input = (struct ew_ints){3, {info->h, info->w, info->c}};

@@ -284,7 +284,7 @@ static ew_err show(struct ew_graph *g, const struct ew_cmd_call *c,
 static ew_err show_network(const struct ew_cmd_call *c, const struct ew_onnx_summary *file)
 {
     const struct opts *o = c->opts;
-    const struct ew_network_how how = {.opts = o->net, .seed = 1};
+    const struct ew_network_open_opts how = {.opts = o->net, .seed = 1};
     struct ew_network n;
     ew_err e = ew_network_open(c->args[0], &how, &n);
     if (e == EW_OK)

@@ -164,7 +164,7 @@ static ew_err open_network(struct work *w)
     const struct ew_image_opts images = {.mean = w->o->train.mean, .std = w->o->train.std};
     if (w->o->train.data)
         return ew_classifier_load(w->c->args[0], &images, &w->k);
-    const struct ew_network_how how = {.seed = (uint64_t)w->o->train.seed};
+    const struct ew_network_open_opts how = {.seed = (uint64_t)w->o->train.seed};
     EW_TRY(ew_network_open(w->c->args[0], &how, &w->k.network));
     w->k.net = w->k.network.graph;
     return EW_OK;

@@ -214,11 +214,11 @@ static ew_err load(struct job *j)
     const struct opts *o = j->o;
     const char *what = j->c->args[0];
     struct ew_onnx_input given[EW_RUN_INPUTS];
-    struct ew_network_how how = {.opts = {.input = o->size, .batch = ew_run_batch(&j->in)},
-                                 .inputs = given,
-                                 .seed = (uint64_t)o->seed,
-                                 .engines = true,
-                                 .threads = (int)o->threads};
+    struct ew_network_open_opts how = {.opts = {.input = o->size, .batch = ew_run_batch(&j->in)},
+                                       .inputs = given,
+                                       .seed = (uint64_t)o->seed,
+                                       .engines = true,
+                                       .threads = (int)o->threads};
     const int64_t image[] = {1, o->size.v[2], o->size.v[0], o->size.v[1]};
     how.n_inputs = ew_run_known(&j->in, o->size.n == 3 ? image : NULL, given);
     EW_TRY(ew_network_open(what, &how, &j->net));

@@ -74,7 +74,7 @@ static ew_err show(const struct ew_work_query *o, const char *machine, const str
 static ew_err first_guess(const struct ew_work_opts *o, bool json)
 {
     const struct ew_work_query *query = &o->query;
-    const struct ew_network_how how = {.opts = query->net, .shapes = true};
+    const struct ew_network_open_opts how = {.opts = query->net, .shapes = true};
     struct ew_simulated s;
     struct ew_simulated_run r;
     struct ew_network n = {0};

@@ -41,11 +41,11 @@ static ew_err resume(const struct ew_cmd_call *c, struct ew_train_run *r)
 static ew_err open_network(struct ew_cmd_call *c, struct ew_train_run *r)
 {
     const struct ew_train_cmd *o = &r->o;
-    const struct ew_train_network_how how = {.what = o->model,
-                                             .init = o->init,
-                                             .net = o->net,
-                                             .seed = (uint64_t)o->train.seed,
-                                             .freeze = o->train.freeze};
+    const struct ew_train_network_opts how = {.what = o->model,
+                                              .init = o->init,
+                                              .net = o->net,
+                                              .seed = (uint64_t)o->train.seed,
+                                              .freeze = o->train.freeze};
     struct ew_train_network n;
     const ew_err e = ew_train_network_open(&how, r->data, &n);
     if (e != EW_OK && n.unlike)
@@ -149,13 +149,13 @@ static ew_err open_teacher(struct ew_train_run *r)
 /* Inserts fake quantisers. */
 static ew_err make_qat(struct ew_train_run *r)
 {
-    const struct ew_quant_learn_how how = {.net = r->net,
-                                           .data = r->data,
-                                           .prep = r->job.prep,
-                                           .images = r->o.calib,
-                                           .pow2 = r->o.qat == EW_TRAIN_QAT_POW2,
-                                           .threads = (int)r->o.train.threads,
-                                           .talk = stderr};
+    const struct ew_quant_learn_opts how = {.net = r->net,
+                                            .data = r->data,
+                                            .prep = r->job.prep,
+                                            .images = r->o.calib,
+                                            .pow2 = r->o.qat == EW_TRAIN_QAT_POW2,
+                                            .threads = (int)r->o.train.threads,
+                                            .talk = stderr};
     struct ew_graph *learning;
     EW_TRY(ew_quant_learn_data(&how, &learning));
     ew_graph_free(r->net);

@@ -43,7 +43,7 @@ static struct ew_interval memory_guess(const struct ew_profile *b, const struct 
 
 static ew_err load_of(struct ew_arena *a, const struct ew_board_space *o, struct ew_sim_load *out)
 {
-    const struct ew_network_how how = {.opts = o->net, .shapes = true};
+    const struct ew_network_open_opts how = {.opts = o->net, .shapes = true};
     struct ew_network n = {0};
     ew_err e = ew_network_open(o->network, &how, &n);
     if (e == EW_OK && o->train)

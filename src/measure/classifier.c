@@ -19,7 +19,7 @@ void ew_classifier_fini(struct ew_classifier *k)
 }
 
 static ew_err load(const char *what, const struct ew_image_opts *o,
-                   const struct ew_network_how *how, struct ew_classifier *out)
+                   const struct ew_network_open_opts *how, struct ew_classifier *out)
 {
     struct ew_network *n = &out->network;
     *out = (struct ew_classifier){0};
@@ -39,13 +39,13 @@ static ew_err load(const char *what, const struct ew_image_opts *o,
 ew_err ew_classifier_load(const char *what, const struct ew_image_opts *o,
                           struct ew_classifier *out)
 {
-    return load(what, o, &(struct ew_network_how){.seed = 1}, out);
+    return load(what, o, &(struct ew_network_open_opts){.seed = 1}, out);
 }
 
 ew_err ew_classifier_open(const char *what, const struct ew_image_opts *o, int threads,
                           struct ew_classifier *out)
 {
-    const struct ew_network_how how = {.seed = 1, .engines = true, .threads = threads};
+    const struct ew_network_open_opts how = {.seed = 1, .engines = true, .threads = threads};
     return load(what, o, &how, out);
 }
 

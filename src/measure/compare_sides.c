@@ -46,7 +46,7 @@ static ew_err with_all_values(const struct ew_graph *g, struct ew_graph **out)
     return EW_OK;
 }
 
-static ew_err open_side(const char *what, const struct ew_compare_how *how, int i,
+static ew_err open_side(const char *what, const struct ew_compare_values_opts *how, int i,
                         struct ew_compared *c)
 {
     const struct ew_plan_opts po = {
@@ -126,7 +126,7 @@ static ew_err match(struct ew_compared *c)
     return EW_OK;
 }
 
-ew_err ew_compare_open(const char *a, const char *b, const struct ew_compare_how *how,
+ew_err ew_compare_open(const char *a, const char *b, const struct ew_compare_values_opts *how,
                        struct ew_compared *out)
 {
     *out = (struct ew_compared){0};
@@ -322,8 +322,8 @@ static ew_err compare_file(struct ew_compared *c, int output, const char *path)
 }
 
 /* Opens the network and runs it on the file `input`. */
-static ew_err run_on_file(const char *network, const char *input, const struct ew_compare_how *how,
-                          struct ew_compared *out)
+static ew_err run_on_file(const char *network, const char *input,
+                          const struct ew_compare_values_opts *how, struct ew_compared *out)
 {
     float *x;
     *out = (struct ew_compared){.same_top = -1, .inputs = 1};
@@ -336,12 +336,12 @@ static ew_err run_on_file(const char *network, const char *input, const struct e
 }
 
 ew_err ew_compare_saved(const char *network, const char *saved, const char *input,
-                        const struct ew_compare_how *how, struct ew_compared *out)
+                        const struct ew_compare_values_opts *how, struct ew_compared *out)
 {
     struct stat st;
     char path[4096];
     const bool folder = stat(saved, &st) == 0 && S_ISDIR(st.st_mode);
-    struct ew_compare_how all = *how;
+    struct ew_compare_values_opts all = *how;
     all.layers = folder || how->layers;
     EW_TRY(run_on_file(network, input, &all, out));
     const struct ew_graph *g = out->graph[0];
@@ -375,10 +375,10 @@ static ew_err write_value(const struct ew_tensor *t, const char *name, const cha
 }
 
 ew_err ew_compare_save(const char *network, const char *folder, const char *input,
-                       const struct ew_compare_how *how, struct ew_compared *out)
+                       const struct ew_compare_values_opts *how, struct ew_compared *out)
 {
     char path[4096];
-    struct ew_compare_how all = *how;
+    struct ew_compare_values_opts all = *how;
     all.layers = true;
     EW_TRY(run_on_file(network, input, &all, out));
     EW_CHECK(mkdir(folder, 0777) == 0 || errno == EEXIST, EW_ERR_IO, "%s: %s", folder,

@@ -30,14 +30,14 @@ struct ew_compared {
                          compared */
 };
 
-struct ew_compare_how {
+struct ew_compare_values_opts {
     bool layers; /* all values with equal names, else outputs only */
     struct ew_image_opts images;
     int threads;
 };
 
 /* Opens both networks.  Release with close, also after a failure. */
-ew_err ew_compare_open(const char *a, const char *b, const struct ew_compare_how *how,
+ew_err ew_compare_open(const char *a, const char *b, const struct ew_compare_values_opts *how,
                        struct ew_compared *out);
 void ew_compare_close(struct ew_compared *c);
 
@@ -49,12 +49,12 @@ ew_err ew_compare_images(struct ew_compared *c, const struct ew_loader_opts *set
  * with the first output, or a folder with NAME.npy for each value ('_' for '/').  Tensors of rank 4
  * and more are [N, C, ...] in the files.  Release with close, also after a failure. */
 ew_err ew_compare_saved(const char *network, const char *saved, const char *input,
-                        const struct ew_compare_how *how, struct ew_compared *out);
+                        const struct ew_compare_values_opts *how, struct ew_compared *out);
 
 /* Writes every float value of a network run on `input` as FOLDER/NAME.npy, in the layout that
  * ew_compare_saved reads; out->n is their number.  The folder may exist.  Release as above. */
 ew_err ew_compare_save(const char *network, const char *folder, const char *input,
-                       const struct ew_compare_how *how, struct ew_compared *out);
+                       const struct ew_compare_values_opts *how, struct ew_compared *out);
 
 /* Signal-to-noise ratio in dB; 200 if nothing differs. */
 double ew_agreement_db(const struct ew_agreement *a);

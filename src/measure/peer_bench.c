@@ -134,7 +134,7 @@ static ew_err duel_on(const struct ew_peer_opts *o, struct ew_network *n, const 
 static ew_err duel_file(const struct ew_peer_opts *o, const char *file, struct ew_peer_result *out)
 {
     struct ew_network_opts net = {.batch = o->net.batch, .width = 1};
-    const struct ew_network_how how = {.opts = net, .seed = 1};
+    const struct ew_network_open_opts how = {.opts = net, .seed = 1};
     struct ew_network n = {0};
     ew_err e = ew_network_open(file, &how, &n);
     if (e == EW_OK)
@@ -153,7 +153,7 @@ ew_err ew_peer_bench(const char *name, const struct ew_peer_opts *o, struct ew_p
         "%s: is a compiled engine; --compare-with needs the ONNX file that it was compiled from",
         name);
     char file[] = "/tmp/edgewise-peer-XXXXXX.onnx";
-    const struct ew_network_how how = {.opts = o->net, .seed = 1};
+    const struct ew_network_open_opts how = {.opts = o->net, .seed = 1};
     struct ew_network n = {0};
     const int fd = mkstemps(file, 5);
     EW_CHECK(fd >= 0, EW_ERR_IO, "no temporary file in /tmp");

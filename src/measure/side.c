@@ -97,7 +97,7 @@ ew_err ew_side_take(struct ew_graph *g, const char *name, const struct ew_side_o
 
 ew_err ew_side_load(const char *what, const struct ew_side_opts *o, struct ew_side *out)
 {
-    const struct ew_network_how how = {
+    const struct ew_network_open_opts how = {
         .opts = o->net, .seed = 1, .engines = true, .threads = o->threads};
     struct ew_network n;
     *out = (struct ew_side){.name = what};

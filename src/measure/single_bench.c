@@ -42,7 +42,7 @@ static ew_err compile(const struct ew_single_opts *o, int streams, struct ew_sin
 static ew_err open_network(const char *what, const struct ew_single_opts *o, int streams,
                            struct ew_single_bench *b)
 {
-    const struct ew_network_how how = {.opts = o->net, .seed = 1};
+    const struct ew_network_open_opts how = {.opts = o->net, .seed = 1};
     EW_TRY(ew_network_open(what, &how, &b->network));
     b->g = b->network.graph;
     if (o->train)

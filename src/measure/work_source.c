@@ -24,7 +24,7 @@ static ew_err parse_input(const char *text, struct ew_ints *out)
 static ew_err load_of(struct ew_arena *a, const char *network, const struct ew_network_opts *net,
                       bool train, struct ew_work_load *out)
 {
-    const struct ew_network_how how = {.opts = *net}; /* with weights: folding needs them */
+    const struct ew_network_open_opts how = {.opts = *net}; /* with weights: folding needs them */
     struct ew_network n;
     ew_err e = ew_network_open(network, &how, &n);
     if (e == EW_OK && train)

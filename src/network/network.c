@@ -66,7 +66,7 @@ static ew_err model_opts(const struct ew_network_opts *o, int32_t *list, struct 
     return EW_OK;
 }
 
-static int64_t batch_of(const struct ew_network_how *how)
+static int64_t batch_of(const struct ew_network_open_opts *how)
 {
     return how->opts.batch > 0 ? how->opts.batch : 1;
 }
@@ -93,7 +93,8 @@ static ew_err name_after(const char *path, struct ew_graph *g)
 }
 
 /* What its inputs are, as given, or by the size asked for: a file's images are [N, C, H, W]. */
-static ew_err from_onnx(const char *path, const struct ew_network_how *how, struct ew_graph **out)
+static ew_err from_onnx(const char *path, const struct ew_network_open_opts *how,
+                        struct ew_graph **out)
 {
     const struct ew_ints *in = &how->opts.input;
     const int64_t dims[] = {batch_of(how), in->v[2], in->v[0], in->v[1]};
@@ -110,7 +111,8 @@ static ew_err from_onnx(const char *path, const struct ew_network_how *how, stru
 }
 
 /* Its sizes are the file's. */
-static ew_err from_xir(const char *path, const struct ew_network_how *how, struct ew_graph **out)
+static ew_err from_xir(const char *path, const struct ew_network_open_opts *how,
+                       struct ew_graph **out)
 {
     EW_CHECK(how->opts.input.n == 0 && how->n_inputs == 0, EW_ERR_USAGE,
              "%s: the size of an XIR file's input cannot be changed", path);
@@ -118,7 +120,7 @@ static ew_err from_xir(const char *path, const struct ew_network_how *how, struc
     return name_after(path, *out);
 }
 
-static ew_err from_checkpoint(const char *path, const struct ew_network_how *how,
+static ew_err from_checkpoint(const char *path, const struct ew_network_open_opts *how,
                               struct ew_network *n)
 {
     struct ew_checkpoint c;
@@ -145,7 +147,7 @@ static ew_err set_batch(struct ew_graph *g, int64_t batch)
 
 /* ---- Kinds ---- */
 
-static ew_err open_zoo(const struct ew_network_how *how, struct ew_network *n)
+static ew_err open_zoo(const struct ew_network_open_opts *how, struct ew_network *n)
 {
     int32_t list[EW_MAX_GATES];
     struct ew_model_opts m;
@@ -160,7 +162,7 @@ static ew_err open_zoo(const struct ew_network_how *how, struct ew_network *n)
     return ew_model_init(n->what, how->seed, n->graph);
 }
 
-static ew_err open_engine(const struct ew_network_how *how, struct ew_network *n)
+static ew_err open_engine(const struct ew_network_open_opts *how, struct ew_network *n)
 {
     const struct ew_network_opts *o = &how->opts;
     EW_CHECK(how->engines, EW_ERR_USAGE, "%s: is an engine, which info, run, eval and bench take",
@@ -179,7 +181,7 @@ static ew_err open_engine(const struct ew_network_how *how, struct ew_network *n
 }
 
 /* A file has its own classes and widths. */
-static ew_err open_graph_file(const struct ew_network_how *how, struct ew_network *n)
+static ew_err open_graph_file(const struct ew_network_open_opts *how, struct ew_network *n)
 {
     const struct ew_network_opts *o = &how->opts;
     const bool checkpoint = n->kind == EW_NETWORK_CHECKPOINT;
@@ -199,7 +201,7 @@ static ew_err open_graph_file(const struct ew_network_how *how, struct ew_networ
     return EW_OK;
 }
 
-static ew_err open_file(const struct ew_network_how *how, struct ew_network *n)
+static ew_err open_file(const struct ew_network_open_opts *how, struct ew_network *n)
 {
     struct stat st;
     EW_CHECK(stat(n->what, &st) == 0, EW_ERR_IO, "%s: %s", n->what, strerror(errno));
@@ -215,7 +217,7 @@ static ew_err open_file(const struct ew_network_how *how, struct ew_network *n)
 
 /* A trained network that is listed, or lies in the user's folder.  A name that is neither is taken
  * for one of the zoo, whose message names the nearest. */
-static ew_err open_trained(const struct ew_network_how *how, struct ew_network *n)
+static ew_err open_trained(const struct ew_network_open_opts *how, struct ew_network *n)
 {
     char path[EW_TRAINED_PATH];
     const char *name = n->what;
@@ -240,7 +242,8 @@ static ew_err open_trained(const struct ew_network_how *how, struct ew_network *
 
 /* ---- Life ---- */
 
-ew_err ew_network_open(const char *what, const struct ew_network_how *how, struct ew_network *out)
+ew_err ew_network_open(const char *what, const struct ew_network_open_opts *how,
+                       struct ew_network *out)
 {
     *out = (struct ew_network){.what = what};
     ew_arena_init(&out->arena);

@@ -41,7 +41,7 @@ struct ew_network_opts {
 /* clang-format on */
 
 /* How a network is opened. */
-struct ew_network_how {
+struct ew_network_open_opts {
     struct ew_network_opts opts;
     const struct ew_onnx_input *inputs; /* what is known of an ONNX file's inputs; borrowed */
     int n_inputs;
@@ -75,7 +75,8 @@ struct ew_network {
 };
 
 /* Builds, reads or loads it.  Release with close, also after a failure. */
-ew_err ew_network_open(const char *what, const struct ew_network_how *how, struct ew_network *out);
+ew_err ew_network_open(const char *what, const struct ew_network_open_opts *how,
+                       struct ew_network *out);
 void ew_network_close(struct ew_network *n);
 
 /* The graph, which is the caller's from then on; for networks that are not engines. */

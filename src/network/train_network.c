@@ -8,10 +8,10 @@
 #include "model/loss_table.h"
 #include "train/adapt.h"
 
-static ew_err open_graph(const struct ew_train_network_how *how, const char *what,
+static ew_err open_graph(const struct ew_train_network_opts *how, const char *what,
                          const struct ew_network_opts *o, struct ew_graph **out)
 {
-    const struct ew_network_how open = {.opts = *o, .seed = how->seed};
+    const struct ew_network_open_opts open = {.opts = *o, .seed = how->seed};
     struct ew_network n;
     const ew_err e = ew_network_open(what, &open, &n);
     if (e == EW_OK)
@@ -21,7 +21,7 @@ static ew_err open_graph(const struct ew_train_network_how *how, const char *wha
 }
 
 /* A network of the zoo takes the data's size where that is one and it can, else its own. */
-static ew_err build(const struct ew_train_network_how *how, const struct ew_dataset_info *info,
+static ew_err build(const struct ew_train_network_opts *how, const struct ew_dataset_info *info,
                     struct ew_graph **out)
 {
     struct ew_network_opts n = how->net;
@@ -39,7 +39,7 @@ static ew_err build(const struct ew_train_network_how *how, const struct ew_data
 }
 
 /* A file's network with its weights, ready for images and scores. */
-static ew_err load(const struct ew_train_network_how *how, const char *path,
+static ew_err load(const struct ew_train_network_opts *how, const char *path,
                    struct ew_network_opts n, struct ew_graph **out)
 {
     n.classes = 0; /* the head is replaced later */
@@ -63,7 +63,7 @@ static ew_err prep_of(const struct ew_graph *g, struct ew_preprocess *out)
     return e;
 }
 
-static ew_err copy_weights(const struct ew_train_network_how *how, struct ew_train_network *t)
+static ew_err copy_weights(const struct ew_train_network_opts *how, struct ew_train_network *t)
 {
     struct ew_graph *from = NULL;
     if (!how->init || strcmp(how->init, how->what) == 0)
@@ -80,7 +80,7 @@ static ew_err copy_weights(const struct ew_train_network_how *how, struct ew_tra
 }
 
 /* A head for `classes`, where the network's own is for others or --classes is given. */
-static ew_err give_head(const struct ew_train_network_how *how, int64_t classes,
+static ew_err give_head(const struct ew_train_network_opts *how, int64_t classes,
                         struct ew_train_network *t)
 {
     if (ew_net_reconstructs(t->graph))
@@ -92,7 +92,7 @@ static ew_err give_head(const struct ew_train_network_how *how, int64_t classes,
     return ew_adapt_head(t->graph, classes, how->seed, how->net.classes > 0);
 }
 
-static ew_err make(const struct ew_train_network_how *how, const struct ew_dataset_info *info,
+static ew_err make(const struct ew_train_network_opts *how, const struct ew_dataset_info *info,
                    struct ew_train_network *t)
 {
     const int64_t classes = how->net.classes ? how->net.classes : info->classes;
@@ -110,7 +110,7 @@ static ew_err make(const struct ew_train_network_how *how, const struct ew_datas
     return how->freeze ? ew_adapt_freeze(t->graph, how->freeze, &t->frozen) : EW_OK;
 }
 
-ew_err ew_train_network_open(const struct ew_train_network_how *how, const struct ew_dataset *data,
+ew_err ew_train_network_open(const struct ew_train_network_opts *how, const struct ew_dataset *data,
                              struct ew_train_network *out)
 {
     *out = (struct ew_train_network){0};
@@ -124,7 +124,7 @@ ew_err ew_train_network_open(const struct ew_train_network_how *how, const struc
 
 ew_err ew_teacher_open(const char *what, struct ew_graph **out)
 {
-    const struct ew_train_network_how how = {.what = what};
+    const struct ew_train_network_opts how = {.what = what};
     *out = NULL;
     EW_CHECK(ew_network_is_file(what), EW_ERR_USAGE,
              "--teach: %s is not a file; a teacher needs trained weights", what);

@@ -8,7 +8,7 @@
 #include "network/network.h"
 
 /* Texts are borrowed. */
-struct ew_train_network_how {
+struct ew_train_network_opts {
     const char *what;
     const char *init;           /* file whose weights it begins with; NULL: its own */
     struct ew_network_opts net; /* classes 0: the data's; input empty: the data's, or its own */
@@ -25,7 +25,7 @@ struct ew_train_network {
 };
 
 /* The caller frees the graph, which is NULL after a failure. */
-ew_err ew_train_network_open(const struct ew_train_network_how *how, const struct ew_dataset *data,
+ew_err ew_train_network_open(const struct ew_train_network_opts *how, const struct ew_dataset *data,
                              struct ew_train_network *out);
 
 /* A file's network, whose images are made as the learner's are, to learn from.  The caller frees

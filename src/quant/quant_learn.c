@@ -58,7 +58,7 @@ ew_err ew_quant_learn(const struct ew_quant_job *job, struct ew_graph **out)
     return e;
 }
 
-ew_err ew_quant_learn_data(const struct ew_quant_learn_how *how, struct ew_graph **out)
+ew_err ew_quant_learn_data(const struct ew_quant_learn_opts *how, struct ew_graph **out)
 {
     struct ew_quant_job job = {
         .net = how->net,

@@ -10,7 +10,7 @@
  * percentile, is_signed, equalize, correct_bias and threads.  The result owns its weights. */
 ew_err ew_quant_learn(const struct ew_quant_job *job, struct ew_graph **out);
 
-struct ew_quant_learn_how {
+struct ew_quant_learn_opts {
     const struct ew_graph *net;
     const struct ew_dataset *data;
     struct ew_preprocess prep;
@@ -21,6 +21,6 @@ struct ew_quant_learn_how {
 };
 
 /* The same with calibration images of a data set. */
-ew_err ew_quant_learn_data(const struct ew_quant_learn_how *how, struct ew_graph **out);
+ew_err ew_quant_learn_data(const struct ew_quant_learn_opts *how, struct ew_graph **out);
 
 #endif

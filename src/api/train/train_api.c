@@ -20,7 +20,7 @@ EW_API ew_err ew_network_graph(const char *what, uint64_t seed, struct ew_graph 
     EW_NEED(out);
     *out = NULL;
     EW_NEED(what);
-    const struct ew_network_how how = {.seed = seed};
+    const struct ew_network_open_opts how = {.seed = seed};
     struct ew_network n;
     struct ew_graph *g = NULL;
     ew_err e = ew_network_open(what, &how, &n);
@@ -46,7 +46,7 @@ EW_API ew_err ew_network_for_data(const char *what, const struct ew_dataset *dat
     *out = NULL;
     EW_NEED(what);
     EW_NEED(data);
-    const struct ew_train_network_how how = {.what = what, .seed = seed};
+    const struct ew_train_network_opts how = {.what = what, .seed = seed};
     struct ew_train_network n;
     const ew_err e = ew_train_network_open(&how, data, &n);
     *out = n.graph;
