@@ -17,7 +17,7 @@ from pathlib import Path
 import check
 import measure
 import numpy as np
-import sides
+import programs
 import table
 
 DATA = Path(os.environ.get("EW_DATA", "EW_DATA (not set)"))
@@ -97,7 +97,7 @@ def normalised(pixels, mean, std):
 
 
 def quantize(source, calib, options, out):
-    text = measure.call([sides.EDGEWISE, "quantize", source, "--calib", calib, "--time=false",
+    text = measure.call([programs.EDGEWISE, "quantize", source, "--calib", calib, "--time=false",
                          *options, "-o", out])  # fmt: skip
     words = next(line.split() for line in text.splitlines() if line.startswith("images:"))
     given = {k: v.strip(",") for k, v in zip(words[1::2], words[2::2])}
@@ -111,10 +111,10 @@ def prepare(case, quick, out):
         options = ["--mean", ",".join(map(str, case.mean)), "--std", ",".join(map(str, case.std))]
         quantize(DATA / case.file, f"{photos}:100", options, out)
         return normalised(photographs(photos, 224), case.mean, case.std)
-    where = measure.call_json([sides.EDGEWISE, "data", "get", case.data, "--json"])["path"]
+    where = measure.call_json([programs.EDGEWISE, "data", "get", case.data, "--json"])["path"]
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
-        measure.call([sides.EDGEWISE, "train", case.network, "--data", case.data, "--epochs",
+        measure.call([programs.EDGEWISE, "train", case.network, "--data", case.data, "--epochs",
                       case.epochs, "--samples", case.samples, "-o", run])  # fmt: skip
         prep = quantize(run / "best.ckpt", f"{case.data}:500", [], out)
     pixels = {"mnist": mnist, "cifar10": cifar10}[case.data](where)
@@ -133,7 +133,7 @@ def in_batches(run, path, x):
 
 
 def compare(case, quick):
-    path = sides.OUT / "agree.int8.onnx"
+    path = programs.OUT / "agree.int8.onnx"
     try:
         x = prepare(case, quick, path)
         a, b = (in_batches(run, path, x) for run in (check.ours, check.theirs))
@@ -179,7 +179,7 @@ def main():
     print("### Classes of quantised networks, Edgewise and ONNX Runtime on the same QDQ files\n")
     print(markdown(rows))
     print("".join(f"\n{line}" for line in failed))
-    (sides.OUT / "agree.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    (programs.OUT / "agree.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     sys.exit(0 if not failed and all(r["same"] for r in rows) else 1)
 
 

@@ -58,7 +58,7 @@ INFER = [
     Case("resnet18", size=32, classes=10),
 ]
 
-# Networks that no kernel and no rule was tuned on; made.py has those that the zoo lacks.
+# Networks that no kernel and no rule was tuned on; onnx_networks.py has those that the zoo lacks.
 OTHERS = [
     Case("vgg16"),
     Case("resnet34"),

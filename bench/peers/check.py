@@ -4,8 +4,8 @@
 import numpy as np
 
 import measure
-import sides
-import stir
+import programs
+import randomize
 from measure import Failure
 
 TOLERANCE = 1e-4  # largest difference, as a share of the largest output
@@ -24,10 +24,10 @@ def images(shape):
 
 def theirs(path, x):
     """ONNX Runtime's outputs, [N, ...]."""
-    source, target = sides.OUT / "check.in", sides.OUT / "check.out"
+    source, target = programs.OUT / "check.in", programs.OUT / "check.out"
     try:
         x.tofile(source)
-        sides.ort(path, x.shape, 1, "run", source, target)
+        programs.ort(path, x.shape, 1, "run", source, target)
         return np.fromfile(target, dtype=np.float32).reshape(x.shape[0], -1)
     finally:
         source.unlink(missing_ok=True)
@@ -36,10 +36,10 @@ def theirs(path, x):
 
 def ours(path, x):
     """Edgewise's."""
-    source, target = sides.OUT / "check.in.npy", sides.OUT / "check.out.npy"
+    source, target = programs.OUT / "check.in.npy", programs.OUT / "check.out.npy"
     try:
         np.save(source, x)
-        measure.call([sides.EDGEWISE, "run", path, "--input", source, "--output", target])
+        measure.call([programs.EDGEWISE, "run", path, "--input", source, "--output", target])
         return np.load(target).reshape(x.shape[0], -1)
     finally:
         source.unlink(missing_ok=True)
@@ -51,7 +51,7 @@ def give_values(path, shape):
     Where a network damps its inputs, larger scales help."""
     x = images((max(BATCHES), *shape))
     for gain in GAINS:
-        if not stir.stir(path, gain):
+        if not randomize.randomize(path, gain):
             raise Failure("the file has no bias and no batch norm")
         y = theirs(path, x)
         if np.ptp(y, axis=0).max() >= SPREAD * np.abs(y).max() > 0:  # false for NaN
@@ -70,11 +70,11 @@ def difference(path, shape):
 def run_int8(case, own):
     """The largest difference between both on one file in QDQ form.  A number that lies between two
     integers may be rounded either way, and what follows sees that: some steps of the output."""
-    path, quantised = sides.export(case, 0), None
+    path, quantised = programs.export(case, 0), None
     try:
         shape = case.shape(own)
         give_values(path, shape[1:])
-        quantised = sides.quantize(path, shape)
+        quantised = programs.quantize(path, shape)
         d = difference(quantised, (1, *shape[1:]))
         return d <= TOLERANCE_INT8, d  # false for NaN
     finally:
@@ -85,7 +85,7 @@ def run_int8(case, own):
 
 def run_case(case, own, progress):
     row = {"name": case.name, "title": case.title, "tolerance": TOLERANCE, "difference": {}}
-    path = sides.export(case, 0)
+    path = programs.export(case, 0)
     try:
         shape = case.shape(own)[1:]
         row["gain"] = give_values(path, shape)

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 import measure
-import sides
+import programs
 import table
 
 BATCH, GOAL = 16, 0.99
@@ -26,14 +26,14 @@ SETTINGS = (("0", None), ("1", "1"))  # of Edgewise: workers, and threads (None:
 
 
 def stored():
-    return measure.call_json([sides.EDGEWISE, "data", "get", "mnist", "--json"])["path"]
+    return measure.call_json([programs.EDGEWISE, "data", "get", "mnist", "--json"])["path"]
 
 
 def edgewise(path, setting, epochs, samples):
     """Rows of epochs.csv: wall and validation seconds, accuracy."""
     workers, threads = setting
     with tempfile.TemporaryDirectory() as folder:
-        command = [sides.EDGEWISE, "train", "lenet5", "--data", path, "--batch", BATCH, "--lr", 0.01,
+        command = [programs.EDGEWISE, "train", "lenet5", "--data", path, "--batch", BATCH, "--lr", 0.01,
                    "--momentum", 0.9, "--epochs", epochs, "--workers", workers, "--samples", samples,
                    "-o", Path(folder) / "run", "--json"]  # fmt: skip
         measure.call(command + (["--threads", threads] if threads else []))
@@ -47,7 +47,7 @@ def edgewise(path, setting, epochs, samples):
 def torch(path, workers, samples=0, goal=2, rate="cosine", epochs=1):
     threads = os.cpu_count() or 1
     env = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
-    command = [sys.executable, sides.HERE / "torch_epoch.py", path, workers, threads, BATCH, rate,
+    command = [sys.executable, programs.HERE / "torch_epoch.py", path, workers, threads, BATCH, rate,
                epochs, samples, goal]  # fmt: skip
     return measure.call_json(command, env)
 
@@ -114,7 +114,7 @@ def main():
     p.add_argument("--quick", action="store_true", help="one round of a tenth of an epoch, no goal")
     o = p.parse_args(sys.argv[2:])
     rounds, samples = (1, 6000) if o.quick else (3, 0)
-    path, machine = stored(), sides.machine()
+    path, machine = stored(), programs.machine()
     progress = measure.Progress(rounds * (len(SETTINGS) + len(WORKERS)))
     times = [one_round(path, samples, progress) for _ in range(rounds)]
     workers, ours = best(times, "edgewise")
@@ -130,9 +130,9 @@ def main():
             last = torch(path, torch_workers, 0, GOAL, rate, epochs)["epochs"][-1]
             result["goal"][rate] = last["at_s"] if last["accuracy"] >= GOAL else None
     progress.clear()
-    sides.OUT.mkdir(parents=True, exist_ok=True)
+    programs.OUT.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"machine": machine, "result": result}, indent=1) + "\n"
-    (sides.OUT / "epoch.json").write_text(text, encoding="utf-8")
+    (programs.OUT / "epoch.json").write_text(text, encoding="utf-8")
     print(markdown(machine, result))
 
 

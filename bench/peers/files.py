@@ -19,7 +19,7 @@ from pathlib import Path
 
 import measure
 import numpy as np
-import sides
+import programs
 
 TIMEOUT_S = 120
 
@@ -51,7 +51,7 @@ class Verdict:
 def results_of(path):
     """The folder with ONNX Runtime's inputs and outputs of this file."""
     digest = hashlib.sha256(path.read_bytes() + str(path).encode()).hexdigest()[:24]
-    return sides.OUT / "files" / digest
+    return programs.OUT / "files" / digest
 
 
 def run_theirs(path):
@@ -60,7 +60,7 @@ def run_theirs(path):
     done = folder / "run.json"
     if not done.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        command = ["node", sides.HERE / "ort_file.cjs", sides.OUT / "node_modules", path, folder]
+        command = ["node", programs.HERE / "ort_file.cjs", programs.OUT / "node_modules", path, folder]
         try:
             p = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=False)
             why = f"ended by signal {-p.returncode}" if p.returncode else "no result"
@@ -80,7 +80,7 @@ def run_ours(path, names):
     # A name with '/' or ',' cannot be given on the command line; the position can.
     words = [f"{folder}/in_{i}.npy" if set(n) & set("/,=") else f"{n}={folder}/in_{i}.npy"
              for i, n in enumerate(names)] or ["--random"]  # fmt: skip
-    command = [sides.EDGEWISE, "run", path, *words, "-o", ours, "--top", 0, "--threads", 1]
+    command = [programs.EDGEWISE, "run", path, *words, "-o", ours, "--top", 0, "--threads", 1]
     p = subprocess.run([str(c) for c in command], capture_output=True, text=True, errors="replace",
                        timeout=TIMEOUT_S, check=False)  # fmt: skip
     if p.returncode < 0:
@@ -168,7 +168,7 @@ def main():
     p.add_argument("--fresh", action="store_true", help="run ONNX Runtime again")
     o = p.parse_args()
     if o.fresh:
-        shutil.rmtree(sides.OUT / "files", ignore_errors=True)
+        shutil.rmtree(programs.OUT / "files", ignore_errors=True)
     paths = sorted(q for q in o.folder.resolve().rglob("*.onnx") if o.only in str(q))
     if not paths:
         sys.exit(f"files: {o.folder} has no .onnx file")
@@ -180,7 +180,7 @@ def main():
         progress.step()
     progress.clear()
     report = {str(q.relative_to(o.folder.resolve())): [v.kind, v.why] for q, v in verdicts}
-    (sides.OUT / "files.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    (programs.OUT / "files.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     for kind in ("refused by ONNX Runtime", "refused by us"):
         print_reasons(verdicts, kind)
     shown = [(q, v) for q, v in verdicts if v.kind in ("open", "differ", "crash")]

@@ -21,7 +21,7 @@ import time
 import torch
 from torch import nn
 
-import nets
+import torch_networks
 
 TRAIN = [
     ("lenet5", 28, 16), ("resnet18", 32, 16), ("mobilenet_v2", 32, 64), ("mobilenet_v3_large", 224, 16),
@@ -58,7 +58,7 @@ def captured(work):
 def model_of(network, side, batch, layout):
     torch.manual_seed(1)
     classes = 10 if network == "lenet5" else 1000
-    model = nets.build(network, classes).cuda()
+    model = torch_networks.build(network, classes).cuda()
     x = torch.randn(batch, 1 if network == "lenet5" else 3, side, side, device="cuda")
     if layout == "nhwc":
         model = model.to(memory_format=torch.channels_last)

@@ -9,7 +9,7 @@ import sys
 
 import cases
 import measure
-import sides
+import programs
 import table
 from measure import Failure
 
@@ -20,17 +20,17 @@ NAMES = {"avx512": "AVX-512", "avx2": "AVX2", "neon": "NEON", "own": "own"}
 
 def known():
     """This CPU's, best first."""
-    flags = set(sides.cpu()[1])
+    flags = set(programs.cpu()[1])
     return [isa for isa in ("avx512", "avx2") if f"{isa}f" in flags or isa in flags] or ["own"]
 
 
-def held_library():
-    """ONNX Runtime's library for AVX2: it has no switch, see hold_avx2.py."""
-    copy = sides.OUT / "libonnxruntime-avx2.so"
-    script = sides.HERE / "hold_avx2.py"
-    newest = max(p.stat().st_mtime for p in (sides.library(), script))
+def restricted_library():
+    """ONNX Runtime's library for AVX2: it has no switch, see restrict_avx2.py."""
+    copy = programs.OUT / "libonnxruntime-avx2.so"
+    script = programs.HERE / "restrict_avx2.py"
+    newest = max(p.stat().st_mtime for p in (programs.library(), script))
     if not copy.exists() or copy.stat().st_mtime < newest:
-        command = [sys.executable, script, sides.library(), copy]
+        command = [sys.executable, script, programs.library(), copy]
         subprocess.run([str(c) for c in command], check=True)
     return copy
 
@@ -38,14 +38,14 @@ def held_library():
 def both(path, shape, isa):
     """The two programs held to `isa`.  VNNI is part of what `avx512` stands for: neither side is held
     below the best of its kind, which on a CPU without AVX-512 may be AVX-VNNI."""
-    library = held_library() if sides.restricted(isa) else sides.library()
+    library = restricted_library() if programs.restricted(isa) else programs.library()
     dims = ",".join(str(d) for d in shape)
 
     def theirs(warmup, iters):
-        command = [sides.OUT / "ort_bench", library, path, dims, 1, "time", warmup, iters]
+        command = [programs.OUT / "ort_bench", library, path, dims, 1, "time", warmup, iters]
         return json.loads(measure.call(command))
 
-    return {"edgewise": sides.edgewise_side(path, [], 1, isa), "onnxruntime": theirs}
+    return {"edgewise": programs.edgewise_side(path, [], 1, isa), "onnxruntime": theirs}
 
 
 def measured(pace, path, shape, isa):
@@ -57,12 +57,12 @@ def measured(pace, path, shape, isa):
 def run_case(pace, case, own, isas):
     row = {"title": case.title, "float32": {}, "int8": {}}
     shape = case.shape(own)
-    plain, quantised = sides.export(case, case.batch), None
+    plain, quantised = programs.export(case, case.batch), None
     try:
         for isa in isas:
             row["float32"][isa] = measured(pace, plain, shape, isa)
         if case in cases.INT8:
-            quantised = sides.quantize(plain, shape)
+            quantised = programs.quantize(plain, shape)
             for isa in isas:
                 m = row["int8"][isa] = measured(pace, quantised, shape, isa)
                 plain_ms = row["float32"][isa]["edgewise"]["best_ms"]
@@ -120,8 +120,8 @@ def run(o):
     pace = QUICK if o.quick else PACE
     isas = [o.isa] if o.isa else known()
     wanted = cases.select(cases.INFER + cases.OTHERS, o.networks)
-    networks, rows, failed = sides.zoo(), [], []
-    machine = sides.machine()
+    networks, rows, failed = programs.zoo(), [], []
+    machine = programs.machine()
     progress = measure.Progress(len(wanted))
     for case in wanted:
         progress.show(case.name)
@@ -130,7 +130,7 @@ def run(o):
         except Failure as e:
             failed.append(f"{case.title}: not measured: {e}")
         progress.step()
-        path = sides.OUT / "isas.json"
+        path = programs.OUT / "isas.json"
         path.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1), encoding="utf-8")
     progress.clear()
     print(f"{machine['cpu']}, {machine['cpus']} CPUs, one thread; Edgewise {machine['commit']}; ", end="")

@@ -11,7 +11,7 @@ import statistics
 import sys
 
 import measure
-import sides
+import programs
 import table
 
 CASES = [
@@ -23,13 +23,13 @@ WORKERS = (0, 2)
 
 def stored(name):
     """Where the data set lies; it is fetched where it is not there."""
-    return measure.call_json([sides.EDGEWISE, "data", "get", name, "--json"])["path"]
+    return measure.call_json([programs.EDGEWISE, "data", "get", name, "--json"])["path"]
 
 
 def edgewise(case, workers):
     def side():
         r = measure.call_json(
-            [sides.EDGEWISE, "data", "bench", case["path"], "--batch", case["batch"], "--augment",
+            [programs.EDGEWISE, "data", "bench", case["path"], "--batch", case["batch"], "--augment",
              case["augment"], "--workers", workers, "--epochs", 4, "--json"]
         )  # fmt: skip
         return statistics.median(e["samples_per_s"] for e in r["epochs"][1:])
@@ -39,7 +39,7 @@ def edgewise(case, workers):
 
 def torch(case, workers, samples):
     def side():
-        command = [sys.executable, sides.HERE / "torch_load.py", case["name"], case["path"]]
+        command = [sys.executable, programs.HERE / "torch_load.py", case["name"], case["path"]]
         command += [case["batch"], case["augment"], workers, samples]
         return measure.call_json(command, {"OMP_NUM_THREADS": "1"})["samples_per_s"]
 
@@ -76,7 +76,7 @@ def main():
     p.add_argument("--quick", action="store_true", help="one short round: to see that it works")
     o = p.parse_args(sys.argv[2:])
     rounds, samples = (1, 4000) if o.quick else (5, 10000)
-    machine, rows = sides.machine(), []
+    machine, rows = programs.machine(), []
     progress = measure.Progress(len(CASES) * len(WORKERS))
     for case in CASES:
         case["path"] = stored(case["name"])
@@ -85,8 +85,8 @@ def main():
             rows.append(run_case(case, workers, rounds, samples))
             progress.step()
     progress.clear()
-    sides.OUT.mkdir(parents=True, exist_ok=True)
-    path = sides.OUT / "load.json"
+    programs.OUT.mkdir(parents=True, exist_ok=True)
+    path = programs.OUT / "load.json"
     path.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n", encoding="utf-8")
     print(markdown(machine, rows))
 

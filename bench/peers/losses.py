@@ -19,12 +19,12 @@ import numpy as np
 try:
     import torch
 
-    import nets
+    import torch_networks
 except ImportError as missing:
     print(f"skip losses: {missing}")
     sys.exit(77)
 
-import stir
+import randomize
 
 BATCH, STEPS, CLASSES = 128, 10, 10
 MEAN, STD = 0.5, 0.25
@@ -55,7 +55,7 @@ def weights_of(path):
     with open(path, "rb") as f, mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) as data:
         return {
             name: torch.from_numpy(np.frombuffer(data[a:b], "<f4").reshape(dims).copy())
-            for name, dims, (a, b) in stir.tensors(data)
+            for name, dims, (a, b) in randomize.tensors(data)
         }
 
 
@@ -89,7 +89,7 @@ def compare(edgewise, network, folder):
     path = folder / f"{network}.onnx"
     export = [edgewise, "export", network, "--seed", 1, "--classes", CLASSES, "--input", "32x32x3"]
     subprocess.run([str(c) for c in [*export, "-o", path]], check=True, capture_output=True)
-    model = nets.build(network, CLASSES).train()
+    model = torch_networks.build(network, CLASSES).train()
     weights = weights_of(path)
     known = {name: w for name, w in weights.items() if name in model.state_dict()}
     missing, _ = model.load_state_dict(known, strict=False)

@@ -2,7 +2,7 @@
 """Edgewise beside ONNX Runtime and PyTorch: the same outputs, and then times."""
 
 # Started by bench/peers/run, which installs and builds.  The networks are in cases.py, the programs
-# in sides.py, rounds and ratios in measure.py, the comparison of outputs in check.py.
+# in programs.py, rounds and ratios in measure.py, the comparison of outputs in check.py.
 
 import argparse
 import functools
@@ -13,9 +13,9 @@ import sys
 import cases
 import check
 import isas
-import made
 import measure
-import sides
+import onnx_networks
+import programs
 import table
 from measure import Failure
 
@@ -39,12 +39,12 @@ QUICK = measure.Pace(rounds=2, seconds=0.3, fewest=2)
 
 def infer_case(pace, _isa, case, own, progress):
     row = {"name": case.name, "title": case.title, "threads": {}}
-    path = sides.export(case, case.batch)
+    path = programs.export(case, case.batch)
     try:
         for threads in THREADS:
             runs = {
-                "edgewise": sides.edgewise_side(path, [], threads),
-                "onnxruntime": sides.ort_side(path, case.shape(own), threads),
+                "edgewise": programs.edgewise_side(path, [], threads),
+                "onnxruntime": programs.ort_side(path, case.shape(own), threads),
             }
             what = f"{case.name}, threads: {threads}"
             rounds = measure.interleave(runs, pace, functools.partial(progress.show, what))
@@ -66,15 +66,15 @@ def int8_case(pace, _isa, case, own, progress):
     """One file in QDQ form for both, and our float32 beside them."""
     row = {"name": case.name, "title": case.title, "threads": {}}
     row["same"], row["difference"] = check.run_int8(case, own)
-    plain = sides.export(case, case.batch)
+    plain = programs.export(case, case.batch)
     quantised = None
     try:
-        quantised = sides.quantize(plain, case.shape(own))
+        quantised = programs.quantize(plain, case.shape(own))
         for threads in THREADS:
             runs = {
-                "edgewise": sides.edgewise_side(quantised, [], threads),
-                "onnxruntime": sides.ort_side(quantised, case.shape(own), threads),
-                "float32": sides.edgewise_side(plain, [], threads),
+                "edgewise": programs.edgewise_side(quantised, [], threads),
+                "onnxruntime": programs.ort_side(quantised, case.shape(own), threads),
+                "float32": programs.edgewise_side(plain, [], threads),
             }
             what = f"{case.name}, threads: {threads}"
             rounds = measure.interleave(runs, pace, functools.partial(progress.show, what))
@@ -97,13 +97,13 @@ def int8_case(pace, _isa, case, own, progress):
 
 def train_case(pace, isa, case, own, progress):
     row = {"name": case.name, "title": case.title, "batch": case.batch, "threads": {}}
-    info = measure.call_json([sides.EDGEWISE, "info", case.network, *case.options(), "--json"])
-    classes = case.classes or sides.zoo()[case.network]["classes"]
+    info = measure.call_json([programs.EDGEWISE, "info", case.network, *case.options(), "--json"])
+    classes = case.classes or programs.zoo()[case.network]["classes"]
     options = ["--train", "--batch", case.batch, *case.options()]
     for threads in THREADS:
-        runs = {"edgewise": sides.edgewise_side(case.network, options, threads, isa)}
+        runs = {"edgewise": programs.edgewise_side(case.network, options, threads, isa)}
         for layout in ("nchw", "nhwc"):
-            runs[layout] = sides.torch_side(case, case.shape(own), classes, threads, layout, isa)
+            runs[layout] = programs.torch_side(case, case.shape(own), classes, threads, layout, isa)
         what = f"{case.name}, threads: {threads}"
         rounds = measure.interleave(runs, pace, functools.partial(progress.show, what))
         if rounds["nchw"][0]["params"] != info["params"]:
@@ -125,7 +125,7 @@ def train_case(pace, isa, case, own, progress):
 
 def save(name, head, rows):
     """After every network, so that a run that is cut short has left something."""
-    path = sides.OUT / f"{name}.json"
+    path = programs.OUT / f"{name}.json"
     new = path.with_suffix(".tmp")
     new.write_text(json.dumps({**head, "rows": rows}, indent=1) + "\n", encoding="utf-8")
     new.replace(path)
@@ -137,10 +137,10 @@ def run(name, wanted, each, per_case, pace=None):
     if not wanted:
         print(f"peers: {name}: has none of these networks", file=sys.stderr)
         return True
-    head = {"command": name, "machine": sides.machine()}
+    head = {"command": name, "machine": programs.machine()}
     if pace:
         head["pace"] = vars(pace)
-    networks = sides.zoo()
+    networks = programs.zoo()
     progress = measure.Progress(len(wanted) * per_case)
     rows = []
     for i, case in enumerate(wanted):
@@ -153,12 +153,12 @@ def run(name, wanted, each, per_case, pace=None):
         path = save(name, head, rows)
     progress.clear()
     print(table.markdown(name, head["machine"], rows))
-    print(f"\n{path.relative_to(sides.ROOT)} has every round.\n", file=sys.stderr)
+    print(f"\n{path.relative_to(programs.ROOT)} has every round.\n", file=sys.stderr)
     return all("failed" not in r and r.get("same", True) for r in rows)
 
 
 def check_all(o):
-    networks = [n for n in sides.zoo() if n not in made.INPUTS]  # their batch is fixed
+    networks = [n for n in programs.zoo() if n not in onnx_networks.INPUTS]  # their batch is fixed
     every = [cases.Case(n) for n in networks] + [c for c in cases.INFER if c.size]
     return run("check", cases.select(every, o.networks), check.run_case, len(check.BATCHES))
 
@@ -196,7 +196,7 @@ def main():
     o = p.parse_args()
     o.networks = {n for n in o.networks.split(",") if n}
     every = cases.INFER + cases.TRAIN + cases.OTHERS + cases.OTHERS_TRAIN + cases.VIDEO
-    known = {c.name for c in every} | set(sides.zoo())
+    known = {c.name for c in every} | set(programs.zoo())
     if not o.networks <= known:
         p.error(f"no network called {', '.join(sorted(o.networks - known))}")
     try:

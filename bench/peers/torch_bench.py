@@ -14,7 +14,7 @@ import time
 import torch
 from torch import nn
 
-import nets
+import torch_networks
 
 
 def resident_peak():
@@ -37,13 +37,13 @@ def blas():
 def steps(network, classes, shape, layout):
     """A function that does one step: forward, backward, SGD with momentum."""
     torch.manual_seed(1)
-    model = nets.build(network, classes).train()
+    model = torch_networks.build(network, classes).train()
     x = torch.randn(shape)
     if layout == "nhwc":
         last = torch.channels_last_3d if len(shape) == 5 else torch.channels_last
         model = model.to(memory_format=last)
         x = x.to(memory_format=last)
-    rebuilds = network in nets.AUTOENCODERS
+    rebuilds = network in torch_networks.AUTOENCODERS
     target = x if rebuilds else torch.randint(0, classes, (shape[0],))
     loss_of = nn.MSELoss() if rebuilds else nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9)

@@ -16,8 +16,8 @@ import torch
 from torch.nn import functional
 from torchvision import transforms
 
-import nets
 import torch_load
+import torch_networks
 
 
 def test_set(path):
@@ -49,7 +49,7 @@ def main():
         persistent_workers=int(workers) > 0,
     )  # fmt: skip
     images, labels = test_set(path)
-    model = nets.build("lenet5", 10)
+    model = torch_networks.build("lenet5", 10)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     steps = int(epochs) * len(loader)
     schedule = torch.optim.lr_scheduler.LambdaLR(

@@ -80,7 +80,7 @@ def vectors(data):
     return ((name, raw) for name, dims, raw in tensors(data) if len(dims) == 1)
 
 
-def stir(path, gain, seed=1):
+def randomize(path, gain, seed=1):
     """Biases and means get small values of either sign, variances values near 1, and scales values
     near `gain`; returns how many vectors there were."""
     rng = np.random.default_rng(seed)

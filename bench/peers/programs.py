@@ -9,8 +9,8 @@ import sys
 import time
 from pathlib import Path
 
-import made
 import measure
+import onnx_networks
 from measure import Failure
 
 HERE = Path(__file__).resolve().parent
@@ -66,16 +66,16 @@ def library():
 
 
 def zoo():
-    """By name: what `edgewise models` says, and the input of those that made.py has."""
-    own = {name: {"name": name, "input": size} for name, size in made.INPUTS.items()}
+    """By name: what `edgewise models` says, and the input of those that onnx_networks.py has."""
+    own = {name: {"name": name, "input": size} for name, size in onnx_networks.INPUTS.items()}
     return {**own, **{m["name"]: m for m in measure.call_json([EDGEWISE, "models", "--json"])}}
 
 
 def export(case, batch):
     """The file that both sides read, with random weights; batch 0 leaves it open."""
     path = OUT / f"{case.name}.onnx"
-    if case.network in made.INPUTS:
-        made.write(case.network, path)
+    if case.network in onnx_networks.INPUTS:
+        onnx_networks.write(case.network, path)
         return path
     command = [EDGEWISE, "export", case.network, *case.options(), "--batch", batch, "-o", path]
     measure.call(command)

@@ -6,7 +6,7 @@ for a process; the copy has `mov $7, %al` in these places, which says x87, SSE a
 needs no more registers: the copy has `xor %eax, %eax` for the `cpuid` after which that bit is tested.
 The same library on a CPU without either chooses the same kernels.
 
-    hold_avx2.py LIBRARY COPY
+    restrict_avx2.py LIBRARY COPY
 """
 
 import re
@@ -26,7 +26,7 @@ def text_section(path):
         f = line.split()
         if len(f) > 5 and f[1] == ".text":
             return int(f[3], 16), int(f[5], 16)
-    sys.exit(f"hold_avx2: {path}: no .text")
+    sys.exit(f"restrict_avx2: {path}: no .text")
 
 
 def places(path, instruction):
@@ -36,7 +36,7 @@ def places(path, instruction):
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as listing:
         found = [re.match(r"\s*([0-9a-f]+):", line) for line in listing.stdout if instruction in line]
     if not found:
-        sys.exit(f"hold_avx2: {path}: no {instruction}; this version asks in another way")
+        sys.exit(f"restrict_avx2: {path}: no {instruction}; this version asks in another way")
     return [int(m[1], 16) - address + offset for m in found]
 
 
@@ -45,11 +45,11 @@ def main(library, copy):
         data = bytearray(f.read())
     for at in places(library, "xgetbv"):
         if data[at : at + 3] != XGETBV:
-            sys.exit(f"hold_avx2: {library}: no xgetbv at {at:#x}")
+            sys.exit(f"restrict_avx2: {library}: no xgetbv at {at:#x}")
         data[at : at + 3] = AVX_ALONE
     vnni = [at for at in places(library, "cpuid") if data[at : at + 4] == CPUID_VNNI]
     if not vnni:
-        sys.exit(f"hold_avx2: {library}: AVX-VNNI is not asked for as it was")
+        sys.exit(f"restrict_avx2: {library}: AVX-VNNI is not asked for as it was")
     for at in vnni:
         data[at : at + 4] = NO_VNNI
     with open(copy, "wb") as f:
