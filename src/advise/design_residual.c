@@ -7,7 +7,7 @@
 #include "advise/residual_gp.h"
 #include "base/rng.h"
 
-/* Between 0.02 and 0.1 errors from 50 modes of the boards of tests/made_boards.c are alike. */
+/* Between 0.02 and 0.1 errors from 50 modes of the boards of tests/synthetic_boards.c are alike. */
 #define AMPLITUDE 0.03 /* standard deviation of ln */
 #define LENGTH    1    /* in logarithms of clocks and cores */
 #define NOISE     0.02 /* of a measurement */

@@ -170,8 +170,8 @@ static double near_front(const struct ew_recommend_data *d, int i, int front)
 }
 
 /* Value of a candidate.  A broken limit is worse than a missed goal, hence the exponent of 1.5,
- * chosen on made_boards.c: of 1,000 sets of limits 0.6 % fewer are broken than with 1, and 0.6 %
- * fewer are near the best. */
+ * chosen on synthetic_boards.c: of 1,000 sets of limits 0.6 % fewer are broken than with 1, and 0.6
+ * % fewer are near the best. */
 static double worth(const struct ew_recommend_data *d, double chance, int i, int front)
 {
     return chance * sqrt(chance) * near_front(d, i, front);

@@ -12,8 +12,8 @@
 
 /* Most residuals depend on one setting (a voltage table, clusters of cores): this share of the
  * variance is a sum of functions of one setting each, which few measurements can determine.  On
- * tests/made_boards.c and on boards with voltage tables 0.8 is better than 0.5 and 0, in both time
- * and power. */
+ * tests/synthetic_boards.c and on boards with voltage tables 0.8 is better than 0.5 and 0, in both
+ * time and power. */
 #define ALONE       0.8
 #define ALONE_SHORT 2.0 /* with half the length scale */
 

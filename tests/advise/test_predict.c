@@ -21,7 +21,7 @@
 #include "ew_test.h"
 #include "field_board.h"
 #include "layered_board.h"
-#include "made_boards.h"
+#include "synthetic_boards.h"
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
@@ -173,10 +173,10 @@ struct goal {
 };
 
 /* Errors and coverage are within their goals. */
-static void predicts(enum made_board board, measure_fn *measure, const struct goal *g)
+static void predicts(enum synthetic_board board, measure_fn *measure, const struct goal *g)
 {
-    EW_CLEANUP(ew_free_ptr) struct ew_mode *modes = calloc(MADE_MODES, sizeof(*modes));
-    const int n_modes = made_modes(board, modes);
+    EW_CLEANUP(ew_free_ptr) struct ew_mode *modes = calloc(SYNTHETIC_MODES, sizeof(*modes));
+    const int n_modes = synthetic_modes(board, modes);
     struct ew_design_step steps[50];
     int rows[50], n_rows;
     const struct ew_design design = {.candidates = modes, .n = n_modes};
@@ -208,22 +208,23 @@ static void predicts(enum made_board board, measure_fn *measure, const struct go
 }
 
 /* Six laws, two of them close to the predictor's own. */
-static void made_on(enum made_board board, int k, const struct ew_mode *m, int i, double *time,
-                    double *power)
+static void synthetic_on(enum synthetic_board board, int k, const struct ew_mode *m, int i,
+                         double *time, double *power)
 {
-    const struct made_workload w = {
-        .law = (enum made_law)(k % MADE_LAWS), .board = board, .seed = 1000 + (unsigned)k};
-    made_measure(&w, m, i, time, power);
+    const struct synthetic_workload w = {.law = (enum synthetic_law)(k % SYNTHETIC_LAWS),
+                                         .board = board,
+                                         .seed = 1000 + (unsigned)k};
+    synthetic_measure(&w, m, i, time, power);
 }
 
-static void made_orin(int k, const struct ew_mode *m, int i, double *time, double *power)
+static void synthetic_orin(int k, const struct ew_mode *m, int i, double *time, double *power)
 {
-    made_on(MADE_ORIN, k, m, i, time, power);
+    synthetic_on(SYNTHETIC_ORIN, k, m, i, time, power);
 }
 
-static void made_orin_nano(int k, const struct ew_mode *m, int i, double *time, double *power)
+static void synthetic_orin_nano(int k, const struct ew_mode *m, int i, double *time, double *power)
 {
-    made_on(MADE_ORIN_NANO, k, m, i, time, power);
+    synthetic_on(SYNTHETIC_ORIN_NANO, k, m, i, time, power);
 }
 
 /* Networks of layers on boards with voltage tables and quantised sensors; one board each, since the
@@ -274,52 +275,52 @@ static void ten_modes_of_a_large_board(void)
 {
     if (ew_test_quick())
         EW_SKIP("the small board stands for it here");
-    predicts(MADE_ORIN, made_orin, &(struct goal){10, 5, 4, 0});
+    predicts(SYNTHETIC_ORIN, synthetic_orin, &(struct goal){10, 5, 4, 0});
 }
 
 static void ten_modes_of_a_small_board(void)
 {
-    predicts(MADE_ORIN_NANO, made_orin_nano, &(struct goal){10, 5, 4, 0});
+    predicts(SYNTHETIC_ORIN_NANO, synthetic_orin_nano, &(struct goal){10, 5, 4, 0});
 }
 
 static void fifty_modes(void)
 {
     if (ew_test_quick())
         EW_SKIP("the small board stands for it here");
-    predicts(MADE_ORIN, made_orin, &(struct goal){50, 3.5, 2.5, 0});
-    predicts(MADE_ORIN_NANO, made_orin_nano, &(struct goal){50, 3.5, 2.5, 0});
+    predicts(SYNTHETIC_ORIN, synthetic_orin, &(struct goal){50, 3.5, 2.5, 0});
+    predicts(SYNTHETIC_ORIN_NANO, synthetic_orin_nano, &(struct goal){50, 3.5, 2.5, 0});
 }
 
 static void layers_and_voltage_tables(void)
 {
-    predicts(MADE_ORIN_NANO, layered_orin_nano, &(struct goal){10, 5, 4, 0});
+    predicts(SYNTHETIC_ORIN_NANO, layered_orin_nano, &(struct goal){10, 5, 4, 0});
     if (!ew_test_quick())
-        predicts(MADE_ORIN_NANO, layered_orin_nano, &(struct goal){50, 3.5, 2.5, 0});
+        predicts(SYNTHETIC_ORIN_NANO, layered_orin_nano, &(struct goal){50, 3.5, 2.5, 0});
 }
 
 static void composed_boards(void)
 {
-    predicts(MADE_ORIN_NANO, held_back_orin_nano, &(struct goal){10, 5, 4, 0});
+    predicts(SYNTHETIC_ORIN_NANO, held_back_orin_nano, &(struct goal){10, 5, 4, 0});
     if (ew_test_quick())
         return;
-    predicts(MADE_ORIN, held_back_orin, &(struct goal){10, 5, 4, 0});
-    predicts(MADE_ORIN_NANO, held_back_orin_nano, &(struct goal){50, 3.5, 2.5, 0});
+    predicts(SYNTHETIC_ORIN, held_back_orin, &(struct goal){10, 5, 4, 0});
+    predicts(SYNTHETIC_ORIN_NANO, held_back_orin_nano, &(struct goal){50, 3.5, 2.5, 0});
 }
 
 static void blind_boards(void)
 {
-    predicts(MADE_ORIN_NANO, blind_orin_nano, &(struct goal){10, 5, 4, 0});
+    predicts(SYNTHETIC_ORIN_NANO, blind_orin_nano, &(struct goal){10, 5, 4, 0});
     if (!ew_test_quick())
-        predicts(MADE_ORIN_NANO, blind_orin_nano, &(struct goal){50, 3.5, 2.5, 0});
+        predicts(SYNTHETIC_ORIN_NANO, blind_orin_nano, &(struct goal){50, 3.5, 2.5, 0});
 }
 
 /* Held out, nothing was tuned after these were drawn: from ten modes 86 % of times and 96 % of
  * powers are in their 90 % intervals, from 50 modes 91 and 92 %. */
 static void field_boards(void)
 {
-    predicts(MADE_ORIN_NANO, field_orin_nano, &(struct goal){10, 5, 4, 0.02});
+    predicts(SYNTHETIC_ORIN_NANO, field_orin_nano, &(struct goal){10, 5, 4, 0.02});
     if (!ew_test_quick())
-        predicts(MADE_ORIN_NANO, field_orin_nano, &(struct goal){50, 3.5, 2.5, 0});
+        predicts(SYNTHETIC_ORIN_NANO, field_orin_nano, &(struct goal){50, 3.5, 2.5, 0});
 }
 
 /* TRAIN's networks on the simulated AGX Xavier, from ten of its modes.  A small network is bound by
@@ -441,9 +442,10 @@ static void throttled_run_stands_out(void)
 {
     struct ew_arena a;
     ew_arena_init(&a);
-    struct ew_mode *modes = ew_arena_array(&a, MADE_MODES, sizeof(*modes));
-    const int n = made_modes(MADE_ORIN_NANO, modes);
-    const struct made_workload w = {.law = MADE_ROOFLINE, .board = MADE_ORIN_NANO, .seed = 4};
+    struct ew_mode *modes = ew_arena_array(&a, SYNTHETIC_MODES, sizeof(*modes));
+    const int n = synthetic_modes(SYNTHETIC_ORIN_NANO, modes);
+    const struct synthetic_workload w = {
+        .law = SYNTHETIC_ROOFLINE, .board = SYNTHETIC_ORIN_NANO, .seed = 4};
     struct ew_design_step steps[25];
     int got;
     EW_EXPECT_OK(
@@ -452,7 +454,7 @@ static void throttled_run_stands_out(void)
     double time[25], power[25], error = 0;
     for (int i = 0; i < got; i++) {
         m[i] = modes[steps[i].candidate];
-        made_measure(&w, &m[i], steps[i].candidate, &time[i], &power[i]);
+        synthetic_measure(&w, &m[i], steps[i].candidate, &time[i], &power[i]);
     }
     time[6] *= 1.5;
     struct ew_predictor *p;
@@ -464,7 +466,7 @@ static void throttled_run_stands_out(void)
         EW_EXPECT_OK(ew_predict(p, modes, n, v));
         for (int i = 0; i < n; i++) {
             double t, w_unused;
-            made_truth(&w, &modes[i], &t, &w_unused);
+            synthetic_truth(&w, &modes[i], &t, &w_unused);
             error += 100 * fabs(v[i].time.mid / t - 1) / n;
         }
         EW_EXPECT(error < 6);
@@ -478,8 +480,8 @@ static void designs_differ_and_teach(void)
 {
     if (ew_test_quick())
         EW_SKIP("the designs of the cases above stand for it here");
-    EW_CLEANUP(ew_free_ptr) struct ew_mode *modes = calloc(MADE_MODES, sizeof(*modes));
-    const int n = made_modes(MADE_XAVIER, modes);
+    EW_CLEANUP(ew_free_ptr) struct ew_mode *modes = calloc(SYNTHETIC_MODES, sizeof(*modes));
+    const int n = synthetic_modes(SYNTHETIC_XAVIER, modes);
     EW_EXPECT_INT(n, 29232);
     struct ew_design_step s[10], more[3];
     int got, known[4];
@@ -504,8 +506,8 @@ static void designs_differ_and_teach(void)
 /* The laws alone would measure at one and six cores; the residual process adds modes in between. */
 static void designs_reach_between(void)
 {
-    EW_CLEANUP(ew_free_ptr) struct ew_mode *modes = calloc(MADE_MODES, sizeof(*modes));
-    const int n = made_modes(MADE_ORIN_NANO, modes);
+    EW_CLEANUP(ew_free_ptr) struct ew_mode *modes = calloc(SYNTHETIC_MODES, sizeof(*modes));
+    const int n = synthetic_modes(SYNTHETIC_ORIN_NANO, modes);
     struct ew_design_step s[50];
     int got, by_cores[7] = {0};
     EW_EXPECT_OK(ew_design_modes(&(struct ew_design){.candidates = modes, .n = n}, 50, s, &got));
@@ -521,11 +523,11 @@ static void energy_is_joint(void)
     ew_arena_init(&a);
     struct ew_mode m[8];
     double time[8], power[8];
-    const struct made_workload w = {.law = MADE_SAME, .board = MADE_ORIN, .seed = 2};
+    const struct synthetic_workload w = {.law = SYNTHETIC_SAME, .board = SYNTHETIC_ORIN, .seed = 2};
     for (int i = 0; i < 8; i++) {
         m[i] = (struct ew_mode){2 + 10 * (i & 1), 0.5 + 1.7 * (i >> 1 & 1), 0.3 + (i >> 2 & 1),
                                 i % 3 ? 3.199 : 0.6656};
-        made_measure(&w, &m[i], i, &time[i], &power[i]);
+        synthetic_measure(&w, &m[i], i, &time[i], &power[i]);
     }
     struct ew_predictor *p;
     struct ew_prediction v;
@@ -549,11 +551,12 @@ static void units_do_not_matter(void)
     ew_arena_init(&a);
     struct ew_mode m[6];
     double time[6], scaled[6];
-    const struct made_workload w = {.law = MADE_ADDED, .board = MADE_ORIN, .seed = 2};
+    const struct synthetic_workload w = {
+        .law = SYNTHETIC_ADDED, .board = SYNTHETIC_ORIN, .seed = 2};
     for (int i = 0; i < 6; i++) {
         double unused;
         m[i] = (struct ew_mode){2 + 2 * i, 2.2 - 0.3 * i, i & 1 ? 1.3 : 0.3, i & 2 ? 3.199 : 0.666};
-        made_measure(&w, &m[i], i, &time[i], &unused);
+        synthetic_measure(&w, &m[i], i, &time[i], &unused);
         scaled[i] = 1e6 * time[i];
     }
     struct ew_predictor *p, *q;

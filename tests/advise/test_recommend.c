@@ -10,7 +10,7 @@
 #include "base/order_stats.h"
 #include "base/rng.h"
 #include "ew_test.h"
-#include "made_boards.h"
+#include "synthetic_boards.h"
 
 static struct ew_interval known(double v)
 {
@@ -114,7 +114,7 @@ static void battery_and_duty(void)
 /* ---- Random limits --------------------------------------------------------------------------- */
 
 #define SETS      200
-#define WORKLOADS (2 * MADE_LAWS)
+#define WORKLOADS (2 * SYNTHETIC_LAWS)
 
 struct board {
     struct ew_mode *modes;
@@ -124,8 +124,8 @@ struct board {
 };
 
 /* Predicts all modes of the board except the known ones, which count as measured. */
-static bool predict_rest(struct ew_arena *a, const struct made_workload *w, const int *known_at,
-                         int n_known, struct board *b)
+static bool predict_rest(struct ew_arena *a, const struct synthetic_workload *w,
+                         const int *known_at, int n_known, struct board *b)
 {
     struct ew_mode m[64];
     double t[64], p[64];
@@ -133,7 +133,7 @@ static bool predict_rest(struct ew_arena *a, const struct made_workload *w, cons
     struct ew_prediction *v = ew_arena_array(a, (size_t)b->n, sizeof(*v));
     for (int i = 0; i < n_known; i++) {
         m[i] = b->modes[known_at[i]];
-        made_measure(w, &m[i], known_at[i], &t[i], &p[i]);
+        synthetic_measure(w, &m[i], known_at[i], &t[i], &p[i]);
     }
     const struct ew_predict_data data = {.modes = m, .time = t, .power = p, .n = n_known};
     if (!EW_EXPECT_OK(ew_predictor_fit(a, &data, &predictor)) ||
@@ -155,16 +155,16 @@ static bool predict_rest(struct ew_arena *a, const struct made_workload *w, cons
 }
 
 /* Measures all modes of a workload; gives `known` designed ones to the predictor (-1: all). */
-static bool make_board(struct ew_arena *a, const struct made_workload *w, int n_known,
+static bool make_board(struct ew_arena *a, const struct synthetic_workload *w, int n_known,
                        struct board *b)
 {
-    b->modes = ew_arena_array(a, MADE_MODES, sizeof(*b->modes));
-    b->n = made_modes(w->board, b->modes);
+    b->modes = ew_arena_array(a, SYNTHETIC_MODES, sizeof(*b->modes));
+    b->n = synthetic_modes(w->board, b->modes);
     b->time = ew_arena_array(a, (size_t)b->n, sizeof(double));
     b->power = ew_arena_array(a, (size_t)b->n, sizeof(double));
     b->candidates = ew_arena_array(a, (size_t)b->n, sizeof(*b->candidates));
     for (int i = 0; i < b->n; i++) {
-        made_measure(w, &b->modes[i], i, &b->time[i], &b->power[i]);
+        synthetic_measure(w, &b->modes[i], i, &b->time[i], &b->power[i]);
         b->candidates[i] = candidate(b->time[i], b->power[i], true);
     }
     if (n_known < 0)
@@ -177,7 +177,7 @@ static bool make_board(struct ew_arena *a, const struct made_workload *w, int n_
     for (int i = 0; i < got; i++)
         at[i] = steps[i].candidate;
     for (int i = 0; i < b->n; i++) /* the minimum of hundreds of noisy runs would be biased */
-        made_truth(w, &b->modes[i], &b->time[i], &b->power[i]);
+        synthetic_truth(w, &b->modes[i], &b->time[i], &b->power[i]);
     return predict_rest(a, w, at, got, b);
 }
 
@@ -221,7 +221,7 @@ struct tally {
 };
 
 /* Answers one set of limits; up to `follow` times measures the mode that the answer proposes. */
-static void answer(const struct made_workload *w, const struct board *b, int set, int follow,
+static void answer(const struct synthetic_workload *w, const struct board *b, int set, int follow,
                    struct tally *t)
 {
     const enum ew_criterion goal = (enum ew_criterion)(set % 3);
@@ -238,7 +238,7 @@ static void answer(const struct made_workload *w, const struct board *b, int set
     ew_err err = ew_recommend(&d, &c);
     for (int i = 0; i < follow && err == EW_OK && c.measure >= 0; i++) {
         double time, power;
-        made_measure(w, &b->modes[c.measure], c.measure, &time, &power);
+        synthetic_measure(w, &b->modes[c.measure], c.measure, &time, &power);
         b->candidates[c.measure] = candidate(time, power, true);
         t->followed++;
         err = ew_recommend(&d, &c);
@@ -263,10 +263,10 @@ static struct tally random_limits(int n_known, int follow, unsigned seed)
     const int each = ew_test_quick() ? 4 : 1;
     struct tally t = {0};
     for (int l = 0; l < WORKLOADS; l += each) {
-        const struct made_workload w = {.law = (enum made_law)(l % MADE_LAWS),
-                                        .board = MADE_ORIN_NANO,
-                                        .seed = seed + (unsigned)(l % MADE_LAWS) +
-                                                100 * (unsigned)(l / MADE_LAWS)};
+        const struct synthetic_workload w = {.law = (enum synthetic_law)(l % SYNTHETIC_LAWS),
+                                             .board = SYNTHETIC_ORIN_NANO,
+                                             .seed = seed + (unsigned)(l % SYNTHETIC_LAWS) +
+                                                     100 * (unsigned)(l / SYNTHETIC_LAWS)};
         struct board b;
         struct ew_arena a;
         ew_arena_init(&a);

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "all_configs.h"
 #include "base/file.h"
 #include "engine/engine.h"
-#include "every_way.h"
 #include "ew_test.h"
 #include "plan/plan.h"
 
@@ -18,7 +18,7 @@
 static void check_onnx(const char *path)
 {
     struct ew_graph *g = NULL;
-    const struct ew_every_way run = {
+    const struct ew_all_configs run = {
         .seed = 3, .most_flops = (int64_t)1 << 28, .most_bytes = (size_t)256 << 20, .files = true};
     const ew_err e = ew_onnx_load(path, NULL, &g);
     EW_EXPECT(e != EW_ERR_INTERNAL && e != EW_ERR_MEMORY);
@@ -26,9 +26,9 @@ static void check_onnx(const char *path)
         EW_EXPECT(strlen(ew_error_message()) > 0);
         return;
     }
-    struct ew_every_way compared = run;
+    struct ew_all_configs compared = run;
     compared.tolerance = ew_graph_has_jumps(g) ? 0 : 1e-3;
-    EW_EXPECT_OK(ew_run_every_way(g, &compared));
+    EW_EXPECT_OK(ew_run_all_configs(g, &compared));
     ew_graph_free(g);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random graphs in all configurations, compared with the references (random_seeds.h). */
-#include "every_way.h"
+#include "all_configs.h"
 #include "ew_test.h"
 #include "random_graph.h"
 #include "random_seeds.h"
@@ -18,12 +18,12 @@ static ew_err check_forward(uint64_t seed, int nodes, bool print)
     struct ew_graph *g = NULL;
     EW_TRY(ew_random_graph(&(struct ew_random_graph){.seed = seed, .nodes = nodes}, &g));
     const bool quant = ew_random_graph_quantises(g);
-    const struct ew_every_way o = {.seed = seed,
-                                   .tolerance = quant ? QUANT_TOLERANCE : TOLERANCE,
-                                   .files = true,
-                                   .most_batch = seed % 4 == 0 ? MOST_BATCH : 0,
-                                   .must_run = true};
-    const ew_err e = ew_run_every_way(g, &o);
+    const struct ew_all_configs o = {.seed = seed,
+                                     .tolerance = quant ? QUANT_TOLERANCE : TOLERANCE,
+                                     .files = true,
+                                     .most_batch = seed % 4 == 0 ? MOST_BATCH : 0,
+                                     .must_run = true};
+    const ew_err e = ew_run_all_configs(g, &o);
     if (e != EW_OK && print)
         ew_random_graph_print(g, stderr);
     ew_graph_free(g);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random graphs in file layout, in all configurations, against the same graph node by node
  * (random_seeds.h). */
-#include "every_way.h"
+#include "all_configs.h"
 #include "ew_test.h"
 #include "op/conv.h"
 #include "random_graph.h"
@@ -20,14 +20,14 @@ static ew_err check(uint64_t seed, int nodes, bool print)
     struct ew_graph *file = NULL, *plain = NULL;
     const struct ew_random_layout made = {.seed = seed, .nodes = nodes, .any_batch = seed % 2 == 0};
     EW_TRY(ew_random_layout(&made, &file, &plain));
-    const struct ew_every_way o = {.seed = seed,
-                                   .tolerance = ew_random_graph_quantises(plain) ? QUANT_TOLERANCE
-                                                                                 : TOLERANCE,
-                                   .files = true,
-                                   .must_run = true,
-                                   .by = plain,
-                                   .most_batch = made.any_batch ? MOST_BATCH : 0};
-    const ew_err e = ew_run_every_way(file, &o);
+    const struct ew_all_configs o = {.seed = seed,
+                                     .tolerance = ew_random_graph_quantises(plain) ? QUANT_TOLERANCE
+                                                                                   : TOLERANCE,
+                                     .files = true,
+                                     .must_run = true,
+                                     .by = plain,
+                                     .most_batch = made.any_batch ? MOST_BATCH : 0};
+    const ew_err e = ew_run_all_configs(file, &o);
     if (e != EW_OK && print)
         ew_random_graph_print(plain, stderr);
     ew_graph_free(file);
@@ -42,18 +42,18 @@ static void results_agree(void)
 
 /* ---- Regressions ---- */
 
-static void expect_every_way(struct ew_graph *g, const int *outputs, int n)
+static void expect_all_configs(struct ew_graph *g, const int *outputs, int n)
 {
-    const struct ew_every_way o = {.seed = 1,
-                                   .tolerance = TOLERANCE,
-                                   .files = true,
-                                   .must_run = true,
-                                   .one_thread = true,
-                                   .most_batch = MOST_BATCH};
+    const struct ew_all_configs o = {.seed = 1,
+                                     .tolerance = TOLERANCE,
+                                     .files = true,
+                                     .must_run = true,
+                                     .one_thread = true,
+                                     .most_batch = MOST_BATCH};
     for (int i = 0; i < n; i++)
         EW_EXPECT_OK(ew_graph_output(g, outputs[i]));
     EW_EXPECT_OK(ew_graph_infer(g));
-    EW_EXPECT_OK(ew_run_every_way(g, &o));
+    EW_EXPECT_OK(ew_run_all_configs(g, &o));
     ew_graph_free(g);
 }
 
@@ -80,7 +80,7 @@ static void packed_weights_of_batches(void)
     const struct ew_tensor w = {.dtype = EW_F32, .shape = {2, {2, 8}}, .data = weights};
     EW_EXPECT_OK(ew_graph_const(g, NULL, EW_VALUE_PARAM, &w, false, &in[1]));
     EW_EXPECT_OK(ew_graph_add(g, ew_op_find("matmul"), NULL, NULL, ew_inputs(in, 2), &y));
-    expect_every_way(g, &y, 1);
+    expect_all_configs(g, &y, 1);
 }
 
 /* An input that is an output twice gets two names in a file. */
@@ -90,7 +90,7 @@ static void outputs_have_their_own_names(void)
     const int x = begin(&g);
     int y;
     EW_EXPECT_OK(ew_graph_add(g, ew_op_find("relu"), NULL, NULL, EW_INPUTS(x), &y));
-    expect_every_way(g, (const int[]){y, x, x, y, y}, 5);
+    expect_all_configs(g, (const int[]){y, x, x, y, y}, 5);
 }
 
 /* Transposed convolutions have one phase per stride position, most of them empty with huge strides:
@@ -111,7 +111,7 @@ static void strides_beyond_the_end(void)
     g->values[in[0]].dynamic = 1;
     EW_EXPECT_OK(ew_graph_const(g, NULL, EW_VALUE_PARAM, &w, false, &in[1]));
     EW_EXPECT_OK(ew_graph_add(g, ew_op_find("conv_transpose"), NULL, &a, ew_inputs(in, 2), &y));
-    expect_every_way(g, &y, 1);
+    expect_all_configs(g, &y, 1);
 }
 
 EW_TEST_MAIN(EW_TEST(results_agree), EW_TEST(strides_beyond_the_end),

@@ -5,8 +5,8 @@
  * so nothing is rounded before the layer. */
 #include <stdlib.h>
 
+#include "all_configs.h"
 #include "base/rng.h"
-#include "every_way.h"
 #include "ew_test.h"
 #include "graph/layout.h"
 #include "op/conv.h"
@@ -226,13 +226,13 @@ static ew_err check(uint64_t seed, int nodes, bool print)
     bool rounds = false;
     EW_TRY(ew_graph_new("random", &m.g));
     ew_err e = make(&m, &rounds);
-    const struct ew_every_way o = {.seed = seed,
-                                   .tolerance = rounds ? ROUND_TOLERANCE : TOLERANCE,
-                                   .files = true,
-                                   .any_byte = true,
-                                   .must_run = true};
+    const struct ew_all_configs o = {.seed = seed,
+                                     .tolerance = rounds ? ROUND_TOLERANCE : TOLERANCE,
+                                     .files = true,
+                                     .any_byte = true,
+                                     .must_run = true};
     if (e == EW_OK)
-        e = ew_run_every_way(m.g, &o);
+        e = ew_run_all_configs(m.g, &o);
     if (e != EW_OK && print)
         ew_random_graph_print(m.g, stderr);
     ew_graph_free(m.g);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "all_configs.h"
 #include "base/hash.h"
-#include "every_way.h"
 #include "format/checkpoint.h"
 #include "plan/plan.h"
 
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(planned);
         if (planned == EW_OK)
             ew_plan_free(p);
-        if (ew_run_every_way_small(c.graph) != EW_OK) {
+        if (ew_run_all_configs_small(c.graph) != EW_OK) {
             fprintf(stderr, "%s\n", ew_error_message());
             abort();
         }

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "all_configs.h"
 #include "backend/backend.h"
 #include "base/hash.h"
 #include "engine/engine.h"
-#include "every_way.h"
 #include "format/engine_layout.h"
 
 #define SMALL_BYTES ((int64_t)1 << 20)
@@ -82,7 +82,7 @@ static void run_small(const struct ew_engine *e)
         check(ew_context_run(c));
     ew_context_free(c);
     /* Omitted weights exist only in packed form. */
-    if (!e->file.absent && ew_run_every_way_small(e->file.graph) != EW_OK) {
+    if (!e->file.absent && ew_run_all_configs_small(e->file.graph) != EW_OK) {
         fprintf(stderr, "%s\n", ew_error_message());
         abort();
     }

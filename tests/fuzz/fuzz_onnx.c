@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "every_way.h"
+#include "all_configs.h"
 #include "ew_test.h"
 #include "format/onnx_import.h"
 #include "plan/plan.h"
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(e);
     if (e == EW_OK) {
         use(g);
-        if (ew_run_every_way_small(g) != EW_OK) {
+        if (ew_run_all_configs_small(g) != EW_OK) {
             fprintf(stderr, "%s\n", ew_error_message());
             abort();
         }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "every_way.h"
+#include "all_configs.h"
 #include "ew_test.h"
 #include "format/xir.h"
 #include "plan/plan.h"
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(e);
     if (e == EW_OK)
         ew_plan_free(p);
-    if (ew_run_every_way_small(g) != EW_OK) {
+    if (ew_run_all_configs_small(g) != EW_OK) {
         fprintf(stderr, "%s\n", ew_error_message());
         abort();
     }

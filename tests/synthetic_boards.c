@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Synthetic boards: modes, laws, noise. */
-#include "made_boards.h"
+#include "synthetic_boards.h"
 
 #include <math.h>
 
@@ -19,34 +19,34 @@ struct grid {
     int n_mem;
 };
 
-static const struct grid grids[MADE_BOARDS] = {
-    [MADE_ORIN] = {2,
-                   2,
-                   6,
-                   0.2688,
-                   0.1487,
-                   14,
-                   {0.115, 0.217, 0.319, 0.421, 0.523, 0.625, 0.727, 0.829, 0.931, 1.033, 1.135,
-                    1.237, 1.3005},
-                   13,
-                   {0.204, 0.6656, 2.133, 3.199},
-                   4},
-    [MADE_ORIN_NANO] =
+static const struct grid grids[SYNTHETIC_BOARDS] = {
+    [SYNTHETIC_ORIN] = {2,
+                        2,
+                        6,
+                        0.2688,
+                        0.1487,
+                        14,
+                        {0.115, 0.217, 0.319, 0.421, 0.523, 0.625, 0.727, 0.829, 0.931, 1.033,
+                         1.135, 1.237, 1.3005},
+                        13,
+                        {0.204, 0.6656, 2.133, 3.199},
+                        4},
+    [SYNTHETIC_ORIN_NANO] =
         {1, 1, 6, 0.2688, 0.1242, 11, {0.306, 0.408, 0.51, 0.62475}, 4, {0.6656, 2.133}, 2},
-    [MADE_XAVIER] = {1,
-                     1,
-                     8,
-                     0.1152,
-                     0.0768,
-                     29,
-                     {0.115, 0.217, 0.319, 0.421, 0.523, 0.625, 0.676, 0.829, 0.905, 1.033, 1.198,
-                      1.237, 1.339, 1.377},
-                     14,
-                     {0.204, 0.408, 0.6, 0.6656, 0.8, 1.0656, 1.3312, 1.866, 2.133},
-                     9},
+    [SYNTHETIC_XAVIER] = {1,
+                          1,
+                          8,
+                          0.1152,
+                          0.0768,
+                          29,
+                          {0.115, 0.217, 0.319, 0.421, 0.523, 0.625, 0.676, 0.829, 0.905, 1.033,
+                           1.198, 1.237, 1.339, 1.377},
+                          14,
+                          {0.204, 0.408, 0.6, 0.6656, 0.8, 1.0656, 1.3312, 1.866, 2.133},
+                          9},
 };
 
-int made_modes(enum made_board b, struct ew_mode *out)
+int synthetic_modes(enum synthetic_board b, struct ew_mode *out)
 {
     const struct grid *g = &grids[b];
     int n = 0;
@@ -60,7 +60,7 @@ int made_modes(enum made_board b, struct ew_mode *out)
     return n;
 }
 
-static struct ew_mode top_mode(enum made_board b)
+static struct ew_mode top_mode(enum synthetic_board b)
 {
     const struct grid *g = &grids[b];
     return (struct ew_mode){g->cores_from + (g->n_cores - 1) * g->cores_step,
@@ -71,20 +71,20 @@ static struct ew_mode top_mode(enum made_board b)
 /* ---- Parameters ------------------------------------------------------------------------------ */
 
 /* Uniform in [low, high], a function of workload and k. */
-static double pick(const struct made_workload *w, int k, double low, double high)
+static double pick(const struct synthetic_workload *w, int k, double low, double high)
 {
     return low + (high - low) * ew_rng_uniform(w->seed, 100 + (uint64_t)w->law, (uint64_t)k);
 }
 
 /* Log-uniform in [low, high]. */
-static double pick_log(const struct made_workload *w, int k, double low, double high)
+static double pick_log(const struct synthetic_workload *w, int k, double low, double high)
 {
     return exp(pick(w, k, log(low), log(high)));
 }
 
 /* ---- Time ------------------------------------------------------------------------------------ */
 
-static double time_same(const struct made_workload *w, const struct ew_mode *m)
+static double time_same(const struct synthetic_workload *w, const struct ew_mode *m)
 {
     double theta[EW_TIME_PARAMS];
     struct ew_time_parts t;
@@ -95,14 +95,14 @@ static double time_same(const struct made_workload *w, const struct ew_mode *m)
     return t.total;
 }
 
-static double time_added(const struct made_workload *w, const struct ew_mode *m)
+static double time_added(const struct synthetic_workload *w, const struct ew_mode *m)
 {
     const double loader = pick_log(w, 3, 0.3, 3) / fmin(m->cores, pick(w, 4, 2, 6));
     return pick_log(w, 1, 0.5, 3) / m->gpu + pick_log(w, 2, 0.5, 2) / m->mem + loader / m->cpu +
            pick_log(w, 5, 0.05, 0.4) / m->cpu + pick(w, 6, 0, 0.2);
 }
 
-static double time_roofline(const struct made_workload *w, const struct ew_mode *m)
+static double time_roofline(const struct synthetic_workload *w, const struct ew_mode *m)
 {
     const double gpu = fmax(pick_log(w, 1, 0.5, 3) / m->gpu, pick_log(w, 2, 1, 5) / m->mem);
     const double loader = pick_log(w, 3, 0.5, 6) / fmin(m->cores, 4) /
@@ -111,7 +111,7 @@ static double time_roofline(const struct made_workload *w, const struct ew_mode 
 }
 
 /* As published measurements of epochs suggest: host work bound by CPU or memory clock. */
-static double time_train(const struct made_workload *w, const struct ew_mode *m)
+static double time_train(const struct synthetic_workload *w, const struct ew_mode *m)
 {
     const double u = pow(pow(1 / m->cpu, 2.61) + pow(0.658 / m->mem, 2.61), 1 / 2.61);
     const double gpu =
@@ -122,7 +122,7 @@ static double time_train(const struct made_workload *w, const struct ew_mode *m)
     return compute + pick_log(w, 4, 0.05, 0.8) * u * (1 + 4.27 / (m->cores * m->cores));
 }
 
-static double time_amdahl(const struct made_workload *w, const struct ew_mode *m)
+static double time_amdahl(const struct synthetic_workload *w, const struct ew_mode *m)
 {
     const double gpu = pick_log(w, 1, 0.5, 3) / pow(m->gpu, pick(w, 2, 0.8, 0.98)) +
                        pick_log(w, 3, 0.2, 1.2) / pow(m->mem, pick(w, 4, 0.6, 0.95));
@@ -133,25 +133,25 @@ static double time_amdahl(const struct made_workload *w, const struct ew_mode *m
     return pow(pow(gpu, q) + pow(loader, q), 1 / q) * (1 + pick(w, 9, 0, 0.1) / m->mem);
 }
 
-static double time_infer(const struct made_workload *w, const struct ew_mode *m)
+static double time_infer(const struct synthetic_workload *w, const struct ew_mode *m)
 {
     const double gpu = pick_log(w, 1, 0.3, 2) / m->gpu + pick_log(w, 2, 0.2, 1.5) / m->mem;
     const double launch = pick_log(w, 3, 0.1, 1) / m->cpu * (1 + pick(w, 4, 0, 0.6) / m->cores);
     return pow(pow(gpu, 4) + pow(launch, 4), 0.25) + pick(w, 5, 0, 0.1);
 }
 
-static double true_time(const struct made_workload *w, const struct ew_mode *m)
+static double true_time(const struct synthetic_workload *w, const struct ew_mode *m)
 {
     switch (w->law) {
-    case MADE_SAME:
+    case SYNTHETIC_SAME:
         return time_same(w, m);
-    case MADE_ADDED:
+    case SYNTHETIC_ADDED:
         return time_added(w, m);
-    case MADE_ROOFLINE:
+    case SYNTHETIC_ROOFLINE:
         return time_roofline(w, m);
-    case MADE_TRAIN:
+    case SYNTHETIC_TRAIN:
         return time_train(w, m);
-    case MADE_AMDAHL:
+    case SYNTHETIC_AMDAHL:
         return time_amdahl(w, m);
     default:
         return time_infer(w, m);
@@ -168,10 +168,11 @@ static double volts(double x, double floor, double knee)
 
 /* C V^2 f per power domain, times utilisation; leakage depends on voltage and rises with
  * temperature. */
-static double power_domains(const struct made_workload *w, const struct ew_mode *m, double time)
+static double power_domains(const struct synthetic_workload *w, const struct ew_mode *m,
+                            double time)
 {
     const struct ew_mode top = top_mode(w->board);
-    const double board = w->board == MADE_ORIN_NANO ? 0.25 : 1;
+    const double board = w->board == SYNTHETIC_ORIN_NANO ? 0.25 : 1;
     const double xg = m->gpu / top.gpu, xc = m->cpu / top.cpu, xm = m->mem / top.mem;
     const double vg = volts(xg, pick(w, 21, 0.6, 0.75), pick(w, 22, 0.25, 0.45));
     const double vc = volts(xc, pick(w, 23, 0.6, 0.75), pick(w, 24, 0.25, 0.45));
@@ -185,7 +186,7 @@ static double power_domains(const struct made_workload *w, const struct ew_mode 
     return board * sum * (1 + pick(w, 29, 0, 0.003) * sum);
 }
 
-static double power_train(const struct made_workload *w, const struct ew_mode *m, double time)
+static double power_train(const struct synthetic_workload *w, const struct ew_mode *m, double time)
 {
     const struct ew_mode top = top_mode(w->board);
     const double xg = m->gpu / top.gpu, xc = m->cpu / top.cpu;
@@ -196,17 +197,18 @@ static double power_train(const struct made_workload *w, const struct ew_mode *m
     return base + joules * true_time(w, &top) / time;
 }
 
-void made_truth(const struct made_workload *w, const struct ew_mode *m, double *time, double *power)
+void synthetic_truth(const struct synthetic_workload *w, const struct ew_mode *m, double *time,
+                     double *power)
 {
     *time = true_time(w, m);
-    *power = w->law == MADE_TRAIN ? power_train(w, m, *time) : power_domains(w, m, *time);
+    *power = w->law == SYNTHETIC_TRAIN ? power_train(w, m, *time) : power_domains(w, m, *time);
     *time *= pick_log(w, 40, 0.05, 200); /* unit: a step up to an epoch */
 }
 
-void made_measure(const struct made_workload *w, const struct ew_mode *m, int i, double *time,
-                  double *power)
+void synthetic_measure(const struct synthetic_workload *w, const struct ew_mode *m, int i,
+                       double *time, double *power)
 {
-    made_truth(w, m, time, power);
+    synthetic_truth(w, m, time, power);
     *time *= exp(pick(w, 41, 0.008, 0.03) * ew_rng_normal(w->seed, 201, (uint64_t)i));
     *power *= exp(pick(w, 42, 0.008, 0.022) * ew_rng_normal(w->seed, 202, (uint64_t)i));
     if (ew_rng_uniform(w->seed, 203, (uint64_t)i) < w->throttled) {

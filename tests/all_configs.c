@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a graph by all kernels, plans and file formats. */
-#include "every_way.h"
+#include "all_configs.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 struct work {
     struct ew_graph *g;
-    const struct ew_every_way *o;
+    const struct ew_all_configs *o;
     struct ew_plan *want; /* plan of the references, after its run; NULL: they failed */
 };
 
@@ -40,7 +40,7 @@ bool ew_graph_has_jumps(const struct ew_graph *g)
 
 /* ---- Inputs and results ---- */
 
-static void fill_input(const struct ew_every_way *o, int index, struct ew_tensor *t)
+static void fill_input(const struct ew_all_configs *o, int index, struct ew_tensor *t)
 {
     for (int64_t i = 0; i < ew_tensor_count(t); i++) {
         double v = ew_rng_normal(o->seed, (uint64_t)index, (uint64_t)i);
@@ -259,7 +259,7 @@ static ew_err try_export(const struct work *w)
 
 /* ---- All ---- */
 
-static ew_err fits(struct ew_graph *g, const struct ew_every_way *o, bool *out)
+static ew_err fits(struct ew_graph *g, const struct ew_all_configs *o, bool *out)
 {
     struct ew_cost cost;
     struct ew_plan *p = NULL;
@@ -275,7 +275,7 @@ static ew_err fits(struct ew_graph *g, const struct ew_every_way *o, bool *out)
     return EW_OK;
 }
 
-ew_err ew_run_every_way(struct ew_graph *g, const struct ew_every_way *o)
+ew_err ew_run_all_configs(struct ew_graph *g, const struct ew_all_configs *o)
 {
     static const int threads[] = {2, 3, 7};
     struct work w = {.g = g, .o = o};
@@ -321,13 +321,13 @@ static bool has_common_sizes(const struct ew_graph *g)
     return true;
 }
 
-ew_err ew_run_every_way_small(struct ew_graph *g)
+ew_err ew_run_all_configs_small(struct ew_graph *g)
 {
-    const struct ew_every_way o = {.seed = 5,
-                                   .most_flops = (int64_t)1 << 18,
-                                   .most_bytes = (size_t)1 << 20,
-                                   .tolerance =
-                                       ew_graph_has_jumps(g) || !has_common_sizes(g) ? 0 : 1e-2,
-                                   .one_thread = true};
-    return ew_run_every_way(g, &o);
+    const struct ew_all_configs o = {.seed = 5,
+                                     .most_flops = (int64_t)1 << 18,
+                                     .most_bytes = (size_t)1 << 20,
+                                     .tolerance =
+                                         ew_graph_has_jumps(g) || !has_common_sizes(g) ? 0 : 1e-2,
+                                     .one_thread = true};
+    return ew_run_all_configs(g, &o);
 }
