@@ -126,7 +126,7 @@ static ew_err add_updates(struct ew_plan *p, int node)
             p->uses[v].first != node)
             continue;
         if (p->opts.bucket_bytes) /* delivered in a bucket first */
-            p->pieces.complete[v] = p->n_steps;
+            p->stops.complete[v] = p->n_steps;
         else
             EW_TRY(ew_plan_add_update(p, v));
     }

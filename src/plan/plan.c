@@ -173,7 +173,7 @@ static ew_err init_lists(struct ew_plan *p)
     p->keep = ew_arena_array(a, values, sizeof(*p->keep));
     p->concat_of = ew_arena_array(a, values, sizeof(*p->concat_of));
     p->uses = ew_arena_array(a, values, sizeof(*p->uses));
-    p->pieces.complete = ew_arena_array(a, values, sizeof(*p->pieces.complete));
+    p->stops.complete = ew_arena_array(a, values, sizeof(*p->stops.complete));
     p->needed = ew_arena_array(a, nodes, sizeof(*p->needed));
     p->on_host = ew_arena_array(a, nodes, sizeof(*p->on_host));
     p->node_step = ew_arena_array(a, nodes, sizeof(*p->node_step));

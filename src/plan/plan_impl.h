@@ -105,8 +105,8 @@ struct ew_in_flight {
     int64_t ns; /* duration of a run done within its start */
 };
 
-/* State of a run in pieces. */
-struct ew_pieces {
+/* State of a run that stops for other ranks (data_parallel/). */
+struct ew_stop_state {
     int *complete; /* by value: number of steps after which its gradient is complete */
     struct ew_bucket *buckets;
     int n;
@@ -189,7 +189,7 @@ struct ew_plan {
     struct ew_in_flight in_flight;
     struct ew_tensor *host_tensors;          /* host copies by slot, made on demand */
     struct ew_run_list lists[EW_PART_KINDS]; /* without micro-batches only the last */
-    struct ew_pieces pieces;
+    struct ew_stop_state stops;
     struct ew_run_params params;
     uint64_t step_key; /* params.key of the first micro-batch */
 };
@@ -367,7 +367,7 @@ ew_err ew_plan_make_views(struct ew_plan *p, const struct ew_graph *g);
 ew_err ew_plan_write_inputs(struct ew_plan *p, int part);
 ew_err ew_plan_fetch_outputs(struct ew_plan *p, int set);
 
-/* pieces/: assigns gradients to buckets, when all steps but updates exist. */
+/* data_parallel/: assigns gradients to buckets, when all steps but updates exist. */
 ew_err ew_plan_make_buckets(struct ew_plan *p);
 /* Sets ew_step.stop and ew_step.buckets. */
 void ew_plan_mark_stops(struct ew_plan *p);

@@ -24,8 +24,8 @@ static int list_parameters(const struct ew_plan *p, struct entry *out)
     int n = 0;
     for (int i = 0; i < p->g->n_values; i++)
         if (p->g->values[i].kind == EW_VALUE_PARAM && p->grads[i].first >= 0)
-            out[n++] = (struct entry){i, p->pieces.complete[i] ? p->uses[i].first : -1,
-                                      p->pieces.complete[i] ? p->pieces.complete[i] : p->n_steps};
+            out[n++] = (struct entry){i, p->stops.complete[i] ? p->uses[i].first : -1,
+                                      p->stops.complete[i] ? p->stops.complete[i] : p->n_steps};
     qsort(out, (size_t)n, sizeof(*out), last_node_first);
     return n;
 }
@@ -35,11 +35,11 @@ ew_err ew_plan_make_buckets(struct ew_plan *p)
     const size_t room = (size_t)p->g->n_values + 1;
     struct entry *all = ew_arena_array(&p->arena, room, sizeof(*all));
     int *values = ew_arena_array(&p->arena, room, sizeof(*values)), step = 0;
-    p->pieces.buckets = ew_arena_array(&p->arena, room, sizeof(*p->pieces.buckets));
-    EW_CHECK(all && values && p->pieces.buckets, EW_ERR_MEMORY, "no memory for buckets");
+    p->stops.buckets = ew_arena_array(&p->arena, room, sizeof(*p->stops.buckets));
+    EW_CHECK(all && values && p->stops.buckets, EW_ERR_MEMORY, "no memory for buckets");
     const int n = list_parameters(p, all);
     size_t bytes = 0;
-    p->pieces.n = 0;
+    p->stops.n = 0;
     for (int i = 0, first = 0; i < n; i++) {
         values[i] = all[i].value;
         bytes += ew_tensor_bytes(&p->grads[all[i].value].t);
@@ -47,7 +47,7 @@ ew_err ew_plan_make_buckets(struct ew_plan *p)
         const bool together = i + 1 < n && all[i + 1].node == all[i].node;
         if (i + 1 < n && (together || bytes < p->opts.bucket_bytes))
             continue;
-        p->pieces.buckets[p->pieces.n++] =
+        p->stops.buckets[p->stops.n++] =
             (struct ew_bucket){.values = values + first, .n = i + 1 - first, .step = step};
         first = i + 1;
         bytes = 0;
@@ -57,11 +57,11 @@ ew_err ew_plan_make_buckets(struct ew_plan *p)
 
 int ew_plan_buckets(const struct ew_plan *p)
 {
-    return p->pieces.n;
+    return p->stops.n;
 }
 
 const int *ew_plan_bucket(const struct ew_plan *p, int bucket, int *n)
 {
-    *n = p->pieces.buckets[bucket].n;
-    return p->pieces.buckets[bucket].values;
+    *n = p->stops.buckets[bucket].n;
+    return p->stops.buckets[bucket].values;
 }

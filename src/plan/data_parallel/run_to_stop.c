@@ -6,7 +6,7 @@
 /* Sets the last executed step before which a bucket is complete. */
 static void mark_bucket(struct ew_plan *p, int bucket)
 {
-    int k = p->pieces.buckets[bucket].step - 1;
+    int k = p->stops.buckets[bucket].step - 1;
     while (k > 0 && !ew_plan_runs_last(p, &p->steps[k]))
         k--;
     p->steps[k].buckets = bucket + 1;
@@ -14,9 +14,9 @@ static void mark_bucket(struct ew_plan *p, int bucket)
 
 void ew_plan_mark_stops(struct ew_plan *p)
 {
-    for (int i = 0; i < p->pieces.n; i++)
+    for (int i = 0; i < p->stops.n; i++)
         mark_bucket(p, i);
-    for (int k = p->pieces.n ? p->pieces.buckets[0].step : p->n_steps; k < p->n_steps; k++)
+    for (int k = p->stops.n ? p->stops.buckets[0].step : p->n_steps; k < p->n_steps; k++)
         if (p->steps[k].phase == EW_PHASE_BACKWARD && p->steps[k].stop == EW_STOP_END)
             p->steps[k].stop = EW_STOP_PAUSE;
 }
@@ -29,7 +29,7 @@ static const struct ew_step *last_step(const struct ew_plan *p, const struct ew_
 
 ew_err ew_plan_run_to_stop(struct ew_plan *p, struct ew_stop *out)
 {
-    struct ew_pieces *at = &p->pieces;
+    struct ew_stop_state *at = &p->stops;
     const struct ew_run_list *l = &p->lists[EW_PART_LAST];
     EW_CHECK(!p->opts.dry && p->opts.bucket_bytes, EW_ERR_ARG, "graph %s: its plan has no buckets",
              p->g->name);
@@ -58,7 +58,7 @@ ew_err ew_plan_run_to_stop(struct ew_plan *p, struct ew_stop *out)
 
 ew_err ew_plan_run_updates(struct ew_plan *p)
 {
-    struct ew_pieces *at = &p->pieces;
+    struct ew_stop_state *at = &p->stops;
     const struct ew_run_list *l = &p->lists[EW_PART_LAST];
     EW_CHECK(at->begun && at->handed == at->n, EW_ERR_ARG,
              "graph %s: its gradients are not complete yet", p->g->name);
