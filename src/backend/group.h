@@ -63,7 +63,7 @@ struct ew_fuse_query {
     const struct ew_backend *be;
     struct ew_graph *g;               /* calls point to its tensors */
     bool train, update;               /* with gradients, and with optimiser updates after them */
-    int parts;                        /* parts of the batch (gradient accumulation) */
+    int micro_batches;                /* of a step (gradient accumulation) */
     const bool *needed;               /* by node: the plan runs it */
     const bool *on_host;              /* by node: it runs on the CPU, not on this device */
     const struct ew_value_uses *uses; /* by value */

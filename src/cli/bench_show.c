@@ -40,8 +40,8 @@ static void print_fit(const struct ew_plan_stats *s)
     if (s->segments > 1)
         printf("to fit:    %d segments recomputed, %.0f%% of forward's arithmetic\n", s->segments,
                100 * s->recompute_share);
-    if (s->parts > 1)
-        printf("to fit:    batch split into %d parts%s\n", s->parts,
+    if (s->micro_batches > 1)
+        printf("to fit:    batch split into %d parts%s\n", s->micro_batches,
                s->split_changes_statistics ? "; batch norm sees one part at a time, so its "
                                              "statistics differ from the whole batch's"
                                            : "");
@@ -140,7 +140,7 @@ ew_err ew_bench_print_json(const struct ew_bench_shown *s)
     ew_json_int(&j, "segments", r->plan.segments);
     ew_json_int(&j, "swapped_layers", r->plan.swapped);
     ew_json_num(&j, "slower_share", r->plan.slower);
-    ew_json_int(&j, "parts", r->plan.parts);
+    ew_json_int(&j, "parts", r->plan.micro_batches);
     ew_json_num(&j, "recompute_share", r->plan.recompute_share);
     ew_baseline_json(&j, s);
     const ew_err e = o->profile ? ew_profile_json(&j, p, r) : EW_OK;

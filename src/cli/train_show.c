@@ -68,9 +68,9 @@ void ew_train_show_begin(struct ew_train_view *v, const struct ew_train_run *r,
     fprintf(stderr, "%s %g, batch %lld, memory planned %s; %s\n", ew_optimizer_names[o->optimizer],
             o->lr, (long long)o->batch, ew_text_bytes(ew_trainer_result(t).planned_bytes, a),
             r->o.output);
-    if (s.recompute_cheap || s.segments > 1 || s.parts > 1)
+    if (s.recompute_cheap || s.segments > 1 || s.micro_batches > 1)
         fprintf(stderr, "to fit the limit: %d segments, %d parts, %.0f%% of forward recomputed%s\n",
-                s.segments, s.parts, 100 * s.recompute_share,
+                s.segments, s.micro_batches, 100 * s.recompute_share,
                 s.split_changes_statistics ? "; batch norm sees one part at a time" : "");
 }
 

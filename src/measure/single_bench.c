@@ -114,7 +114,8 @@ static ew_err time_steps(struct ew_single_bench *b, int64_t iters, struct ew_sin
 {
     const struct ew_bench_opts again = {.iters = iters, .trials = 1, .steps_only = true};
     struct ew_bench_stats t;
-    if (ew_backend_info(ew_plan_backend(b->plans[0]))->shares_host || b->n > 1 || r->plan.parts > 1)
+    if (ew_backend_info(ew_plan_backend(b->plans[0]))->shares_host || b->n > 1 ||
+        r->plan.micro_batches > 1)
         return EW_OK;
     EW_TRY(ew_bench_run(b->plans[0], &again, NULL, NULL, &t));
     r->steps_ms = t.median_ms;

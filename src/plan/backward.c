@@ -89,7 +89,7 @@ static unsigned fresh_inputs(const struct ew_plan *p, const struct ew_node *n)
         for (int j = 0; j < n->n_in; j++)
             alone &= j == i || n->in[j] != v;
         /* Parameter gradients accumulate over micro-batches. */
-        if (alone && (p->strategy.parts == 1 || p->g->values[v].kind != EW_VALUE_PARAM))
+        if (alone && (p->strategy.micro_batches == 1 || p->g->values[v].kind != EW_VALUE_PARAM))
             fresh |= 1u << i;
     }
     return fresh;
@@ -207,9 +207,9 @@ static void extend_param_grads(struct ew_plan *p)
         struct ew_slot *s = &p->grads[i];
         if (p->g->values[i].kind != EW_VALUE_PARAM || s->first < 0)
             continue;
-        if (!p->opts.update || p->strategy.parts > 1)
+        if (!p->opts.update || p->strategy.micro_batches > 1)
             ew_plan_touch(s, p->n_steps);
-        if (p->strategy.parts > 1)
+        if (p->strategy.micro_batches > 1)
             s->first = 0;
     }
 }

@@ -8,15 +8,15 @@
 
 /* ---- Loading ---- */
 
-/* Without micro-batches the only part is both the first and the last. */
-static bool runs_in(const struct ew_plan *p, const struct ew_step *s, enum ew_part part)
+/* Without micro-batches the only one is both the first and the last. */
+static bool runs_in(const struct ew_plan *p, const struct ew_step *s, enum ew_micro_batch kind)
 {
-    return s->kernel.run && (s->parts >> part & 1 || p->strategy.parts == 1);
+    return s->kernel.run && (s->micro_batches >> kind & 1 || p->strategy.micro_batches == 1);
 }
 
 bool ew_plan_runs_last(const struct ew_plan *p, const struct ew_step *s)
 {
-    return runs_in(p, s, EW_PART_LAST);
+    return runs_in(p, s, EW_MICRO_BATCH_LAST);
 }
 
 /* Makes a segment of the commands since the end of the last one. */
@@ -52,7 +52,7 @@ static bool makes_output(const struct ew_plan *p, const struct ew_step *s)
     return false;
 }
 
-static ew_err load_list(struct ew_plan *p, enum ew_part part, struct ew_run_list *l)
+static ew_err load_list(struct ew_plan *p, enum ew_micro_batch kind, struct ew_run_list *l)
 {
     EW_CLEANUP(ew_free_ptr)
     struct ew_command *commands = calloc((size_t)p->n_steps + 1, sizeof(*commands));
@@ -61,7 +61,7 @@ static ew_err load_list(struct ew_plan *p, enum ew_part part, struct ew_run_list
     const bool one = is_one_program(p);
     for (int k = 0; k < p->n_steps; k++) {
         struct ew_step *s = &p->steps[k];
-        if (!runs_in(p, s, part))
+        if (!runs_in(p, s, kind))
             continue;
         if (s->host)
             EW_TRY(add_segment(p, l, NULL, commands));
@@ -71,7 +71,7 @@ static ew_err load_list(struct ew_plan *p, enum ew_part part, struct ew_run_list
                                                      .node = s->node,
                                                      .phase = s->phase,
                                                      .is_read_later = !one || makes_output(p, s)};
-        if (s->host || (part == EW_PART_LAST && (s->stop != EW_STOP_END || s->buckets)))
+        if (s->host || (kind == EW_MICRO_BATCH_LAST && (s->stop != EW_STOP_END || s->buckets)))
             EW_TRY(add_segment(p, l, s->host, commands));
     }
     return add_segment(p, l, NULL, commands);
@@ -79,16 +79,16 @@ static ew_err load_list(struct ew_plan *p, enum ew_part part, struct ew_run_list
 
 ew_err ew_plan_load(struct ew_plan *p)
 {
-    for (enum ew_part part = 0; part < EW_PART_KINDS; part++)
-        if (part == EW_PART_LAST || p->strategy.parts > 1)
-            EW_TRY(load_list(p, part, &p->lists[part]));
+    for (enum ew_micro_batch kind = 0; kind < EW_MICRO_BATCH_KINDS; kind++)
+        if (kind == EW_MICRO_BATCH_LAST || p->strategy.micro_batches > 1)
+            EW_TRY(load_list(p, kind, &p->lists[kind]));
     return EW_OK;
 }
 
 void ew_plan_unload(struct ew_plan *p)
 {
-    for (int part = 0; part < EW_PART_KINDS; part++) {
-        struct ew_run_list *l = &p->lists[part];
+    for (int kind = 0; kind < EW_MICRO_BATCH_KINDS; kind++) {
+        struct ew_run_list *l = &p->lists[kind];
         for (int i = 0; i < l->n; i++)
             ew_backend_unload(l->segments[i].program);
         free(l->segments);
@@ -148,7 +148,7 @@ static ew_err run_list(struct ew_plan *p, const struct ew_run_list *l, int64_t *
 }
 
 /* The loss of the last micro-batch. */
-static ew_err part_loss(struct ew_plan *p, double *out)
+static ew_err micro_batch_loss(struct ew_plan *p, double *out)
 {
     const struct ew_slot *slot = &p->values[p->g->outputs[0]];
     struct ew_tensor loss = slot->t;
@@ -159,39 +159,39 @@ static ew_err part_loss(struct ew_plan *p, double *out)
     return EW_OK;
 }
 
-static ew_err begin_part(struct ew_plan *p, int part)
+static ew_err begin_micro_batch(struct ew_plan *p, int i)
 {
-    if (p->strategy.parts > 1)
-        ew_plan_set_part(p, part);
-    return ew_plan_write_inputs(p, part);
+    if (p->strategy.micro_batches > 1)
+        ew_plan_set_micro_batch(p, i);
+    return ew_plan_write_inputs(p, i);
 }
 
-ew_err ew_plan_run_first_parts(struct ew_plan *p, double *sum)
+ew_err ew_plan_run_first_micro_batches(struct ew_plan *p, double *sum)
 {
-    const int parts = p->strategy.parts;
+    const int n = p->strategy.micro_batches;
     *sum = 0;
-    for (int part = 0; part < parts - 1; part++) {
+    for (int i = 0; i < n - 1; i++) {
         double loss;
-        EW_TRY(begin_part(p, part));
-        EW_TRY(run_list(p, &p->lists[part == 0 ? EW_PART_FIRST : EW_PART_MIDDLE], NULL));
-        EW_TRY(part_loss(p, &loss));
+        EW_TRY(begin_micro_batch(p, i));
+        EW_TRY(run_list(p, &p->lists[i == 0 ? EW_MICRO_BATCH_FIRST : EW_MICRO_BATCH_MIDDLE], NULL));
+        EW_TRY(micro_batch_loss(p, &loss));
         *sum += loss;
     }
-    return begin_part(p, parts - 1);
+    return begin_micro_batch(p, n - 1);
 }
 
 ew_err ew_plan_end_run(struct ew_plan *p, double sum)
 {
-    const int parts = p->strategy.parts;
+    const int n = p->strategy.micro_batches;
     double loss = 0;
-    if (parts > 1)
-        EW_TRY(part_loss(p, &loss));
+    if (n > 1)
+        EW_TRY(micro_batch_loss(p, &loss));
     EW_TRY(ew_plan_fetch_outputs(p, p->in_flight.shown));
     EW_TRY(ew_backend_sync(p->be));
     p->opts.optimizer.step += p->opts.update;
-    if (parts == 1)
+    if (n == 1)
         return EW_OK;
-    sum = (sum + loss) / parts;
+    sum = (sum + loss) / n;
     /* With micro-batches there is one set of outputs. */
     struct ew_tensor *out = p->outputs ? &p->outputs[0] : &p->values[p->g->outputs[0]].t;
     ew_tensor_store(out, 0, 1, &sum);
@@ -204,8 +204,8 @@ ew_err ew_plan_run(struct ew_plan *p)
     EW_CHECK(!p->opts.dry, EW_ERR_ARG, "a dry plan of graph %s cannot run", p->g->name);
     EW_CHECK(!p->in_flight.n, EW_ERR_ARG, "graph %s: a run that was started was not waited for",
              p->g->name);
-    EW_TRY(ew_plan_run_first_parts(p, &sum));
-    EW_TRY(run_list(p, &p->lists[EW_PART_LAST], NULL));
+    EW_TRY(ew_plan_run_first_micro_batches(p, &sum));
+    EW_TRY(run_list(p, &p->lists[EW_MICRO_BATCH_LAST], NULL));
     return ew_plan_end_run(p, sum);
 }
 
@@ -214,7 +214,7 @@ ew_err ew_plan_run(struct ew_plan *p)
 /* 2 if the device does all of a run: no host steps, no micro-batches. */
 int ew_plan_depth(const struct ew_plan *p)
 {
-    const struct ew_run_list *l = &p->lists[EW_PART_LAST];
+    const struct ew_run_list *l = &p->lists[EW_MICRO_BATCH_LAST];
     return l->n == 1 && !l->segments[0].host && p->output_sets == 2 ? 2 : 1;
 }
 
@@ -232,7 +232,7 @@ ew_err ew_plan_start(struct ew_plan *p)
     }
     EW_TRY(ew_plan_write_inputs(p, 0));
     EW_TRY(ew_backend_event_record(p->be, 2 * set));
-    EW_TRY(run_list(p, &p->lists[EW_PART_LAST], NULL));
+    EW_TRY(run_list(p, &p->lists[EW_MICRO_BATCH_LAST], NULL));
     EW_TRY(ew_plan_fetch_outputs(p, set));
     EW_TRY(ew_backend_event_record(p->be, 2 * set + 1));
     p->opts.optimizer.step += p->opts.update;
@@ -260,9 +260,9 @@ ew_err ew_plan_wait(struct ew_plan *p, int64_t *device_ns)
 
 ew_err ew_plan_run_steps(struct ew_plan *p)
 {
-    EW_CHECK(!p->opts.dry && p->strategy.parts == 1, EW_ERR_ARG,
+    EW_CHECK(!p->opts.dry && p->strategy.micro_batches == 1, EW_ERR_ARG,
              "only a plan that runs the whole batch at once runs without its inputs");
-    EW_TRY(run_list(p, &p->lists[EW_PART_LAST], NULL));
+    EW_TRY(run_list(p, &p->lists[EW_MICRO_BATCH_LAST], NULL));
     EW_TRY(ew_backend_sync(p->be));
     p->opts.optimizer.step += p->opts.update;
     return EW_OK;
@@ -272,8 +272,8 @@ ew_err ew_plan_run_steps(struct ew_plan *p)
 
 ew_err ew_plan_run_timed(struct ew_plan *p, int64_t *ns)
 {
-    const struct ew_run_list *l = &p->lists[EW_PART_LAST];
-    EW_CHECK(!p->opts.dry && p->strategy.parts == 1, EW_ERR_ARG,
+    const struct ew_run_list *l = &p->lists[EW_MICRO_BATCH_LAST];
+    EW_CHECK(!p->opts.dry && p->strategy.micro_batches == 1, EW_ERR_ARG,
              "only a plan that runs the whole batch at once can be profiled");
     EW_CLEANUP(ew_free_ptr) int64_t *each = calloc((size_t)l->n_steps + 1, sizeof(*each));
     EW_CHECK(each, EW_ERR_MEMORY, "no memory to profile %d steps", l->n_steps);

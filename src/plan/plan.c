@@ -14,8 +14,8 @@
 ew_err ew_plan_step_new(struct ew_plan *p, struct ew_step **out)
 {
     EW_TRY(ew_grow((void **)&p->steps, &p->cap_steps, p->n_steps + 1, sizeof(*p->steps)));
-    p->steps[p->n_steps] =
-        (struct ew_step){.node = -1, .parts = EW_EVERY_PART, .scratch = -1, .shared = -1};
+    p->steps[p->n_steps] = (struct ew_step){
+        .node = -1, .micro_batches = EW_EVERY_MICRO_BATCH, .scratch = -1, .shared = -1};
     *out = &p->steps[p->n_steps++];
     return EW_OK;
 }
@@ -225,7 +225,7 @@ static ew_err make_graph(struct ew_plan *p, struct ew_graph *g)
     const unsigned fused = p->opts.mode == EW_PLAN_TRAIN ? ew_backend_info(p->be)->fused : 0;
     p->g = g;
     p->source = g;
-    if (p->strategy.parts == 1 && !optimize && !fused && !ew_plan_is_narrow(p))
+    if (p->strategy.micro_batches == 1 && !optimize && !fused && !ew_plan_is_narrow(p))
         return EW_OK;
     EW_TRY(ew_graph_clone(g, &p->g));
     if (optimize) {
@@ -238,10 +238,11 @@ static ew_err make_graph(struct ew_plan *p, struct ew_graph *g)
         EW_TRY(ew_plan_passes(p->be, p->g));
         return ew_plan_release_replaced(p);
     }
-    if (p->strategy.parts > 1) { /* before the passes, which leave dead nodes without inputs */
+    if (p->strategy.micro_batches >
+        1) { /* before the passes, which leave dead nodes without inputs */
         int64_t batch = 0;
         EW_TRY(ew_graph_batch(g, &batch));
-        EW_TRY(ew_graph_set_batch(p->g, batch / p->strategy.parts));
+        EW_TRY(ew_graph_set_batch(p->g, batch / p->strategy.micro_batches));
     }
     for (size_t i = 0; i < EW_COUNT(training_passes); i++)
         if (fused & training_passes[i].fused)

@@ -73,8 +73,8 @@ struct ew_plan_opts {
     const struct ew_plan_given *given; /* borrowed during compile */
     size_t memory_limit; /* bytes of weights and planned memory; 0: no limit.  Not with a tuner in
                           * inference, nor with given kernels */
-    int parts; /* training, with a limit: number of micro-batches, which affects batch norm and the
-                * order of summation; 0: as few as fit */
+    int micro_batches; /* training, with a limit: number of micro-batches, which affects batch norm
+                        * and the order of summation; 0: as few as fit */
     size_t lend_bytes; /* minimum size of the block, for a plan that it is lent to */
 };
 
@@ -96,8 +96,8 @@ struct ew_plan_stats {
     /* How the memory limit was met, cheapest measure first. */
     bool recompute_cheap;
     int segments;                  /* checkpointing segments; 1: no checkpointing */
-    int parts;                     /* micro-batches */
-    bool split_changes_statistics; /* parts > 1 and the graph has batch norm */
+    int micro_batches;             /* micro-batches */
+    bool split_changes_statistics; /* micro_batches > 1 and the graph has batch norm */
     double recompute_share;        /* share of the forward FLOPs that is recomputed, 0 to 1 */
     int swapped;                   /* layers whose kernel was chosen for smaller packed weights */
     double slower; /* their estimated extra cycles, as a share of those of all layers with packed

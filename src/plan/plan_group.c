@@ -70,7 +70,7 @@ ew_err ew_plan_find_groups(struct ew_plan *p)
                                         .g = p->g,
                                         .train = p->opts.mode == EW_PLAN_TRAIN,
                                         .update = p->opts.update && !p->opts.bucket_bytes,
-                                        .parts = p->strategy.parts,
+                                        .micro_batches = p->strategy.micro_batches,
                                         .needed = p->needed,
                                         .on_host = p->on_host,
                                         .uses = p->uses,

@@ -8,10 +8,15 @@
 #include "plan/plan.h"
 #include "plan/strategy.h"
 
-/* Kinds of micro-batches ("parts"), which differ in the steps that run: gradients are cleared in
+/* Kinds of micro-batches, which differ in the steps that run: gradients are cleared in
  * the first, parameters updated in the last. */
-enum ew_part { EW_PART_FIRST, EW_PART_MIDDLE, EW_PART_LAST, EW_PART_KINDS };
-#define EW_EVERY_PART ((1u << EW_PART_KINDS) - 1)
+enum ew_micro_batch {
+    EW_MICRO_BATCH_FIRST,
+    EW_MICRO_BATCH_MIDDLE,
+    EW_MICRO_BATCH_LAST,
+    EW_MICRO_BATCH_KINDS
+};
+#define EW_EVERY_MICRO_BATCH ((1u << EW_MICRO_BATCH_KINDS) - 1)
 
 /* The blocks of a plan's memory, on the device or on the host. */
 enum ew_region {
@@ -54,7 +59,7 @@ struct ew_step {
     bool weights_released; /* the weights that it packed were freed: it cannot pack again */
     int node;              /* of the graph, or -1 */
     enum ew_phase phase;
-    unsigned parts;             /* bit i: runs in micro-batches of kind i (enum ew_part) */
+    unsigned micro_batches;     /* bit i: runs in micro-batches of kind i (enum ew_micro_batch) */
     int scratch;                /* buffer, or -1 */
     size_t state_at, packed_at; /* offsets of the kernel's memory in STATES and PACKED */
     int shared;                 /* buffer of the fused group, or -1 */
@@ -187,8 +192,8 @@ struct ew_plan {
     struct ew_tensor *outputs; /* host copies; NULL: the device's outputs are in host memory */
     int output_sets;           /* double buffering: as many runs may be in flight */
     struct ew_in_flight in_flight;
-    struct ew_tensor *host_tensors;          /* host copies by slot, made on demand */
-    struct ew_run_list lists[EW_PART_KINDS]; /* without micro-batches only the last */
+    struct ew_tensor *host_tensors;                 /* host copies by slot, made on demand */
+    struct ew_run_list lists[EW_MICRO_BATCH_KINDS]; /* without micro-batches only the last */
     struct ew_stop_state stops;
     struct ew_run_params params;
     uint64_t step_key; /* params.key of the first micro-batch */
@@ -364,7 +369,7 @@ static inline size_t ew_plan_whole_block(const struct ew_plan *p)
 ew_err ew_plan_make_views(struct ew_plan *p, const struct ew_graph *g);
 /* Enqueue the copies of one micro-batch's inputs to the device, and of its outputs into an output
  * set. */
-ew_err ew_plan_write_inputs(struct ew_plan *p, int part);
+ew_err ew_plan_write_inputs(struct ew_plan *p, int micro_batch);
 ew_err ew_plan_fetch_outputs(struct ew_plan *p, int set);
 
 /* data_parallel/: assigns gradients to buckets, when all steps but updates exist. */
@@ -384,11 +389,11 @@ bool ew_plan_runs_last(const struct ew_plan *p, const struct ew_step *s);
 /* The pieces of a run: all micro-batches but the last, and the inputs of the last; one segment of
  * the last, with the durations of its steps if `ns` is not NULL; and the outputs, with the mean
  * loss. */
-ew_err ew_plan_run_first_parts(struct ew_plan *p, double *loss);
+ew_err ew_plan_run_first_micro_batches(struct ew_plan *p, double *loss);
 ew_err ew_plan_run_segment(struct ew_plan *p, const struct ew_segment *s, int64_t *ns);
 ew_err ew_plan_end_run(struct ew_plan *p, double loss);
 /* plan_info.c: sets the random numbers of a micro-batch of the step. */
-void ew_plan_set_part(struct ew_plan *p, int part);
+void ew_plan_set_micro_batch(struct ew_plan *p, int micro_batch);
 
 /* pack_weights.c: moves large weights of a `consume`d graph into the plan's copy, so that passes
  * may change them in place. */

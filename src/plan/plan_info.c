@@ -109,12 +109,13 @@ struct ew_optimizer *ew_plan_optimizer(struct ew_plan *p)
 void ew_plan_set_step(struct ew_plan *p, uint64_t step)
 {
     p->step_key = ew_run_mix(p->opts.seed ^ ew_run_mix(step));
-    ew_plan_set_part(p, 0);
+    ew_plan_set_micro_batch(p, 0);
 }
 
-void ew_plan_set_part(struct ew_plan *p, int part)
+void ew_plan_set_micro_batch(struct ew_plan *p, int micro_batch)
 {
-    p->params.key = part ? ew_run_mix(p->step_key ^ ew_run_mix((uint64_t)part)) : p->step_key;
+    p->params.key =
+        micro_batch ? ew_run_mix(p->step_key ^ ew_run_mix((uint64_t)micro_batch)) : p->step_key;
     p->params.optimizer = p->opts.update ? &p->opts.optimizer : NULL;
     for (int k = 0; k < p->n_steps; k++) {
         struct ew_step *s = &p->steps[k];
@@ -142,7 +143,7 @@ static size_t graph_weights(const struct ew_graph *g)
 /* Gradients that are consumed one by one share memory, so the largest counts. */
 static size_t add_gradient(const struct ew_plan *p, size_t sum, size_t bytes)
 {
-    if (p->opts.update && !p->opts.bucket_bytes && p->strategy.parts == 1)
+    if (p->opts.update && !p->opts.bucket_bytes && p->strategy.micro_batches == 1)
         return sum > bytes ? sum : bytes;
     return sum + bytes;
 }
@@ -159,11 +160,11 @@ void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
                                   .resident_bytes = p->blocks[EW_REGION_WEIGHTS].bytes,
                                   .recompute_cheap = p->strategy.cheap,
                                   .segments = p->strategy.segments,
-                                  .parts = p->strategy.parts,
+                                  .micro_batches = p->strategy.micro_batches,
                                   .swapped = p->strategy.swapped,
                                   .slower = p->strategy.slower,
                                   .split_changes_statistics =
-                                      p->strategy.parts > 1 && has_batch_statistics(p->g)};
+                                      p->strategy.micro_batches > 1 && has_batch_statistics(p->g)};
     double again = 0;
     for (int k = 0; k < p->n_steps; k++) {
         const struct ew_step *s = &p->steps[k];
@@ -185,7 +186,7 @@ void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
                 out->state_bytes += ew_tensor_bytes(&v->t);
     }
     /* With micro-batches, the caller's whole batch. */
-    for (int i = 0; i < p->g->n_inputs && p->strategy.parts > 1; i++)
+    for (int i = 0; i < p->g->n_inputs && p->strategy.micro_batches > 1; i++)
         out->arena_bytes += ew_tensor_bytes(&p->batch_inputs[i]);
     double flops = 0;
     for (int k = 0; k < p->g->n_nodes; k++)

@@ -7,13 +7,13 @@
  * With micro-batches weights are rounded before the first and restored after the last. */
 #include "plan/plan_impl.h"
 
-static ew_err add_task(struct ew_plan *p, enum ew_task task, unsigned parts,
+static ew_err add_task(struct ew_plan *p, enum ew_task task, unsigned micro_batches,
                        const struct ew_call *call)
 {
     struct ew_step *s;
     EW_TRY(ew_plan_step_new(p, &s));
     s->phase = task == EW_TASK_CLEAR || task == EW_TASK_SEED ? EW_PHASE_BACKWARD : EW_PHASE_UPDATE;
-    s->parts = parts;
+    s->micro_batches = micro_batches;
     s->call = *call;
     s->call.be = p->be;
     if (ew_backend_task(p->be, task, &p->opts.optimizer, &s->kernel))
@@ -29,12 +29,14 @@ ew_err ew_plan_write_gradient(struct ew_plan *p, enum ew_task task, int value)
     struct ew_tensor **slot = ew_arena_array(&p->arena, 1, sizeof(*slot));
     EW_CHECK(slot, EW_ERR_MEMORY, "no memory for a step");
     slot[0] = &p->grads[value].t;
-    const struct ew_call call = {
-        .name = p->g->values[value].name, .attr = &p->strategy.parts, .n_out = 1, .out = slot};
+    const struct ew_call call = {.name = p->g->values[value].name,
+                                 .attr = &p->strategy.micro_batches,
+                                 .n_out = 1,
+                                 .out = slot};
     /* Parameter gradients accumulate over micro-batches: cleared before the first only. */
     const bool param = p->g->values[value].kind == EW_VALUE_PARAM;
     ew_plan_touch(&p->grads[value], p->n_steps);
-    return add_task(p, task, param ? 1u << EW_PART_FIRST : EW_EVERY_PART, &call);
+    return add_task(p, task, param ? 1u << EW_MICRO_BATCH_FIRST : EW_EVERY_MICRO_BATCH, &call);
 }
 
 /* ---- Updates ---- */
@@ -66,7 +68,7 @@ ew_err ew_plan_add_update(struct ew_plan *p, int value)
     struct ew_call call;
     ew_plan_touch(&p->grads[value], p->n_steps);
     EW_TRY(ew_plan_update_call(p, value, &call));
-    return add_task(p, EW_TASK_UPDATE, 1u << EW_PART_LAST, &call);
+    return add_task(p, EW_TASK_UPDATE, 1u << EW_MICRO_BATCH_LAST, &call);
 }
 
 /* ---- Rounded weights ---- */
@@ -95,7 +97,8 @@ static ew_err add_round(struct ew_plan *p, const struct ew_fake_quant_weight *r,
     ew_plan_touch(&p->values[r->value], p->n_steps);
     const struct ew_call call = {
         .name = p->g->values[r->value].name, .attr = how, .n_in = EW_ROUND_INPUTS, .in = in};
-    return add_task(p, task, 1u << (task == EW_TASK_ROUND ? EW_PART_FIRST : EW_PART_LAST), &call);
+    return add_task(
+        p, task, 1u << (task == EW_TASK_ROUND ? EW_MICRO_BATCH_FIRST : EW_MICRO_BATCH_LAST), &call);
 }
 
 ew_err ew_plan_add_rounding(struct ew_plan *p, enum ew_task task)

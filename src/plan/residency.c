@@ -130,7 +130,7 @@ void ew_plan_bind_input(struct ew_plan *p, int i, void *data)
 {
     p->batch_inputs[i].data = data;
     const int buffer = p->values[p->g->inputs[i]].buffer;
-    if (ew_plan_is_remote(p) || p->strategy.parts > 1 || buffer < 0)
+    if (ew_plan_is_remote(p) || p->strategy.micro_batches > 1 || buffer < 0)
         return;
     /* Views of the input alias its buffer. */
     for (int v = 0; v < p->g->n_values; v++)
@@ -160,10 +160,10 @@ static ew_err new_host_tensors(struct ew_plan *p, struct ew_tensor *t, int n)
  * device outputs are too, double-buffered if runs can overlap. */
 ew_err ew_plan_make_views(struct ew_plan *p, const struct ew_graph *g)
 {
-    const bool remote = ew_plan_is_remote(p), staged = remote || p->strategy.parts > 1;
+    const bool remote = ew_plan_is_remote(p), staged = remote || p->strategy.micro_batches > 1;
     const int n_in = g->n_inputs, n_out = p->g->n_outputs;
     if (remote)
-        p->output_sets = ew_backend_is_async(p->be) && p->strategy.parts == 1 ? 2 : 1;
+        p->output_sets = ew_backend_is_async(p->be) && p->strategy.micro_batches == 1 ? 2 : 1;
     const int n = n_in + p->output_sets * n_out;
     struct ew_tensor *all = ew_arena_array(&p->arena, (size_t)n + 1, sizeof(*all));
     EW_CHECK(all, EW_ERR_MEMORY, "no memory for inputs and outputs of graph %s", g->name);
@@ -178,9 +178,9 @@ ew_err ew_plan_make_views(struct ew_plan *p, const struct ew_graph *g)
     return staged && !p->opts.dry ? new_host_tensors(p, all, n) : EW_OK;
 }
 
-ew_err ew_plan_write_inputs(struct ew_plan *p, int part)
+ew_err ew_plan_write_inputs(struct ew_plan *p, int micro_batch)
 {
-    if (!ew_plan_is_remote(p) && p->strategy.parts == 1)
+    if (!ew_plan_is_remote(p) && p->strategy.micro_batches == 1)
         return EW_OK;
     for (int i = 0; i < p->g->n_inputs; i++) {
         const struct ew_slot *to = &p->values[p->g->inputs[i]];
@@ -188,7 +188,7 @@ ew_err ew_plan_write_inputs(struct ew_plan *p, int part)
         const bool split = ew_tensor_bytes(&p->batch_inputs[i]) != bytes;
         const char *from = p->batch_inputs[i].data;
         if (ew_slot_has_place(to))
-            EW_TRY(ew_plan_write_slot(p, to, from + (split ? (size_t)part * bytes : 0)));
+            EW_TRY(ew_plan_write_slot(p, to, from + (split ? (size_t)micro_batch * bytes : 0)));
     }
     return EW_OK;
 }

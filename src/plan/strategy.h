@@ -6,9 +6,9 @@
 #include "plan/plan.h"
 
 struct ew_strategy {
-    bool cheap;   /* recompute values of operators without multiply-accumulates */
-    int segments; /* > 1: checkpointing: keep only values that cross a segment's border */
-    int parts;    /* number of micro-batches */
+    bool cheap;        /* recompute values of operators without multiply-accumulates */
+    int segments;      /* > 1: checkpointing: keep only values that cross a segment's border */
+    int micro_batches; /* number of micro-batches */
     /* Inference: layers whose kernel was chosen for smaller packed weights, and their extra cycles
      * as a share of the estimated cycles of all layers. */
     int swapped;

@@ -100,7 +100,7 @@ static ew_err compile_rest(struct ew_learner *l, const struct ew_learner_opts *o
                               .update = true,
                               .dry = o->dry,
                               .seed = o->seed,
-                              .parts = o->parts,
+                              .micro_batches = o->micro_batches,
                               .lend_bytes = o->guest,
                               .bucket_bytes = o->bucket_bytes,
                               .stop_at_norms = o->bucket_bytes && o->sync_norms,
@@ -120,11 +120,11 @@ static ew_err compile_rest(struct ew_learner *l, const struct ew_learner_opts *o
     struct ew_plan_stats s;
     ew_plan_stats(l->train, &s);
     l->beside -= never_at_once(o, s.block_bytes);
-    l->parts = s.parts > 0 ? s.parts : 1;
+    l->micro_batches = s.micro_batches > 0 ? s.micro_batches : 1;
     EW_CHECK(!po.stop_at_norms || !s.split_changes_statistics, EW_ERR_UNSUPPORTED,
              "%s: to meet the memory limit the batch is run in %d parts, and --sync-bn needs it "
              "whole",
-             l->rest->name, s.parts);
+             l->rest->name, s.micro_batches);
     return EW_OK;
 }
 
@@ -293,7 +293,7 @@ int64_t ew_learner_correct(const struct ew_learner *l, const int64_t *labels, in
 {
     const float *scores = ew_plan_output(l->train, 1)->data;
     int64_t right = 0;
-    *n = l->classes ? l->batch / l->parts : 0;
+    *n = l->classes ? l->batch / l->micro_batches : 0;
     const int64_t first = l->batch - *n;
     for (int64_t i = 0; i < *n; i++)
         right += ew_best_class(scores + i * l->classes, l->classes) == labels[first + i];

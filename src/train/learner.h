@@ -23,7 +23,7 @@ struct ew_learner_opts {
     int64_t batch;
     int threads;
     size_t memory_limit; /* of plans, weights and `reserved`; 0: none */
-    int parts;           /* micro-batches, with a limit; 0: as few as fit */
+    int micro_batches;   /* micro-batches, with a limit; 0: as few as fit */
     size_t reserved;     /* bytes that others need, such as prefetched batches */
     size_t guest;        /* bytes of a plan that borrows this one's block between runs */
     size_t unpacked;     /* bytes of that plan's weights before they are packed into the block */
@@ -43,10 +43,10 @@ struct ew_learner {
     struct ew_exchange *exchange; /* with other ranks; the caller's; NULL: single process */
     int n_features;               /* inputs of `rest` before the labels */
     int64_t batch;
-    int64_t classes; /* 0: an autoencoder, labels are ignored */
-    int parts;       /* micro-batches */
-    size_t beside;   /* bytes that others need */
-    int64_t step_ns; /* duration of the last step, if it is synchronous */
+    int64_t classes;   /* 0: an autoencoder, labels are ignored */
+    int micro_batches; /* micro-batches */
+    size_t beside;     /* bytes that others need */
+    int64_t step_ns;   /* duration of the last step, if it is synchronous */
 };
 
 /* Compiles `net`, from images [N, H, W, C] or clips to scores [N, classes] or (an autoencoder) to

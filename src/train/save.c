@@ -135,7 +135,7 @@ bool ew_trainer_write(struct ew_trainer *t, const char *name)
     ew_rundir_flush(&t->dir);
     for (int i = 0; i < EW_ROWS_COUNT; i++)
         t->at.rows_bytes[i] = t->dir.rows[i].good;
-    t->at.parts = t->exchange ? 0 : t->learner.parts;
+    t->at.parts = t->exchange ? 0 : t->learner.micro_batches;
     EW_CLEANUP(ew_free_ptr) char *progress = NULL;
     if (pull(t) != EW_OK || ew_fields_text(ew_train_position_fields, &t->at, &progress) != EW_OK) {
         EW_WARN("checkpoint: %s", ew_error_message());

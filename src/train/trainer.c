@@ -135,7 +135,7 @@ static ew_err open_learner(struct ew_trainer *t)
                                 .sync_norms = t->job.exchange.sync_norms,
                                 .threads = (int)o->threads,
                                 .memory_limit = (size_t)o->memory_limit,
-                                .parts = ranks ? 0 : (int)t->at.parts,
+                                .micro_batches = ranks ? 0 : (int)t->at.parts,
                                 .seed = dropout_seed(t)};
     EW_TRY(ew_train_reserve(t->net, o, &l));
     EW_TRY(ew_learner_open(t->net, &l, &t->learner));

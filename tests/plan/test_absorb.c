@@ -43,7 +43,7 @@ static void limits_change_nothing(void)
             break;
         ew_plan_stats(p, &s);
         less |= s.recompute_cheap || s.segments > 1;
-        if (s.parts == 1)
+        if (s.micro_batches == 1)
             same_gradients(g, whole, p);
         ew_plan_free(p);
     }

@@ -113,7 +113,7 @@ static size_t limit_with_parts(struct ew_graph *g)
             return 0;
         ew_plan_stats(p, &s);
         ew_plan_free(p);
-        if (s.parts > 1)
+        if (s.micro_batches > 1)
             return limit;
     }
 }

@@ -42,7 +42,7 @@ static void limits_of(const char *network, int least)
         ew_plan_stats(p, &s);
         cheap |= s.recompute_cheap;
         segments |= s.segments > 1;
-        if (s.parts == 1)
+        if (s.micro_batches == 1)
             same_gradients(g, whole, p);
         ew_plan_free(p);
     }

@@ -143,16 +143,16 @@ static void limits_change_nothing(void)
 {
     struct ew_graph *g = build(8 * BATCH); /* so that activations matter beside weights */
     struct ew_plan *whole = g ? gradients(g, 0) : NULL, *p;
-    struct ew_plan_stats full, s = {.parts = 1};
+    struct ew_plan_stats full, s = {.micro_batches = 1};
     bool again = false;
     if (whole)
         ew_plan_stats(whole, &full);
-    for (int percent = 95; whole && percent > 60 && s.parts == 1; percent -= 5) {
+    for (int percent = 95; whole && percent > 60 && s.micro_batches == 1; percent -= 5) {
         p = gradients(g, (full.arena_bytes + full.weight_bytes) * (size_t)percent / 100);
         if (!p)
             break;
         ew_plan_stats(p, &s);
-        again |= s.recompute_cheap || s.segments > 1 || s.parts > 1;
+        again |= s.recompute_cheap || s.segments > 1 || s.micro_batches > 1;
         for (int v = 0; v < g->n_values; v++) {
             const struct ew_tensor *x = ew_plan_grad(whole, v), *y = ew_plan_grad(p, v);
             if (g->values[v].kind == EW_VALUE_PARAM && EW_EXPECT(x && y))

@@ -221,7 +221,7 @@ static void adds_in_batch_norms_of_parts(void)
         const struct ew_plan_opts o = {
             .mode = EW_PLAN_TRAIN,
             .memory_limit = (size_t)1 << 30,
-            .parts = 2,
+            .micro_batches = 2,
             .backend = {.device = devices[k], .threads = 1, .reference = true}};
         struct ew_plan *p = NULL;
         if (EW_EXPECT_OK(ew_plan_compile(g, &o, &p))) {

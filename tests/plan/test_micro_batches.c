@@ -53,7 +53,7 @@ static void drop_other_elements(void)
     struct ew_plan *p = NULL;
     const struct ew_plan_opts o = {.mode = EW_PLAN_TRAIN,
                                    .memory_limit = (size_t)1 << 30,
-                                   .parts = 2,
+                                   .micro_batches = 2,
                                    .backend = {.threads = 1}};
     if (EW_EXPECT_OK(ew_plan_compile(g, &o, &p))) {
         const int first = never_kept(g, p, 5);

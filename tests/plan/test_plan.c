@@ -270,8 +270,8 @@ static void limits_keep_gradients(bool with_norm)
         ew_plan_stats(p, &s);
         EW_EXPECT(total(&s) <= o.memory_limit);
         recomputed |= s.recompute_cheap || s.segments > 1;
-        split |= s.parts > 1;
-        EW_EXPECT(s.split_changes_statistics == (with_norm && s.parts > 1));
+        split |= s.micro_batches > 1;
+        EW_EXPECT(s.split_changes_statistics == (with_norm && s.micro_batches > 1));
         if (!s.split_changes_statistics)
             expect_same_gradients(&n, whole, p, 1e-12);
         ew_plan_free(p);
@@ -315,7 +315,7 @@ static void recomputation_leaves_statistics_alone(void)
         q = compile(b.g, &o);
         struct ew_plan_stats t;
         ew_plan_stats(q, &t);
-        if (t.segments > 1 && t.parts == 1)
+        if (t.segments > 1 && t.micro_batches == 1)
             break;
         ew_plan_free(q);
         q = NULL;

@@ -383,7 +383,7 @@ static void goes_on_in_the_same_parts(void)
         o.memory_limit = o.memory_limit * 19 / 20;
         if (!EW_EXPECT_OK(session_open(&s, &o, NULL)))
             return;
-        parts = s.t->learner.parts;
+        parts = s.t->learner.micro_batches;
         session_close(&s);
     }
     const uint64_t want = straight_run(&o);
@@ -401,7 +401,7 @@ static void goes_on_in_the_same_parts(void)
             EW_EXPECT_ERR(session_open(&s, &other, folder), EW_ERR_LIMIT, needs);
             s.t = NULL;
         } else if (EW_EXPECT_OK(session_open(&s, &other, folder))) {
-            EW_EXPECT_INT(s.t->learner.parts, parts);
+            EW_EXPECT_INT(s.t->learner.micro_batches, parts);
             train_some(s.t, 0);
             EW_EXPECT(weights_sum(s.job.net) == want);
         }

@@ -30,12 +30,12 @@ static const struct ew_step *last_step(const struct ew_plan *p, const struct ew_
 ew_err ew_plan_run_to_stop(struct ew_plan *p, struct ew_stop *out)
 {
     struct ew_stop_state *at = &p->stops;
-    const struct ew_run_list *l = &p->lists[EW_PART_LAST];
+    const struct ew_run_list *l = &p->lists[EW_MICRO_BATCH_LAST];
     EW_CHECK(!p->opts.dry && p->opts.bucket_bytes, EW_ERR_ARG, "graph %s: its plan has no buckets",
              p->g->name);
     if (!at->begun) {
         at->segment = at->handed = 0;
-        EW_TRY(ew_plan_run_first_parts(p, &at->loss));
+        EW_TRY(ew_plan_run_first_micro_batches(p, &at->loss));
         at->begun = true;
     }
     int complete = at->segment ? last_step(p, l, &l->segments[at->segment - 1])->buckets : 0;
@@ -59,7 +59,7 @@ ew_err ew_plan_run_to_stop(struct ew_plan *p, struct ew_stop *out)
 ew_err ew_plan_run_updates(struct ew_plan *p)
 {
     struct ew_stop_state *at = &p->stops;
-    const struct ew_run_list *l = &p->lists[EW_PART_LAST];
+    const struct ew_run_list *l = &p->lists[EW_MICRO_BATCH_LAST];
     EW_CHECK(at->begun && at->handed == at->n, EW_ERR_ARG,
              "graph %s: its gradients are not complete yet", p->g->name);
     at->begun = false;

@@ -28,10 +28,11 @@ static ew_err total_bytes(struct search *s, const struct ew_strategy *st, size_t
 }
 
 /* The cheapest strategy for a given number of micro-batches. */
-static ew_err try_parts(struct search *s, int parts, struct ew_strategy *out, bool *found)
+static ew_err try_micro_batches(struct search *s, int micro_batches, struct ew_strategy *out,
+                                bool *found)
 {
     static const int segments[] = {2, 3, 4, 6, 8, 12, 16, 24, 32};
-    struct ew_strategy st = {.segments = 1, .parts = parts};
+    struct ew_strategy st = {.segments = 1, .micro_batches = micro_batches};
     size_t bytes;
     EW_TRY(total_bytes(s, &st, &bytes));
     if (bytes > s->opts.memory_limit) {
@@ -39,7 +40,7 @@ static ew_err try_parts(struct search *s, int parts, struct ew_strategy *out, bo
         EW_TRY(total_bytes(s, &st, &bytes));
     }
     for (size_t i = 0; i < EW_COUNT(segments) && bytes > s->opts.memory_limit; i++) {
-        st = (struct ew_strategy){.segments = segments[i], .parts = parts};
+        st = (struct ew_strategy){.segments = segments[i], .micro_batches = micro_batches};
         EW_TRY(total_bytes(s, &st, &bytes));
     }
     *found = bytes <= s->opts.memory_limit;
@@ -53,15 +54,16 @@ static ew_err choose(struct ew_graph *g, const struct ew_plan_opts *o, struct ew
     s.opts.dry = true;
     int64_t batch = 1;
     EW_TRY(ew_graph_batch(g, &batch));
-    EW_CHECK(o->parts >= 0 && (o->parts == 0 || batch % o->parts == 0), EW_ERR_ARG,
-             "a batch of %lld cannot be run in %d parts", (long long)batch, o->parts);
+    EW_CHECK(o->micro_batches >= 0 && (o->micro_batches == 0 || batch % o->micro_batches == 0),
+             EW_ERR_ARG, "a batch of %lld cannot be run in %d parts", (long long)batch,
+             o->micro_batches);
     char as[40] = "";
-    if (o->parts)
-        snprintf(as, sizeof(as), " in %d parts", o->parts);
+    if (o->micro_batches)
+        snprintf(as, sizeof(as), " in %d parts", o->micro_batches);
     bool found = false;
-    for (int64_t parts = o->parts ? o->parts : 1; parts <= batch && !found; parts++)
-        if (batch % parts == 0 && (!o->parts || parts == o->parts))
-            EW_TRY(try_parts(&s, (int)parts, out, &found));
+    for (int64_t n = o->micro_batches ? o->micro_batches : 1; n <= batch && !found; n++)
+        if (batch % n == 0 && (!o->micro_batches || n == o->micro_batches))
+            EW_TRY(try_micro_batches(&s, (int)n, out, &found));
     EW_CHECK(found, EW_ERR_LIMIT,
              "training %s at batch %lld%s needs at least %zu bytes, %zu more than the limit of %zu",
              g->name, (long long)batch, as, s.least, s.least - o->memory_limit, o->memory_limit);
@@ -70,7 +72,7 @@ static ew_err choose(struct ew_graph *g, const struct ew_plan_opts *o, struct ew
 
 ew_err ew_plan_compile(struct ew_graph *g, const struct ew_plan_opts *o, struct ew_plan **out)
 {
-    struct ew_strategy s = {.segments = 1, .parts = 1};
+    struct ew_strategy s = {.segments = 1, .micro_batches = 1};
     if (o->mode == EW_PLAN_TRAIN && o->memory_limit)
         EW_TRY(choose(g, o, &s));
     if (o->mode == EW_PLAN_INFER && o->memory_limit && !(o->given && o->given->kernels))

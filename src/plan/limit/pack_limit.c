@@ -172,7 +172,7 @@ static ew_err begin(struct search *s, struct ew_plan *p)
 
 static ew_err search(struct search *s)
 {
-    static const struct ew_strategy whole = {.segments = 1, .parts = 1};
+    static const struct ew_strategy whole = {.segments = 1, .micro_batches = 1};
     const size_t limit = s->opts.memory_limit;
     for (bool first = true;; first = false) {
         struct ew_plan *p;
@@ -216,7 +216,7 @@ static ew_err passed_graph(struct ew_graph *g, const struct ew_plan_opts *o, str
 
 static struct ew_strategy strategy_of(const struct search *s)
 {
-    struct ew_strategy st = {.segments = 1, .parts = 1, .swapped = s->used};
+    struct ew_strategy st = {.segments = 1, .micro_batches = 1, .swapped = s->used};
     for (int i = 0; i < s->used && s->cycles > 0; i++)
         st.slower += s->swaps[i].slower / s->cycles;
     return st;

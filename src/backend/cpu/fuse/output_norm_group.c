@@ -25,7 +25,7 @@ static ew_err fits(struct ew_fuse_search *f, int norm, bool *out)
     const int value = g->nodes[norm].in[0], from = value < 0 ? -1 : g->values[value].producer;
     struct ew_kernel kernel;
     *out = false;
-    if (from < 0 || (g->nodes[from].op->flags & EW_OP_BATCH_NORM) || f->query->parts > 1)
+    if (from < 0 || (g->nodes[from].op->flags & EW_OP_BATCH_NORM) || f->query->micro_batches > 1)
         return EW_OK;
     EW_TRY(ew_fuse_kernel(f, norm, EW_PHASE_FORWARD, &kernel));
     if (!(kernel.roles & EW_ROLE_SUMS_ONLY))

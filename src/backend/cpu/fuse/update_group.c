@@ -20,7 +20,7 @@ static bool fits(const struct ew_fuse_search *f, int node)
 ew_err ew_fuse_updates(struct ew_fuse_search *f)
 {
     const struct ew_graph *g = f->query->g;
-    for (int k = 0; k < g->n_nodes && f->query->parts == 1; k++) {
+    for (int k = 0; k < g->n_nodes && f->query->micro_batches == 1; k++) {
         struct ew_group_step *s;
         if (!fits(f, k))
             continue;
