@@ -18,7 +18,7 @@ INLINE int64_t taps_of(const struct ew_conv_shape *s)
 
 /* Floats between taps of a packed filter: the channels in whole vectors, plus a cache line if the
  * taps of a channel would share cache sets. */
-INLINE int64_t wide_of(const struct ew_conv_shape *s)
+INLINE int64_t padded_channels(const struct ew_conv_shape *s)
 {
     const int64_t wide = div_up(s->cin, LANES) * LANES;
     return wide % SAME_SET ? wide : wide + 16;
@@ -80,7 +80,7 @@ INLINE int64_t lines_rings(const struct ew_conv_shape *s)
 INLINE size_t lines_bytes(const struct ew_conv_shape *s)
 {
     const int64_t rings = lines_rings(s);
-    return (size_t)wide_of(s) * sizeof(float) + (size_t)lines_entries(s) * sizeof(float *) +
+    return (size_t)padded_channels(s) * sizeof(float) + (size_t)lines_entries(s) * sizeof(float *) +
            (size_t)div_up(rings, 8) * 8 * sizeof(int64_t) +
            (size_t)(rings * s->axis[2].in * s->cin) * sizeof(float);
 }
@@ -100,7 +100,7 @@ INLINE void lines_init(struct lines *l, const struct ew_conv_shape *s,
     l->channels = s->cin;
     l->columns = lines_columns(s);
     l->zero = scratch;
-    l->at = (const float **)(void *)(l->zero + wide_of(s));
+    l->at = (const float **)(void *)(l->zero + padded_channels(s));
     l->norm = s->input_norm ? norm : NULL;
     l->back = NULL;
     l->rings = lines_rings(s);

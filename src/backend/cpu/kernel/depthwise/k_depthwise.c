@@ -23,15 +23,15 @@ bool EW_K(depthwise_norms)(const struct ew_conv_shape *s)
     return EW_K(depthwise_fits)(s) && s->axis[0].taps == 1 && s->axis[1].taps > 0;
 }
 
-/* Packed filter: [taps][wide_of] */
+/* Packed filter: [taps][padded_channels] */
 size_t EW_K(depthwise_pack_size)(const struct ew_conv_shape *s)
 {
-    return (size_t)(taps_of(s) * wide_of(s));
+    return (size_t)(taps_of(s) * padded_channels(s));
 }
 
 void EW_K(depthwise_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
 {
-    const int64_t taps = taps_of(s), wide = wide_of(s);
+    const int64_t taps = taps_of(s), wide = padded_channels(s);
     for (int64_t t = 0; t < taps; t++)
         for (int64_t c = 0; c < wide; c++)
             packed[t * wide + c] = c < s->cin ? w[c * taps + t] : 0;
@@ -479,7 +479,7 @@ void EW_K(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row)
                                   .at = l->at + o * s->axis[2].stride,
                                   .columns = l->columns,
                                   .w = c->w,
-                                  .wide = wide_of(s),
+                                  .wide = padded_channels(s),
                                   .y = (row * out + o) * s->cout,
                                   .to = c->y + (row * out + o) * s->cout,
                                   .bias = c->end.bias,

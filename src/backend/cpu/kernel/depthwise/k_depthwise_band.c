@@ -185,7 +185,7 @@ void EW_KF(depthwise_band)(const struct ew_conv *c, struct lines *l, int64_t row
     const int64_t out = a[2].out;
     struct span span = {.conv = c,
                         .columns = l->columns,
-                        .wide = wide_of(s),
+                        .wide = padded_channels(s),
                         .down = out * s->cout,
                         .clamp = clip || relu || act == EW_ACT_NONE,
                         .lo = clip   ? c->end.lo

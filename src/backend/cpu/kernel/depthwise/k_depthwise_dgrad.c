@@ -28,7 +28,7 @@ static struct ew_conv_shape reversed(const struct ew_conv_shape *s)
 
 void EW_K(depthwise_dgrad_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
 {
-    const int64_t taps = taps_of(s), wide = wide_of(s);
+    const int64_t taps = taps_of(s), wide = padded_channels(s);
     const bool rotate = unit_stride(s);
     for (int64_t t = 0; t < taps; t++)
         for (int64_t c = 0; c < wide; c++)
@@ -42,7 +42,7 @@ int64_t EW_K(depthwise_dgrad_tiles)(const struct ew_conv_shape *s)
 }
 
 /* A tap that contributes to a pixel: its dy and its weights. */
-struct meet {
+struct dgrad_tap {
     const float *dy, *w;
 };
 
@@ -52,12 +52,12 @@ size_t EW_K(depthwise_dgrad_scratch)(const struct ew_conv_shape *s)
     const struct ew_conv_shape r = reversed(s);
     if (unit_stride(s))
         return lines_bytes(&r);
-    return (size_t)taps_of(s) * sizeof(struct meet) +
+    return (size_t)taps_of(s) * sizeof(struct dgrad_tap) +
            (size_t)s->axis[2].in * (size_t)s->axis[2].taps * sizeof(int32_t);
 }
 
 /* The output that reads input `at` through tap t; -1: none. */
-INLINE int64_t meets(const struct ew_conv_axis *a, int64_t at, int64_t t)
+INLINE int64_t output_of_tap(const struct ew_conv_axis *a, int64_t at, int64_t t)
 {
     const int64_t o = at + a->pad - t * a->dilation;
     return o >= 0 && o % a->stride == 0 && o / a->stride < a->out ? o / a->stride : -1;
@@ -68,7 +68,7 @@ static void find_columns(const struct ew_conv_axis *a, int32_t *columns)
 {
     for (int64_t at = 0; at < a->in; at++)
         for (int64_t t = 0; t < a->taps; t++)
-            *columns++ = (int32_t)meets(a, at, t);
+            *columns++ = (int32_t)output_of_tap(a, at, t);
 }
 
 #define LINES 25 /* lines at once: more than any network has */
@@ -77,7 +77,7 @@ static void find_columns(const struct ew_conv_axis *a, int32_t *columns)
 struct data_row {
     const struct ew_conv *c;
     struct lines *l; /* lines of dy */
-    struct meet *list;
+    struct dgrad_tap *list;
     const int32_t *columns;
     int64_t from, to; /* pairs of pixels computed together */
     int64_t row;
@@ -94,28 +94,29 @@ static void find_lines(struct data_row *r, int64_t row, int64_t first)
     const int64_t last = min_i64((int64_t)a[0].taps * a[1].taps, first + LINES);
     r->n = 0;
     for (int64_t t = first; t < last; t++) {
-        const int64_t o0 = meets(&a[0], z, t / a[1].taps), o1 = meets(&a[1], y, t % a[1].taps);
+        const int64_t o0 = output_of_tap(&a[0], z, t / a[1].taps),
+                      o1 = output_of_tap(&a[1], y, t % a[1].taps);
         if (o0 < 0 || o1 < 0)
             continue;
         r->dy[r->n] = lines_at(r->l, r->c->x, (n * a[0].out + o0) * a[1].out + o1, a[2].out);
-        r->w[r->n++] = r->c->w + t * a[2].taps * wide_of(s);
+        r->w[r->n++] = r->c->w + t * a[2].taps * padded_channels(s);
     }
 }
 
-static int64_t find_meets(const struct data_row *r, int64_t column)
+static int64_t find_taps(const struct data_row *r, int64_t column)
 {
     const struct ew_conv_shape *s = &r->c->shape;
-    const int64_t taps = s->axis[2].taps, wide = wide_of(s);
+    const int64_t taps = s->axis[2].taps, wide = padded_channels(s);
     int64_t n = 0;
     for (int64_t t = 0; t < taps; t++) {
         const int64_t o = r->columns[column * taps + t];
         for (int64_t i = 0; o >= 0 && i < r->n; i++)
-            r->list[n++] = (struct meet){r->dy[i] + o * s->cout, r->w[i] + t * wide};
+            r->list[n++] = (struct dgrad_tap){r->dy[i] + o * s->cout, r->w[i] + t * wide};
     }
     return n;
 }
 
-INLINE vec sum_meets(const struct meet *list, int64_t n, int64_t c, int64_t part)
+INLINE vec sum_taps(const struct dgrad_tap *list, int64_t n, int64_t c, int64_t part)
 {
     vec sum = {0};
     for (int64_t t = 0; t < n; t++) {
@@ -138,7 +139,7 @@ INLINE void pair_vector(const struct data_row *r, int64_t q, int64_t c, int64_t 
                         const int count)
 {
     const struct ew_conv_shape *s = &r->c->shape;
-    const int64_t wide = wide_of(s), channels = s->cin;
+    const int64_t wide = padded_channels(s), channels = s->cin;
     const int even = (taps + 1) / 2, odd = taps / 2, reach = count + even - 1;
     vec sum[2][PAIRS] = {{{0}}};
     for (int64_t i = 0; i < r->n; i++) {
@@ -231,12 +232,12 @@ static void some_pixels(const struct data_row *r, int64_t from, int64_t to)
 {
     const struct ew_conv_shape *s = &r->c->shape;
     for (int64_t x = from; x < to; x++) {
-        const int64_t n = find_meets(r, x), y = (r->row * s->axis[2].in + x) * s->cin;
+        const int64_t n = find_taps(r, x), y = (r->row * s->axis[2].in + x) * s->cin;
         int64_t c = 0;
         for (; c + LANES <= s->cin; c += LANES)
-            put(&r->end, r->c->y, y + c, sum_meets(r->list, n, c, LANES), LANES);
+            put(&r->end, r->c->y, y + c, sum_taps(r->list, n, c, LANES), LANES);
         if (c < s->cin)
-            put(&r->end, r->c->y, y + c, sum_meets(r->list, n, c, s->cin - c), s->cin - c);
+            put(&r->end, r->c->y, y + c, sum_taps(r->list, n, c, s->cin - c), s->cin - c);
     }
 }
 
@@ -379,7 +380,7 @@ void EW_K(depthwise_fused_grads_run)(const struct ew_fused_grads *j, int64_t beg
 {
     const struct ew_conv_shape *s = &j->filter.shape;
     const int64_t rows = (int64_t)s->batch * s->axis[0].out * s->axis[1].out;
-    const int64_t tiles = EW_K(depthwise_wgrad_tiles)(s), size = taps_of(s) * wide_of(s);
+    const int64_t tiles = EW_K(depthwise_wgrad_tiles)(s), size = taps_of(s) * padded_channels(s);
     const int64_t floats = (int64_t)s->axis[2].out * s->cout;
     struct fused_grads k;
     fused_grads_init(&k, j, scratch);

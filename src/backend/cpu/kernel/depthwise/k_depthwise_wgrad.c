@@ -18,7 +18,7 @@ int64_t EW_K(depthwise_wgrad_tiles)(const struct ew_conv_shape *s)
 /* Partial sums: [tile][taps][channels, in whole vectors] */
 size_t EW_K(depthwise_wgrad_partial)(const struct ew_conv_shape *s)
 {
-    return (size_t)(EW_K(depthwise_wgrad_tiles)(s) * taps_of(s) * wide_of(s));
+    return (size_t)(EW_K(depthwise_wgrad_tiles)(s) * taps_of(s) * padded_channels(s));
 }
 
 size_t EW_K(depthwise_wgrad_scratch)(const struct ew_conv_shape *s)
@@ -212,8 +212,12 @@ static void find_inner(struct row *r)
 
 void EW_K(depthwise_wgrad_row)(const struct filter_row *in)
 {
-    struct row r = {
-        .in = in, .s = in->s, .l = in->l, .dy = in->dy, .sum = in->sum, .wide = wide_of(in->s)};
+    struct row r = {.in = in,
+                    .s = in->s,
+                    .l = in->l,
+                    .dy = in->dy,
+                    .sum = in->sum,
+                    .wide = padded_channels(in->s)};
     lines_find(in->l, in->s, in->x, in->row, in->s->axis[1].taps);
     if (!is_square(r.s)) {
         filter_any(&r);
@@ -231,7 +235,8 @@ void EW_K(depthwise_wgrad_run)(const struct ew_conv_wgrad *f, int64_t begin, int
 {
     const struct ew_conv_shape *s = &f->shape;
     const int64_t tiles = EW_K(depthwise_wgrad_tiles)(s), rows = rows_of(s);
-    const int64_t size = taps_of(s) * wide_of(s), floats = (int64_t)s->axis[2].out * s->cout;
+    const int64_t size = taps_of(s) * padded_channels(s),
+                  floats = (int64_t)s->axis[2].out * s->cout;
     struct lines l;
     lines_init(&l, s, f->norm, scratch);
     struct filter_row r = {.s = s, .l = &l, .x = f->x};
@@ -256,7 +261,8 @@ int64_t EW_K(depthwise_wgrad_sum_tiles)(const struct ew_conv_shape *s)
 void EW_K(depthwise_wgrad_sum)(const struct ew_conv_wgrad *f, int64_t begin, int64_t end)
 {
     const struct ew_conv_shape *s = &f->shape;
-    const int64_t tiles = EW_K(depthwise_wgrad_tiles)(s), taps = taps_of(s), wide = wide_of(s);
+    const int64_t tiles = EW_K(depthwise_wgrad_tiles)(s), taps = taps_of(s),
+                  wide = padded_channels(s);
     for (int64_t t = 0; t < taps && begin < end; t++) {
         for (int64_t c = 0; c < s->cin; c += LANES) {
             vec sum = {0};

@@ -123,14 +123,14 @@ FORMED void direct(const struct micro *m, int first, const struct form f)
         TWO_STEPS
         for (int64_t k = m->kc; k > 0; k--) {
             struct weights wv;
-            load_weights(w, AHEAD * wide_of(f), &wv, f);
+            load_weights(w, AHEAD * form_width(f), &wv, f);
             __builtin_prefetch(prefetch, 0, 2);
             prefetch += LINE;
             step_direct(a, row, &wv, &s, f);
             UNROLL
             for (int i = 0; i < 5; i++)
                 a[i]++;
-            w += wide_of(f);
+            w += form_width(f);
         }
     }
     if (m->stats)
@@ -181,7 +181,7 @@ INLINE void spans_next(const struct micro *m, int first, const struct form f)
 
 INLINE void panel(const struct micro *m, int first, const struct form f)
 {
-    fixed(m, first, f, (struct steps){KS, 1, wide_of(f)}, true);
+    fixed(m, first, f, (struct steps){KS, 1, form_width(f)}, true);
 }
 
 INLINE void outer(const struct micro *m, int first, const struct form f)

@@ -22,7 +22,7 @@ struct extra {
 
 INLINE int64_t width_of(const struct micro_strip *m, const struct form f, const struct extra e)
 {
-    return e.part ? m->width : wide_of(f);
+    return e.part ? m->width : form_width(f);
 }
 
 INLINE void begin(const struct micro_strip *m, int64_t row, struct sums *s, const struct form f,
@@ -86,7 +86,7 @@ INLINE void add_group(const struct micro_strip *m, int64_t row, struct soon *soo
             UNROLL
             for (int i = 0; i < 5; i++)
                 a[i]++;
-            w += wide_of(f);
+            w += form_width(f);
         }
     }
     soon->at = fetched;
@@ -99,7 +99,7 @@ INLINE struct soon soon_of(const struct micro_strip *m, int64_t groups, const st
 {
     if (!m->soon)
         return (struct soon){m->w, 0};
-    return (struct soon){m->soon, div_up(wide_of(f), min_i64(groups, FETCHING))};
+    return (struct soon){m->soon, div_up(form_width(f), min_i64(groups, FETCHING))};
 }
 
 /* Computes `groups` groups of f.rows rows, from `row` on. */
@@ -113,9 +113,9 @@ FORMED void add_groups(const struct micro_strip *m, int64_t row, int64_t groups,
 
 INLINE void add_rows(const struct micro_strip *m, int64_t row, int64_t groups, const struct form f)
 {
-    const int64_t general = m->width < wide_of(f) ? groups
-                            : m->soon             ? min_i64(groups, FETCHING)
-                                                  : 0;
+    const int64_t general = m->width < form_width(f) ? groups
+                            : m->soon                ? min_i64(groups, FETCHING)
+                                                     : 0;
     add_groups(m, row, general, f, (struct extra){true, true});
     add_groups(m, row + general * f.rows, groups - general, f, (struct extra){false});
 }

@@ -18,7 +18,7 @@ struct sums {
     hvec half[MR];
 };
 
-INLINE int wide_of(const struct form f)
+INLINE int form_width(const struct form f)
 {
     return f.full * LANES + f.half * HALF;
 }

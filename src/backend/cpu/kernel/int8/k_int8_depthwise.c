@@ -8,7 +8,7 @@ bool EW_K(int8_depthwise_fits)(const struct ew_conv_shape *s)
     return s->groups == s->cin && s->cin == s->cout;
 }
 
-static int64_t wide_of(const struct ew_conv_shape *s)
+static int64_t padded_channels(const struct ew_conv_shape *s)
 {
     return div_up(s->cin, WIDE) * WIDE;
 }
@@ -22,7 +22,7 @@ static int64_t pairs_of(const struct ew_conv_shape *s)
  * taps][vector][lane][2], with channels rounded up and in the order of column_of within a block. */
 size_t EW_K(int8_depthwise_pack_size)(const struct ew_conv_shape *s)
 {
-    return (size_t)(wide_of(s) * (pairs_of(s) + 2)) * sizeof(int32_t);
+    return (size_t)(padded_channels(s) * (pairs_of(s) + 2)) * sizeof(int32_t);
 }
 
 /* Index of the weight of tap t in the block, for lane l of vector v. */
@@ -38,7 +38,7 @@ static int64_t weight_at(int64_t t, int v, int l)
 static void pack_channel(const struct ew_conv_shape *s, const struct ew_qconv_weights *w,
                          void *packed, int64_t lane)
 {
-    const int64_t wide = wide_of(s), taps = qdepth_taps(s), block = lane / WIDE;
+    const int64_t wide = padded_channels(s), taps = qdepth_taps(s), block = lane / WIDE;
     const int v = (int)(lane % WIDE / LANES), l = (int)(lane % LANES);
     const int64_t c = block * WIDE + column_of(v, l);
     const bool exists = c < s->cin;
@@ -58,7 +58,7 @@ static void pack_channel(const struct ew_conv_shape *s, const struct ew_qconv_we
 void EW_K(int8_depthwise_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *w,
                                void *packed)
 {
-    for (int64_t lane = 0; lane < wide_of(s); lane++)
+    for (int64_t lane = 0; lane < padded_channels(s); lane++)
         pack_channel(s, w, packed, lane);
 }
 
@@ -128,7 +128,7 @@ INLINE struct sum_pair sum_taps(const struct ew_qconv *q, const uint8_t *const *
                                 int64_t n, const struct form f)
 {
     const int64_t pairs = f.pairs;
-    const int64_t wide = wide_of(q->shape);
+    const int64_t wide = padded_channels(q->shape);
     const int32_t *packed = q->packed;
     const int16_t *w = (const int16_t *)(packed + 2 * wide) + c * pairs * 2;
     const struct ew_conv_shape *s = q->shape;
