@@ -20,7 +20,7 @@ static bool is(const struct ew_graph *g, int node, const struct ew_op *op)
     return node >= 0 && g->nodes[node].op == op;
 }
 
-bool ew_fake_quant_any(const struct ew_graph *g)
+static bool has_fake_quant(const struct ew_graph *g)
 {
     for (int k = 0; k < g->n_nodes; k++)
         if (is(g, k, &ew_op_fake_quant))
@@ -150,7 +150,7 @@ ew_err ew_fake_quant_weights(const struct ew_graph *g, struct ew_fake_quant_weig
 {
     *out = NULL;
     *n = 0;
-    if (!ew_fake_quant_any(g))
+    if (!has_fake_quant(g))
         return EW_OK;
     *out = calloc(2 * (size_t)g->n_nodes + 1, sizeof(**out)); /* weights and biases */
     EW_CHECK(*out, EW_ERR_MEMORY, "no memory for %d layers", g->n_nodes);
@@ -253,7 +253,7 @@ static ew_err settle_layer(struct ew_graph *g, int node)
 
 ew_err ew_pass_convert_fake_quant(struct ew_graph *g)
 {
-    if (!ew_fake_quant_any(g))
+    if (!has_fake_quant(g))
         return EW_OK;
     for (int k = 0; k < g->n_nodes; k++)
         if (is(g, k, &ew_op_fake_quant)) {

@@ -15,8 +15,6 @@
 #include "graph/graph.h"
 #include "op/quant_weights.h"
 
-/* True if the graph has fake_quant nodes. */
-bool ew_fake_quant_any(const struct ew_graph *g);
 /* Lists the weights and biases to round in training, each once; the caller frees *out.  *n 0: none.
  */
 ew_err ew_fake_quant_weights(const struct ew_graph *g, struct ew_fake_quant_weight **out, int *n);

@@ -36,6 +36,11 @@ static const struct ew_field attrs[] = {
 
 static const char *const rename[] = {"trans_a", "transA", "trans_b", "transB", NULL};
 
+static struct ew_matrix transposed(struct ew_matrix m)
+{
+    return (struct ew_matrix){m.t, m.start, m.col, m.row};
+}
+
 /* A as [m, k], B as [k, n], and the sizes. */
 static struct ew_product product_of(const struct ew_call *c)
 {
@@ -48,9 +53,9 @@ static struct ew_product product_of(const struct ew_call *c)
                            .b = {.t = c->in[1], .row = db[1], .col = 1},
                            .alpha = attr->alpha};
     if (attr->trans_a)
-        p.a = ew_matrix_transposed(p.a);
+        p.a = transposed(p.a);
     if (attr->trans_b)
-        p.b = ew_matrix_transposed(p.b);
+        p.b = transposed(p.b);
     return p;
 }
 
@@ -121,19 +126,17 @@ static ew_err backward(const struct ew_call *c)
         return EW_OK;
     const struct ew_product p = product_of(c);
     const struct ew_matrix g = {.t = dy, .row = p.n, .col = 1};
-    const struct ew_matrix bt = ew_matrix_transposed(p.b), at = ew_matrix_transposed(p.a);
+    const struct ew_matrix bt = transposed(p.b), at = transposed(p.a);
     if (c->din[0]) {
         struct ew_product d = {p.m, p.k, p.n, g, bt, c->din[0], 0, p.alpha};
         if (attr->trans_a)
-            d = (struct ew_product){p.k,       p.m, p.n,    p.b, ew_matrix_transposed(g),
-                                    c->din[0], 0,   p.alpha};
+            d = (struct ew_product){p.k, p.m, p.n, p.b, transposed(g), c->din[0], 0, p.alpha};
         ew_product_add(&d);
     }
     if (c->din[1]) {
         struct ew_product d = {p.k, p.n, p.m, at, g, c->din[1], 0, p.alpha};
         if (attr->trans_b)
-            d = (struct ew_product){p.n, p.k,       p.m, ew_matrix_transposed(g),
-                                    p.a, c->din[1], 0,   p.alpha};
+            d = (struct ew_product){p.n, p.k, p.m, transposed(g), p.a, c->din[1], 0, p.alpha};
         ew_product_add(&d);
     }
     if (c->n_in < 3 || !c->din[2])

@@ -11,11 +11,6 @@ struct ew_matrix {
     int64_t start, row, col;
 };
 
-static inline struct ew_matrix ew_matrix_transposed(struct ew_matrix m)
-{
-    return (struct ew_matrix){m.t, m.start, m.col, m.row};
-}
-
 struct ew_product {
     int64_t m, n, k;
     struct ew_matrix a, b; /* [m, k] and [k, n] */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a report is made of: runs with all their rows, in memory.  Where they come from is left to
- * report/load.h; drawing them to report/figure.h.
+ * report/store/load.h; drawing them to report/figure.h.
  *
  * A run is asked for a property by name and answers as text: "workers" is an option of its job,
  * "network" a field of the job, "governor" one of the machine.  So a figure is described by names
