@@ -2,7 +2,7 @@
 /* Square blocks of pixels to channels and back: permutations of the block's axes. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "graph/ops.h"
 #include "op/blocks.h"
 
@@ -67,7 +67,7 @@ static ew_err run(const struct ew_call *c)
     struct ew_permute *p = c->state;
     p->x = c->in[0]->data;
     p->y = c->out[0]->data;
-    ew_share_run(c, ew_cpu(c->be)->isa->permute_tiles(p), tiles);
+    ew_parallel_for(c, ew_cpu(c->be)->isa->permute_tiles(p), tiles);
     return EW_OK;
 }
 

@@ -4,7 +4,7 @@
  * winograd_5x5_step.h. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "backend/cpu/step/conv_pass.h"
 #include "backend/cpu/step/conv_pool_tiled.h"
 #include "backend/cpu/step/winograd_5x5_step.h"
@@ -17,7 +17,7 @@
 
 static size_t plan_scratch(const struct ew_backend *be, size_t bytes)
 {
-    return bytes > STACK_BYTES ? ew_share_scratch(be, bytes) : 0;
+    return bytes > STACK_BYTES ? ew_thread_scratch_bytes(be, bytes) : 0;
 }
 
 static bool is_channels_first(const struct ew_call *c)
@@ -65,9 +65,9 @@ static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const size_t bytes = k->conv_pool_scratch(&p->shape);
     _Alignas(EW_ALIGN) char stack[STACK_BYTES];
-    k->conv_pool_run(p, ew_part_tile(c->be, p->shape.batch, begin),
-                     ew_part_tile(c->be, p->shape.batch, end),
-                     bytes > STACK_BYTES ? ew_worker_scratch(c, bytes, worker) : stack);
+    k->conv_pool_run(p, ew_parallel_range_tile(c->be, p->shape.batch, begin),
+                     ew_parallel_range_tile(c->be, p->shape.batch, end),
+                     bytes > STACK_BYTES ? ew_thread_scratch(c, bytes, worker) : stack);
 }
 
 static ew_err run_forward(const struct ew_call *c)
@@ -83,7 +83,7 @@ static ew_err run_forward(const struct ew_call *c)
     p->w = packed;
     p->y = c->out[0]->data;
     p->argmax = c->aux;
-    ew_share_run(&rest, ew_share_parts(c->be, p->shape.batch), forward_tiles);
+    ew_parallel_for(&rest, ew_parallel_ranges(c->be, p->shape.batch), forward_tiles);
     return EW_OK;
 }
 
@@ -122,8 +122,9 @@ static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const size_t bytes = k->conv_pool_grad_scratch(&b->p.shape);
     _Alignas(EW_ALIGN) char stack[STACK_BYTES];
     const int64_t tiles = k->conv_pool_grad_tiles(&b->p.shape);
-    k->conv_pool_grad_run(&b->p, ew_part_tile(c->be, tiles, begin), ew_part_tile(c->be, tiles, end),
-                          bytes > STACK_BYTES ? ew_worker_scratch(c, bytes, worker) : stack);
+    k->conv_pool_grad_run(&b->p, ew_parallel_range_tile(c->be, tiles, begin),
+                          ew_parallel_range_tile(c->be, tiles, end),
+                          bytes > STACK_BYTES ? ew_thread_scratch(c, bytes, worker) : stack);
 }
 
 static void sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)
@@ -154,8 +155,9 @@ static ew_err run_backward(const struct ew_call *c)
     p->db = c->n_in > 2 && c->din[2] ? c->din[2]->data : NULL;
     p->add_dw = !(c->fresh & 2);
     p->add_db = !(c->fresh & 4);
-    ew_share_run(&rest, ew_share_parts(c->be, k->conv_pool_grad_tiles(&p->shape)), backward_tiles);
-    ew_share_run(c, k->conv_pool_sum_tiles(&p->shape), sum_tiles);
+    ew_parallel_for(&rest, ew_parallel_ranges(c->be, k->conv_pool_grad_tiles(&p->shape)),
+                    backward_tiles);
+    ew_parallel_for(c, k->conv_pool_sum_tiles(&p->shape), sum_tiles);
     return EW_OK;
 }
 

@@ -2,7 +2,7 @@
 /* Dropout, forward and backward; with a mask output it is left to the reference. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "graph/ops.h"
 #include "op/math_attr.h"
 

@@ -2,7 +2,7 @@
 /* Fake quantisation: quantise and dequantise by way of a small buffer of bytes.  Its gradient is
  * that of a clip (straight-through estimator). */
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "backend/cpu/step/int8_step.h"
 #include "graph/ops.h"
 

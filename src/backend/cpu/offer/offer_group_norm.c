@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Group norm, and instance norm as groups of one channel. */
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "graph/ops.h"
 #include "op/norm.h"
 

@@ -2,7 +2,7 @@
 /* Operators that move rows of bytes: concat, split and channel_shuffle, forward. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "graph/ops.h"
 #include "graph/shuffle.h"
 #include "op/shape_attr.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums and products of two 8-bit tensors, of equal shape or with one broadcast over the pixels. */
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "backend/cpu/step/int8_step.h"
 #include "graph/ops.h"
 
@@ -74,7 +74,7 @@ static ew_err run(const struct ew_call *c)
     s->pair.a = c->in[s->swapped ? EW_QBINARY_B : EW_QBINARY_A]->data;
     s->pair.b = c->in[s->swapped ? EW_QBINARY_A : EW_QBINARY_B]->data;
     s->pair.y = c->out[0]->data;
-    ew_share_run(c, (s->count + s->grain - 1) / s->grain, tiles);
+    ew_parallel_for(c, (s->count + s->grain - 1) / s->grain, tiles);
     return EW_OK;
 }
 

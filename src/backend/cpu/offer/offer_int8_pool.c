@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pools of 8-bit tensors. */
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "backend/cpu/step/int8_step.h"
 #include "backend/cpu/step/pool_shape.h"
 #include "graph/ops.h"
@@ -48,7 +48,7 @@ static ew_err run(const struct ew_call *c)
     struct step *s = c->state;
     s->pool.x = c->in[0]->data;
     s->pool.y = c->out[0]->data;
-    ew_share_run(c, ew_cpu(c->be)->isa->int8_pool_tiles(&s->shape), tiles);
+    ew_parallel_for(c, ew_cpu(c->be)->isa->int8_pool_tiles(&s->shape), tiles);
     return EW_OK;
 }
 

@@ -2,7 +2,7 @@
 /* Layer norm over the dimensions from an axis on, with a scale and an optional bias for each
  * element. */
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "graph/ops.h"
 #include "op/norm.h"
 

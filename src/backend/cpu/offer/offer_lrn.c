@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Local response normalisation; its gradient is left to the reference. */
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "graph/ops.h"
 #include "op/norm.h"
 
@@ -24,12 +24,12 @@ static void rows(void *ctx, int64_t begin, int64_t end, int worker)
     const struct ew_call *c = ctx;
     const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const struct ew_lrn l = of_call(c);
-    k->lrn_run(&l, begin, end, ew_worker_scratch(c, k->lrn_scratch(&l), worker));
+    k->lrn_run(&l, begin, end, ew_thread_scratch(c, k->lrn_scratch(&l), worker));
 }
 
 static ew_err run(const struct ew_call *c)
 {
-    ew_share_run(c, of_call(c).rows, rows);
+    ew_parallel_for(c, of_call(c).rows, rows);
     return EW_OK;
 }
 
@@ -47,7 +47,7 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     out[0] = (struct ew_kernel){
         .name = "lrn",
         .run = run,
-        .scratch = ew_share_scratch(query->be, ew_cpu(query->be)->isa->lrn_scratch(&l))};
+        .scratch = ew_thread_scratch_bytes(query->be, ew_cpu(query->be)->isa->lrn_scratch(&l))};
     return 1;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise functions that are not activations of a convolution's epilogue. */
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "graph/ops.h"
 #include "op/math_attr.h"
 
@@ -26,15 +26,15 @@ static bool map_of(const struct ew_call *c, const struct ew_op *op, struct ew_ma
 static void map_range(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
-    ew_cpu(c->be)->isa->map_run(c->state, begin * EW_SHARE_GRAIN,
-                                ew_min_i64(end * EW_SHARE_GRAIN, ew_tensor_count(c->in[0])));
+    ew_cpu(c->be)->isa->map_run(c->state, begin * EW_PARALLEL_GRAIN,
+                                ew_min_i64(end * EW_PARALLEL_GRAIN, ew_tensor_count(c->in[0])));
 }
 
 static void back_range(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
-    ew_cpu(c->be)->isa->map_back(c->state, begin * EW_SHARE_GRAIN,
-                                 ew_min_i64(end * EW_SHARE_GRAIN, ew_tensor_count(c->in[0])));
+    ew_cpu(c->be)->isa->map_back(c->state, begin * EW_PARALLEL_GRAIN,
+                                 ew_min_i64(end * EW_PARALLEL_GRAIN, ew_tensor_count(c->in[0])));
 }
 
 static ew_err prepare_map(const struct ew_call *c)
@@ -48,7 +48,7 @@ static ew_err run_map(const struct ew_call *c)
     struct ew_map *m = c->state;
     m->x = c->in[0]->data;
     m->y = c->out[0]->data;
-    ew_share_run(c, ew_share_grains(ew_tensor_count(c->in[0])), map_range);
+    ew_parallel_for(c, ew_parallel_grains(ew_tensor_count(c->in[0])), map_range);
     return EW_OK;
 }
 
@@ -61,7 +61,7 @@ static ew_err run_back(const struct ew_call *c)
     m->dy = c->dout[0]->data;
     m->dx = c->din[0]->data;
     m->add = !(c->fresh & 1);
-    ew_share_run(c, ew_share_grains(ew_tensor_count(c->in[0])), back_range);
+    ew_parallel_for(c, ew_parallel_grains(ew_tensor_count(c->in[0])), back_range);
     return EW_OK;
 }
 

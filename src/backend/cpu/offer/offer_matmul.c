@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "backend/cpu/step/adjoint_step.h"
 #include "graph/ops.h"
 #include "op/math_attr.h"
@@ -131,7 +131,7 @@ static void products(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
     struct ew_call call = *w->c;
-    call.scratch = ew_worker_scratch(w->c, w->each, worker);
+    call.scratch = ew_thread_scratch(w->c, w->each, worker);
     for (int64_t i = begin; i < end; i++)
         run_product(&call, w->part, i);
 }
@@ -189,7 +189,7 @@ static struct ew_kernel stack_kernel(const struct ew_kernel_query *q, const stru
     return (struct ew_kernel){.run = forward ? run_stack : run_stack_backward,
                               .prepare = prepare_stack,
                               .fresh = !forward,
-                              .scratch = ew_share_scratch(q->be, each),
+                              .scratch = ew_thread_scratch_bytes(q->be, each),
                               .state = sizeof(*s)};
 }
 

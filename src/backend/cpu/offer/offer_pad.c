@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "graph/ops.h"
 #include "op/pad.h"
 #include "op/types.h"
@@ -32,7 +32,7 @@ static bool resolve(const struct ew_call *c, struct work *w)
             w->axis = i;
     w->rows = ew_shape_span(&w->out, 0, w->axis);
     w->each = ew_shape_span(&w->out, w->axis + 1, w->out.rank);
-    w->grain = ew_max_i64(1, EW_SHARE_GRAIN / ew_max_i64(1, w->each * w->out.dim[w->axis]));
+    w->grain = ew_max_i64(1, EW_PARALLEL_GRAIN / ew_max_i64(1, w->each * w->out.dim[w->axis]));
     w->value = value && value->data ? *(const float *)value->data : 0;
     return true;
 }

@@ -4,7 +4,7 @@
  * differences of equal shapes, and squares; the rest is left to the reference.  The usual cases of
  * add and mul have families of their own. */
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "graph/ops.h"
 
 static const struct ew_op *const ops[] = {[EW_PAIR_ADD] = &ew_op_add,
@@ -49,8 +49,8 @@ static bool resolve(const struct ew_call *c, const struct ew_op *op, struct ew_p
 static void range(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
-    ew_cpu(c->be)->isa->pair_run(c->state, begin * EW_SHARE_GRAIN,
-                                 ew_min_i64(end * EW_SHARE_GRAIN, ew_tensor_count(c->out[0])));
+    ew_cpu(c->be)->isa->pair_run(c->state, begin * EW_PARALLEL_GRAIN,
+                                 ew_min_i64(end * EW_PARALLEL_GRAIN, ew_tensor_count(c->out[0])));
 }
 
 static ew_err prepare(const struct ew_call *c)
@@ -65,7 +65,7 @@ static ew_err run(const struct ew_call *c)
     p->a.x = c->in[0]->data;
     p->b.x = c->in[1]->data;
     p->y = c->out[0]->data;
-    ew_share_run(c, ew_share_grains(ew_tensor_count(c->out[0])), range);
+    ew_parallel_for(c, ew_parallel_grains(ew_tensor_count(c->out[0])), range);
     return EW_OK;
 }
 
@@ -81,20 +81,21 @@ static void pair_range(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct grad *g = ctx;
     ew_cpu(g->c->be)->isa->pair_run(
-        &g->pair, begin * EW_SHARE_GRAIN,
-        ew_min_i64(end * EW_SHARE_GRAIN, ew_tensor_count(g->c->out[0])));
+        &g->pair, begin * EW_PARALLEL_GRAIN,
+        ew_min_i64(end * EW_PARALLEL_GRAIN, ew_tensor_count(g->c->out[0])));
 }
 
 static void mul_range(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct grad *g = ctx;
-    ew_cpu(g->c->be)->isa->mul_run(&g->mul, begin * EW_SHARE_GRAIN,
-                                   ew_min_i64(end * EW_SHARE_GRAIN, ew_tensor_count(g->c->out[0])));
+    ew_cpu(g->c->be)->isa->mul_run(
+        &g->mul, begin * EW_PARALLEL_GRAIN,
+        ew_min_i64(end * EW_PARALLEL_GRAIN, ew_tensor_count(g->c->out[0])));
 }
 
 static void share(struct grad *g, ew_pool_fn *fn)
 {
-    ew_pool_run(ew_cpu(g->c->be)->pool, ew_share_grains(ew_tensor_count(g->c->out[0])), fn, g);
+    ew_pool_run(ew_cpu(g->c->be)->pool, ew_parallel_grains(ew_tensor_count(g->c->out[0])), fn, g);
 }
 
 /* dx (+)= dy for the first input, dx (+)= -dy for the second. */

@@ -2,7 +2,7 @@
 /* Pooling: sliding, global, and adaptive with windows of equal size. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "backend/cpu/step/pool_shape.h"
 #include "graph/ops.h"
 #include "op/pooling.h"
@@ -45,7 +45,7 @@ static ew_err run_forward(const struct ew_call *c)
     p->x = c->in[0]->data;
     p->y = c->out[0]->data;
     p->index = p->max && c->train ? c->aux : NULL;
-    ew_share_run(c, ew_cpu(c->be)->isa->pool_tiles(&p->shape), forward_tiles);
+    ew_parallel_for(c, ew_cpu(c->be)->isa->pool_tiles(&p->shape), forward_tiles);
     return EW_OK;
 }
 
@@ -59,8 +59,8 @@ static ew_err run_backward(const struct ew_call *c)
     p->dy = c->dout[0]->data;
     p->dx = c->din[0]->data;
     p->add = !(c->fresh & 1);
-    ew_share_run(c, p->max ? k->max_pool_back_tiles(&p->shape) : k->pool_back_tiles(&p->shape),
-                 backward_tiles);
+    ew_parallel_for(c, p->max ? k->max_pool_back_tiles(&p->shape) : k->pool_back_tiles(&p->shape),
+                    backward_tiles);
     return EW_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Quantise and dequantise with one scale, and 8-bit lookup tables. */
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "backend/cpu/step/int8_step.h"
 #include "graph/ops.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions over any axes; gradients of sums and means. */
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "graph/ops.h"
 #include "op/reduce.h"
 
@@ -102,7 +102,7 @@ static ew_err run_forward(const struct ew_call *c)
     struct ew_fold_map *f = c->state;
     f->x = c->in[0]->data;
     f->y = c->out[0]->data;
-    ew_share_run(c, ew_cpu(c->be)->isa->fold_tiles(&f->axes), tiles);
+    ew_parallel_for(c, ew_cpu(c->be)->isa->fold_tiles(&f->axes), tiles);
     return EW_OK;
 }
 
@@ -114,7 +114,7 @@ static ew_err run_backward(const struct ew_call *c)
     f->dy = c->dout[0]->data;
     f->dx = c->din[0]->data;
     f->add = !(c->fresh & 1);
-    ew_share_run(c, ew_cpu(c->be)->isa->fold_tiles(&f->axes), back_tiles);
+    ew_parallel_for(c, ew_cpu(c->be)->isa->fold_tiles(&f->axes), back_tiles);
     return EW_OK;
 }
 

@@ -2,7 +2,7 @@
 /* Resize.  Axes from the first to the last one that changes are resampled with tables of taps; axes
  * before them are images, axes after them channels. */
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "graph/ops.h"
 #include "op/resize.h"
 
@@ -110,7 +110,7 @@ static ew_err run_forward(const struct ew_call *c)
     struct tables *t = c->state;
     t->s.x = c->in[0]->data;
     t->s.y = c->out[0]->data;
-    ew_share_run(c, ew_cpu(c->be)->isa->resample_tiles(&t->s), tiles);
+    ew_parallel_for(c, ew_cpu(c->be)->isa->resample_tiles(&t->s), tiles);
     return EW_OK;
 }
 
@@ -122,7 +122,7 @@ static ew_err run_backward(const struct ew_call *c)
     t->s.dy = c->dout[0]->data;
     t->s.dx = c->din[0]->data;
     t->s.add = !(c->fresh & 1);
-    ew_share_run(c, ew_cpu(c->be)->isa->resample_back_tiles(&t->s), back_tiles);
+    ew_parallel_for(c, ew_cpu(c->be)->isa->resample_back_tiles(&t->s), back_tiles);
     return EW_OK;
 }
 

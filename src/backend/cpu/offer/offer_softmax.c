@@ -4,7 +4,7 @@
  * reference. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "graph/ops.h"
 #include "op/loss.h"
 #include "op/softmax.h"

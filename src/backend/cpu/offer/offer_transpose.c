@@ -3,7 +3,7 @@
  * register tiles; other permutations copy contiguous runs. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "graph/layout.h"
 #include "graph/ops.h"
 
@@ -45,7 +45,7 @@ static ew_err run(const struct ew_call *c)
     struct ew_transpose *t = c->state;
     t->in = c->in[0]->data;
     t->out = c->out[0]->data;
-    ew_share_run(c, ew_cpu(c->be)->isa->transpose_tiles(t), tiles);
+    ew_parallel_for(c, ew_cpu(c->be)->isa->transpose_tiles(t), tiles);
     return EW_OK;
 }
 
@@ -67,7 +67,7 @@ static ew_err run_bytes(const struct ew_call *c)
                                   .out = c->out[0]->data};
     struct ew_call call = *c;
     call.state = &bytes;
-    ew_share_run(&call, ew_cpu(c->be)->isa->int8_transpose_tiles(&bytes), byte_tiles);
+    ew_parallel_for(&call, ew_cpu(c->be)->isa->int8_transpose_tiles(&bytes), byte_tiles);
     return EW_OK;
 }
 
@@ -86,7 +86,7 @@ static ew_err run_backward(const struct ew_call *c)
                                 .out = c->fresh & 1 ? c->din[0]->data : c->scratch};
     struct ew_call call = *c;
     call.state = &back;
-    ew_share_run(&call, ew_cpu(c->be)->isa->transpose_tiles(&back), tiles);
+    ew_parallel_for(&call, ew_cpu(c->be)->isa->transpose_tiles(&back), tiles);
     if (c->fresh & 1)
         return EW_OK;
     const struct ew_add_map sum = {.a = c->din[0]->data, .b = c->scratch, .y = c->din[0]->data};
@@ -151,7 +151,7 @@ static ew_err run_any(const struct ew_call *c)
     struct ew_permute *p = c->state;
     p->x = c->in[0]->data;
     p->y = c->out[0]->data;
-    ew_share_run(c, ew_cpu(c->be)->isa->permute_tiles(p), any_tiles);
+    ew_parallel_for(c, ew_cpu(c->be)->isa->permute_tiles(p), any_tiles);
     return EW_OK;
 }
 
@@ -163,7 +163,7 @@ static ew_err run_any_back(const struct ew_call *c)
     p->x = c->dout[0]->data;
     p->y = c->din[0]->data;
     p->add = !(c->fresh & 1);
-    ew_share_run(c, ew_cpu(c->be)->isa->permute_tiles(p), any_tiles);
+    ew_parallel_for(c, ew_cpu(c->be)->isa->permute_tiles(p), any_tiles);
     return EW_OK;
 }
 

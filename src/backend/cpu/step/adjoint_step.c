@@ -3,7 +3,7 @@
 #include "backend/cpu/step/adjoint_step.h"
 
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "backend/cpu/step/bias_grad.h"
 #include "backend/cpu/step/conv_step.h"
 
@@ -74,7 +74,7 @@ struct filter_work {
 static void filter_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct filter_work *w = ctx;
-    w->k->conv_wgrad_run(w->f, begin, end, ew_scratch_of(w->scratch, w->each, worker));
+    w->k->conv_wgrad_run(w->f, begin, end, ew_thread_scratch_at(w->scratch, w->each, worker));
 }
 
 static void filter_sum(void *ctx, int64_t begin, int64_t end, int worker)

@@ -7,7 +7,7 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 
 #define EW_BIAS_WIDE  64        /* channels of a tile */
 #define EW_BIAS_PARTS 8         /* parts of the rows */

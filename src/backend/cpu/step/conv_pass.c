@@ -3,7 +3,7 @@
 #include "backend/cpu/step/conv_pass.h"
 #include "backend/cpu/cpu_backend.h"
 
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 
 /* A filter of one frame treats clips [N, T, H, W, C] as N T images, so that 2-D methods, above all
  * Winograd, apply. */
@@ -265,7 +265,7 @@ static void run_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct ew_kernels *k = ew_cpu(s->c->be)->isa;
     void (*const run[])(const struct ew_conv *, int64_t, int64_t, void *) = BY_METHOD(k, run);
     run[s->p->method](&s->p->conv, begin * s->together, ew_min_i64(end * s->together, s->tiles),
-                      ew_worker_scratch(s->c, s->scratch, worker));
+                      ew_thread_scratch(s->c, s->scratch, worker));
 }
 
 void ew_conv_pass_run(const struct ew_call *c, struct ew_conv_pass *p)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 
 #define TAPS   3
 #define STEP   2
@@ -141,7 +141,7 @@ static void forward_images(void *ctx, int64_t begin, int64_t end, int worker)
     const struct work *w = ctx;
     const struct ew_conv_shape *s = &w->state->shape;
     const int64_t high = windows_of(s->axis[1].out), each = strip_rows(s);
-    char *scratch = ew_scratch_of(w->scratch, w->size, worker);
+    char *scratch = ew_thread_scratch_at(w->scratch, w->size, worker);
     for (struct strip b = {.image = begin}; b.image < end; b.image++)
         for (b.first = 0; b.first < high; b.first += each) {
             b.windows = ew_min_i64(each, high - b.first);
@@ -184,8 +184,9 @@ struct ew_kernel ew_conv_pool_tiled_forward_kernel(const struct ew_backend *be,
     const struct ew_conv_shape part = first_strip(s);
     return (struct ew_kernel){.name = "tiled conv+max pool",
                               .run = run_forward,
-                              .scratch = ew_float_bytes(ew_cpu(be)->isa->conv_pack_size(&part)) +
-                                         ew_share_scratch(be, forward_size(ew_cpu(be)->isa, s)),
+                              .scratch =
+                                  ew_float_bytes(ew_cpu(be)->isa->conv_pack_size(&part)) +
+                                  ew_thread_scratch_bytes(be, forward_size(ew_cpu(be)->isa, s)),
                               .state = sizeof(struct state)};
 }
 
@@ -256,7 +257,7 @@ static void backward_images(void *ctx, int64_t begin, int64_t end, int worker)
     for (struct strip b = {.image = begin}; b.image < end; b.image++)
         for (b.first = 0; b.first < high; b.first += each) {
             b.windows = ew_min_i64(each, high - b.first);
-            backward_strip(w, &b, ew_scratch_of(w->scratch, w->size, worker));
+            backward_strip(w, &b, ew_thread_scratch_at(w->scratch, w->size, worker));
         }
 }
 
@@ -300,7 +301,8 @@ struct ew_kernel ew_conv_pool_tiled_backward_kernel(const struct ew_backend *be,
     return (struct ew_kernel){.name = "tiled conv+max pool wgrad",
                               .run = run_backward,
                               .fresh = true,
-                              .scratch = ew_float_bytes((size_t)(s->batch * image_of(s))) +
-                                         ew_share_scratch(be, backward_size(ew_cpu(be)->isa, s)),
+                              .scratch =
+                                  ew_float_bytes((size_t)(s->batch * image_of(s))) +
+                                  ew_thread_scratch_bytes(be, backward_size(ew_cpu(be)->isa, s)),
                               .state = sizeof(struct state)};
 }

@@ -4,7 +4,7 @@
 #include "backend/cpu/cpu_backend.h"
 
 #include "backend/cpu/fuse/fuse.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "backend/cpu/step/bias_grad.h"
 #include "backend/cpu/step/cpu_update.h"
 #include "backend/cpu/step/norm_step.h"
@@ -83,7 +83,7 @@ static void run_with_stats(const struct ew_call *c, struct ew_conv_pass *p)
     struct ew_stats_split cut = {0};
     ew_conv_stats_split(k, p->method, s, &cut);
     p->conv.stats =
-        past(c->scratch, ew_share_scratch(c->be, ew_conv_scratch_bytes(k, p->method, s)));
+        past(c->scratch, ew_thread_scratch_bytes(c->be, ew_conv_scratch_bytes(k, p->method, s)));
     ew_conv_pass_run(c, p);
     ew_norm_finish(ew_call_fused(c, EW_ROLE_OUTPUT_NORM_STATS), p->conv.stats, cut.rows);
     p->conv.stats = NULL;
@@ -154,7 +154,8 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
         [EW_CONV_DEPTHWISE_DGRAD] = "transposed depthwise",
         [EW_CONV_GROUPED_DGRAD] = "transposed grouped",
         [EW_CONV_BATCH_LANES_DGRAD] = "transposed batch in lanes"};
-    const size_t scratch = ew_share_scratch(be, ew_conv_scratch_bytes(ew_cpu(be)->isa, m, &shape));
+    const size_t scratch =
+        ew_thread_scratch_bytes(be, ew_conv_scratch_bytes(ew_cpu(be)->isa, m, &shape));
     const size_t packed = ew_conv_packed_bytes(ew_cpu(be)->isa, m, &shape);
     /* The residual is read at the offsets of the output, so it would need the same row stride. */
     const bool strided =
@@ -273,7 +274,7 @@ static void filter_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct ew_call *c = ctx;
     const struct backward *b = c->state;
     const size_t scratch = b->way.scratch(&b->filter.shape);
-    b->way.run(&b->filter, begin, end, ew_worker_scratch(c, scratch, worker));
+    b->way.run(&b->filter, begin, end, ew_thread_scratch(c, scratch, worker));
 }
 
 static void filter_sum(void *ctx, int64_t begin, int64_t end, int worker)
@@ -289,7 +290,7 @@ static void phase_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct backward *b = c->state;
     const size_t scratch = b->way.scratch(&b->filter.shape);
     ew_cpu(c->be)->isa->winograd_wgrad_run(&b->filter, b->phase, begin, end,
-                                           ew_worker_scratch(c, scratch, worker));
+                                           ew_thread_scratch(c, scratch, worker));
 }
 
 /* rest->scratch is the threads' scratch. */
@@ -299,13 +300,13 @@ static void run_filter_phases(const struct ew_call *c, const struct ew_call *res
     const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const struct ew_conv_shape *s = &b->filter.shape;
     if (b->way.run) {
-        ew_share_run(rest, b->way.tiles(s), filter_tiles);
-        ew_share_run(c, b->way.sum_tiles(s), filter_sum);
+        ew_parallel_for(rest, b->way.tiles(s), filter_tiles);
+        ew_parallel_for(c, b->way.sum_tiles(s), filter_sum);
         return;
     }
     const int64_t phases = k->winograd_wgrad_phases(s);
     for (b->phase = 0; b->phase < phases; b->phase++)
-        ew_share_run(rest, k->winograd_wgrad_tiles(s, b->phase), phase_tiles);
+        ew_parallel_for(rest, k->winograd_wgrad_tiles(s, b->phase), phase_tiles);
 }
 
 /* True if wgrad also computes the bias gradient. */
@@ -378,8 +379,9 @@ struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const stru
                                         [EW_CONV_GROUPED_DGRAD] = "grouped gradients",
                                         [EW_CONV_BATCH_LANES_DGRAD] = "batch in lanes gradients"};
     const size_t data = ew_align_up(ew_conv_packed_bytes(k, m, &shape)) +
-                        ew_share_scratch(be, ew_conv_scratch_bytes(k, m, &shape));
-    const size_t filter = ew_float_bytes(way.partial(s)) + ew_share_scratch(be, way.scratch(s));
+                        ew_thread_scratch_bytes(be, ew_conv_scratch_bytes(k, m, &shape));
+    const size_t filter =
+        ew_float_bytes(way.partial(s)) + ew_thread_scratch_bytes(be, way.scratch(s));
     const size_t bias = ew_bias_scratch(s->cout), most = data > filter ? data : filter;
     const bool general = !way.run || way.run == k->conv_wgrad_run; /* Winograd or implicit GEMM */
     const bool any_data = m == EW_CONV_DGRAD || m == EW_CONV_WINOGRAD_DGRAD;

@@ -5,7 +5,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/fuse/fuse.h"
 #include "backend/cpu/isa.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "backend/cpu/step/cpu_update.h"
 #include "op/optimizer.h"
 

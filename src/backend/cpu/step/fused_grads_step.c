@@ -6,7 +6,7 @@
 #include "backend/cpu/cpu_backend.h"
 
 #include "backend/cpu/fuse/fuse.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "backend/cpu/step/bias_grad.h"
 #include "backend/cpu/step/cpu_update.h"
 #include "backend/cpu/step/norm_step.h"
@@ -88,7 +88,7 @@ static void fused_grads_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct ew_call *c = ctx;
     const struct state *s = c->state;
     const size_t each = s->way.scratch(&s->j.filter.shape);
-    s->way.run(&s->j, begin, end, ew_worker_scratch(c, each, worker));
+    s->way.run(&s->j, begin, end, ew_thread_scratch(c, each, worker));
 }
 
 static void sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)
@@ -170,9 +170,9 @@ static ew_err run(const struct ew_call *c)
     j->norm_sums = before && j->dx ? (float *)(void *)(at + parts.packed + parts.partial) : NULL;
     struct ew_call rest = *c;
     rest.scratch = at + parts.packed + parts.partial + parts.sums;
-    ew_share_run(&rest, state->way.tiles(s), fused_grads_tiles);
+    ew_parallel_for(&rest, state->way.tiles(s), fused_grads_tiles);
     if (!j->no_filter)
-        ew_share_run(c, sum_tile_count(ew_cpu(c->be)->isa, s), sum_tiles);
+        ew_parallel_for(c, sum_tile_count(ew_cpu(c->be)->isa, s), sum_tiles);
     if (j->norm_sums)
         leave_sums(c, j);
     return EW_OK;
@@ -188,7 +188,7 @@ struct ew_kernel ew_fused_grads_kernel(const struct ew_backend *be, const struct
 {
     const struct way way = way_of(ew_cpu(be)->isa, s);
     const struct parts p = parts_of(&way, s);
-    const size_t all = p.packed + p.partial + p.sums + ew_share_scratch(be, p.each);
+    const size_t all = p.packed + p.partial + p.sums + ew_thread_scratch_bytes(be, p.each);
     const size_t bias = ew_bias_scratch(s->cout);
     const unsigned norms = EW_ROLE_OUTPUT_NORM_GRAD |
                            (s->input_norm ? EW_ROLE_INPUT_NORM | EW_ROLE_INPUT_NORM_SUMS : 0);

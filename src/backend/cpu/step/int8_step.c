@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 
 struct step {
     struct ew_conv_shape shape;
@@ -215,7 +215,7 @@ static void conv_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     void (*const run[])(const struct ew_qconv *, int64_t, int64_t, void *) =
         BY_METHOD(ew_cpu(c->be)->isa, run);
     void *scratch =
-        ew_worker_scratch(c, scratch_of(ew_cpu(c->be)->isa, p->method, &p->shape), worker);
+        ew_thread_scratch(c, scratch_of(ew_cpu(c->be)->isa, p->method, &p->shape), worker);
     run[p->method](&p->conv, begin, end, scratch);
 }
 
@@ -227,7 +227,7 @@ static ew_err run(const struct ew_call *c)
     p->conv.x = c->in[p->x]->data;
     p->conv.y = c->out[0]->data;
     p->conv.end.add = add ? add->data : NULL;
-    ew_share_run(c, tiles[p->method](&p->shape), conv_tiles);
+    ew_parallel_for(c, tiles[p->method](&p->shape), conv_tiles);
     return EW_OK;
 }
 
@@ -243,7 +243,8 @@ struct ew_kernel ew_qlayer_kernel(const struct ew_call *c, const struct ew_qlaye
     size_t (*const packed[])(const struct ew_conv_shape *) = BY_METHOD(k, pack_size);
     return (struct ew_kernel){.name = names[m],
                               .run = run,
-                              .scratch = ew_share_scratch(c->be, scratch_of(k, m, &l->shape)),
+                              .scratch =
+                                  ew_thread_scratch_bytes(c->be, scratch_of(k, m, &l->shape)),
                               .state = sizeof(struct step),
                               .packed = packed[m](&l->shape),
                               .packs = 1u << l->slots->w};

@@ -4,7 +4,7 @@
 #include "backend/cpu/cpu_backend.h"
 
 #include "backend/cpu/fuse/fuse.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "backend/cpu/step/bias_grad.h"
 #include "backend/cpu/step/cpu_update.h"
 #include "backend/cpu/step/norm_step.h"
@@ -93,26 +93,28 @@ struct work {
 static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->sparse_run(&w->forward, begin, end, ew_scratch_of(w->scratch, w->size, worker));
+    w->k->sparse_run(&w->forward, begin, end, ew_thread_scratch_at(w->scratch, w->size, worker));
 }
 
 static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->sparse_grad_run(&w->backward, begin, end, ew_scratch_of(w->scratch, w->size, worker));
+    w->k->sparse_grad_run(&w->backward, begin, end,
+                          ew_thread_scratch_at(w->scratch, w->size, worker));
 }
 
 static void filter_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
     w->k->sparse_wgrad_run(&w->backward, w->by_x, begin, end,
-                           ew_scratch_of(w->scratch, w->size, worker));
+                           ew_thread_scratch_at(w->scratch, w->size, worker));
 }
 
 static void scatter_grad_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->scatter_grad_run(&w->backward, begin, end, ew_scratch_of(w->scratch, w->size, worker));
+    w->k->scatter_grad_run(&w->backward, begin, end,
+                           ew_thread_scratch_at(w->scratch, w->size, worker));
 }
 
 static void scatter_grad_outputs(void *ctx, int64_t begin, int64_t end, int worker)
@@ -244,7 +246,8 @@ struct ew_kernel ew_sparse_kernel(const struct ew_kernel_query *query,
     const bool stats = forward && ew_has_role(query->c, EW_ROLE_OUTPUT_NORM_STATS);
     const size_t bias = forward ? 0 : ew_bias_scratch(s->cout);
     const size_t shared = forward ? 0 : shared_bytes(k, s);
-    const size_t mine = shared + ew_share_scratch(query->be, own), all = mine > bias ? mine : bias;
+    const size_t mine = shared + ew_thread_scratch_bytes(query->be, own),
+                 all = mine > bias ? mine : bias;
     struct ew_kernel out = otherwise;
     out.name = forward ? "zero-skipping" : "zero-skipping gradients";
     out.run = forward ? run_forward : run_backward;

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "backend/cpu/fuse/fuse.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "backend/cpu/step/bias_grad.h"
 #include "backend/cpu/step/cpu_update.h"
 #include "op/optimizer.h"
@@ -49,7 +49,7 @@ static void transpose_tiles_of(void *ctx, int64_t begin, int64_t end, int worker
 static void run_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->tap_pairs_run(&w->conv, begin, end, ew_scratch_of(w->scratch, w->size, worker));
+    w->k->tap_pairs_run(&w->conv, begin, end, ew_thread_scratch_at(w->scratch, w->size, worker));
 }
 
 static void small_dense_tiles(void *ctx, int64_t begin, int64_t end, int worker)
@@ -96,8 +96,8 @@ struct ew_kernel ew_tap_pairs_forward_kernel(const struct ew_backend *be,
                                              const struct ew_conv_shape *s)
 {
     const struct ew_kernels *k = ew_cpu(be)->isa;
-    const size_t conv =
-        ew_float_bytes(k->tap_pairs_transposed(s)) + ew_share_scratch(be, k->tap_pairs_scratch(s));
+    const size_t conv = ew_float_bytes(k->tap_pairs_transposed(s)) +
+                        ew_thread_scratch_bytes(be, k->tap_pairs_scratch(s));
     return (struct ew_kernel){
         .name = "tap pairs",
         .run = run_forward,
@@ -122,7 +122,8 @@ static void grad_turn_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 static void grad_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->tap_pairs_grad_run(&w->grad, begin, end, ew_scratch_of(w->scratch, w->size, worker));
+    w->k->tap_pairs_grad_run(&w->grad, begin, end,
+                             ew_thread_scratch_at(w->scratch, w->size, worker));
 }
 
 static void grad_sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)
@@ -225,7 +226,7 @@ struct ew_kernel ew_tap_pairs_backward_kernel(const struct ew_backend *be,
 {
     const struct ew_kernels *k = ew_cpu(be)->isa;
     const size_t conv = ew_float_bytes(k->tap_pairs_grad_shared(s)) +
-                        ew_share_scratch(be, k->tap_pairs_grad_scratch(s));
+                        ew_thread_scratch_bytes(be, k->tap_pairs_grad_scratch(s));
     const size_t gradients =
         k->small_dense_pays(s) ? ew_float_bytes(k->small_dense_grad_shared(s)) : conv;
     const size_t bias = ew_bias_scratch(s->cout);

@@ -4,7 +4,7 @@
 #include "backend/cpu/cpu_backend.h"
 
 #include "backend/cpu/fuse/fuse.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "backend/cpu/step/bias_grad.h"
 #include "backend/cpu/step/cpu_update.h"
 #include "backend/cpu/step/tap_pairs_step.h"
@@ -54,12 +54,13 @@ static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct work *w = ctx;
     const struct ew_conv_shape *s = &w->conv.shape;
     struct ew_conv conv = w->conv;
-    float *packed = ew_scratch_of(w->scratch, w->size, worker);
+    float *packed = ew_thread_scratch_at(w->scratch, w->size, worker);
     w->k->winograd_5x5_pack(s, w->w, packed);
     conv.w = packed;
     const int64_t tiles = w->k->winograd_5x5_tiles(s);
-    w->k->winograd_5x5_run(&conv, ew_part_tile(w->be, tiles, begin),
-                           ew_part_tile(w->be, tiles, end), (char *)packed + packed_bytes(w->k, s));
+    w->k->winograd_5x5_run(&conv, ew_parallel_range_tile(w->be, tiles, begin),
+                           ew_parallel_range_tile(w->be, tiles, end),
+                           (char *)packed + packed_bytes(w->k, s));
 }
 
 static ew_err run_forward(const struct ew_call *c)
@@ -81,8 +82,8 @@ static ew_err run_forward(const struct ew_call *c)
                      .w = c->in[1]->data,
                      .scratch = c->scratch,
                      .size = forward_bytes(k, s)};
-    ew_pool_run(ew_cpu(c->be)->pool, ew_share_parts(c->be, k->winograd_5x5_tiles(s)), forward_tiles,
-                &w);
+    ew_pool_run(ew_cpu(c->be)->pool, ew_parallel_ranges(c->be, k->winograd_5x5_tiles(s)),
+                forward_tiles, &w);
     return EW_OK;
 }
 
@@ -91,7 +92,8 @@ struct ew_kernel ew_winograd_5x5_forward_kernel(const struct ew_backend *be,
 {
     return (struct ew_kernel){.name = "winograd F(5x5,5x5)",
                               .run = run_forward,
-                              .scratch = ew_share_scratch(be, forward_bytes(ew_cpu(be)->isa, s)),
+                              .scratch =
+                                  ew_thread_scratch_bytes(be, forward_bytes(ew_cpu(be)->isa, s)),
                               .state = sizeof(struct state)};
 }
 
@@ -110,18 +112,18 @@ static size_t backward_bytes(const struct ew_kernels *k, const struct ew_conv_sh
 static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    void *scratch = ew_scratch_of(w->scratch, w->size, worker);
+    void *scratch = ew_thread_scratch_at(w->scratch, w->size, worker);
     if (w->grad.dx)
         w->k->winograd_5x5_grad_pack(&w->grad, scratch);
     const int64_t tiles = w->k->winograd_5x5_grad_tiles(&w->grad.filter.shape);
-    w->k->winograd_5x5_grad_run(&w->grad, ew_part_tile(w->be, tiles, begin),
-                                ew_part_tile(w->be, tiles, end), scratch);
+    w->k->winograd_5x5_grad_run(&w->grad, ew_parallel_range_tile(w->be, tiles, begin),
+                                ew_parallel_range_tile(w->be, tiles, end), scratch);
 }
 
 static void run_gradients(const struct ew_call *c, struct work *w)
 {
     const int64_t tiles = w->k->winograd_5x5_grad_tiles(&w->grad.filter.shape);
-    ew_pool_run(ew_cpu(c->be)->pool, ew_share_parts(c->be, tiles), backward_tiles, w);
+    ew_pool_run(ew_cpu(c->be)->pool, ew_parallel_ranges(c->be, tiles), backward_tiles, w);
     if (!w->grad.no_filter)
         w->k->winograd_5x5_grad_sum(&w->grad);
 }
@@ -156,8 +158,8 @@ static ew_err run_backward(const struct ew_call *c)
 struct ew_kernel ew_winograd_5x5_backward_kernel(const struct ew_backend *be,
                                                  const struct ew_conv_shape *s)
 {
-    const size_t gradients =
-        shared_bytes(ew_cpu(be)->isa, s) + ew_share_scratch(be, backward_bytes(ew_cpu(be)->isa, s));
+    const size_t gradients = shared_bytes(ew_cpu(be)->isa, s) +
+                             ew_thread_scratch_bytes(be, backward_bytes(ew_cpu(be)->isa, s));
     const size_t bias = ew_bias_scratch(s->cout);
     return (struct ew_kernel){.name = "winograd F(5x5,5x5) gradients",
                               .run = run_backward,
