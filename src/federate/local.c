@@ -53,7 +53,7 @@ static ew_err begin(struct ew_local *c, const float *server)
 {
     struct ew_plan *p = c->learner.train;
     ew_weights_write(&c->weights, server);
-    for (int i = 0; c->o.momentum > 0 && i < c->learner.rest->n_values; i++)
+    for (int i = 0; c->o.momentum > 0 && i < c->learner.trainable->n_values; i++)
         for (int k = 0; k < EW_UPDATE_STATES; k++) {
             struct ew_tensor *t = ew_plan_state(p, i, k);
             if (t)

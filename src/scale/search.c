@@ -87,10 +87,10 @@ static void close_descent(struct descent *d)
 static ew_err take_gates(struct descent *d)
 {
     for (int l = 0; l < d->pruner.gates; l++) {
-        const int v = ew_gate_value(d->learner.rest, l);
+        const int v = ew_gate_value(d->learner.trainable, l);
         struct ew_tensor *state = v >= 0 ? ew_plan_state(d->learner.train, v, 0) : NULL;
         EW_CHECK(state && state->data, EW_ERR_INTERNAL, "gate %d has no momentum", l);
-        float *gate = d->learner.rest->values[v].t.data, *momentum = state->data;
+        float *gate = d->learner.trainable->values[v].t.data, *momentum = state->data;
         for (int u = d->pruner.first[l]; u < d->pruner.first[l + 1]; u++) {
             const int i = u - d->pruner.first[l];
             const double now = d->pruner.open[u] ? 1 : 0;
@@ -105,7 +105,7 @@ static ew_err take_gates(struct descent *d)
 static void set_gates(struct descent *d)
 {
     for (int l = 0; l < d->pruner.gates; l++) {
-        float *gate = d->learner.rest->values[ew_gate_value(d->learner.rest, l)].t.data;
+        float *gate = d->learner.trainable->values[ew_gate_value(d->learner.trainable, l)].t.data;
         for (int u = d->pruner.first[l]; u < d->pruner.first[l + 1]; u++)
             gate[u - d->pruner.first[l]] = d->pruner.open[u] ? 1 : 0;
     }

@@ -25,8 +25,9 @@ ew_err ew_adapt_freeze(struct ew_graph *g, const char *what, int *n);
 ew_err ew_adapt_copy(struct ew_graph *g, const struct ew_graph *from, int *n);
 
 /* Splits the network behind everything that depends on no trainable weight: the outputs of *frozen
- * are the first inputs of *rest.  Both borrow g's weights.  If nothing with weights is frozen,
- * *frozen is NULL and *rest a copy. */
-ew_err ew_adapt_cut(const struct ew_graph *g, struct ew_graph **frozen, struct ew_graph **rest);
+ * are the first inputs of *trainable.  Both borrow g's weights.  If nothing with weights is frozen,
+ * *frozen is NULL and *trainable a copy. */
+ew_err ew_adapt_cut(const struct ew_graph *g, struct ew_graph **frozen,
+                    struct ew_graph **trainable);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Splitting a network into its frozen part and the rest. */
+/* Splitting a network into its frozen and its trainable part. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ struct cut {
     const struct ew_graph *g;
     bool *node;  /* frozen: depends on the input and frozen weights alone */
     bool *value; /* output of a frozen node */
-    int *edge;   /* values that cross from the frozen part to the rest */
+    int *edge;   /* values that cross from the frozen part to the trainable one */
     int n_edge;
 };
 
@@ -75,8 +75,8 @@ static ew_err make_frozen(const struct cut *c, struct ew_graph **out)
     return ew_graph_infer(f);
 }
 
-/* The rest: the edges are its inputs. */
-static ew_err make_rest(const struct cut *c, struct ew_graph **out)
+/* The trainable part: the edges are its inputs. */
+static ew_err make_trainable(const struct cut *c, struct ew_graph **out)
 {
     EW_TRY(ew_graph_clone(c->g, out));
     struct ew_graph *r = *out;
@@ -113,35 +113,35 @@ static ew_err check_edges(const struct cut *c)
     return EW_OK;
 }
 
-static ew_err cut(struct cut *c, struct ew_graph **frozen, struct ew_graph **rest)
+static ew_err cut(struct cut *c, struct ew_graph **frozen, struct ew_graph **trainable)
 {
     if (!mark(c))
-        return ew_graph_clone(c->g, rest);
+        return ew_graph_clone(c->g, trainable);
     EW_CHECK(!c->value[c->g->outputs[0]], EW_ERR_USAGE, "%s: all of it is frozen; nothing to train",
              c->g->name);
     find_edges(c);
     EW_TRY(check_edges(c));
     EW_TRY(make_frozen(c, frozen));
-    return make_rest(c, rest);
+    return make_trainable(c, trainable);
 }
 
-ew_err ew_adapt_cut(const struct ew_graph *g, struct ew_graph **frozen, struct ew_graph **rest)
+ew_err ew_adapt_cut(const struct ew_graph *g, struct ew_graph **frozen, struct ew_graph **trainable)
 {
     struct cut c = {.g = g,
                     .node = calloc((size_t)g->n_nodes + 1, sizeof(*c.node)),
                     .value = calloc((size_t)g->n_values + 1, sizeof(*c.value)),
                     .edge = calloc((size_t)g->n_values + 1, sizeof(*c.edge))};
-    *frozen = *rest = NULL;
+    *frozen = *trainable = NULL;
     ew_err e = c.node && c.value && c.edge ? EW_OK : ew_fail(EW_ERR_MEMORY, "no memory");
     if (e == EW_OK)
-        e = cut(&c, frozen, rest);
+        e = cut(&c, frozen, trainable);
     free(c.node);
     free(c.value);
     free(c.edge);
     if (e != EW_OK) {
         ew_graph_free(*frozen);
-        ew_graph_free(*rest);
-        *frozen = *rest = NULL;
+        ew_graph_free(*trainable);
+        *frozen = *trainable = NULL;
     }
     return e;
 }

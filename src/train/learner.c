@@ -80,7 +80,7 @@ static ew_err limit_left(const struct ew_learner *l, const struct ew_learner_opt
     EW_CHECK(taken < o->memory_limit, EW_ERR_LIMIT,
              "%s: evaluation, batches on their way and frozen layers take %.1f MiB, the memory "
              "limit is %.1f MiB; a smaller batch or fewer workers take less",
-             l->rest->name, mib(taken), mib(o->memory_limit));
+             l->trainable->name, mib(taken), mib(o->memory_limit));
     *out = o->memory_limit - taken;
     return EW_OK;
 }
@@ -94,7 +94,7 @@ static size_t never_at_once(const struct ew_learner_opts *o, size_t touched)
     return untouched < released ? untouched : released;
 }
 
-static ew_err compile_rest(struct ew_learner *l, const struct ew_learner_opts *o)
+static ew_err compile_trainable(struct ew_learner *l, const struct ew_learner_opts *o)
 {
     struct ew_plan_opts po = {.mode = EW_PLAN_TRAIN,
                               .update = true,
@@ -109,8 +109,8 @@ static ew_err compile_rest(struct ew_learner *l, const struct ew_learner_opts *o
                               .n_rounded = l->n_rounded,
                               .backend = {.threads = o->threads}};
     EW_TRY(limit_left(l, o, &po.memory_limit));
-    EW_TRY(ew_graph_set_batch(l->rest, o->batch));
-    const ew_err e = ew_plan_compile(l->rest, &po, &l->train);
+    EW_TRY(ew_graph_set_batch(l->trainable, o->batch));
+    const ew_err e = ew_plan_compile(l->trainable, &po, &l->train);
     if (e == EW_ERR_LIMIT && o->memory_limit > po.memory_limit)
         return ew_fail_in(e,
                           "of the %.1f MiB evaluation, batches on their way and frozen layers "
@@ -124,20 +124,20 @@ static ew_err compile_rest(struct ew_learner *l, const struct ew_learner_opts *o
     EW_CHECK(!po.stop_at_norms || !s.split_changes_statistics, EW_ERR_UNSUPPORTED,
              "%s: to meet the memory limit the batch is run in %d parts, and --sync-bn needs it "
              "whole",
-             l->rest->name, s.micro_batches);
+             l->trainable->name, s.micro_batches);
     return EW_OK;
 }
 
 /* Lists the rounded weights of the whole network, since a layer's fake_quant may be in the frozen
- * part; then finds them in the rest by name. */
+ * part; then finds them in the trainable one by name. */
 static ew_err list_rounded(const struct ew_graph *net, struct ew_learner *l)
 {
     int n, kept = 0;
     EW_TRY(ew_fake_quant_weights(net, &l->rounded, &n));
     for (int i = 0; i < n; i++) {
         struct ew_fake_quant_weight r = l->rounded[i];
-        r.value = ew_graph_find(l->rest, net->values[r.value].name);
-        r.other = r.other < 0 ? -1 : ew_graph_find(l->rest, net->values[r.other].name);
+        r.value = ew_graph_find(l->trainable, net->values[r.value].name);
+        r.other = r.other < 0 ? -1 : ew_graph_find(l->trainable, net->values[r.other].name);
         if (r.value >= 0)
             l->rounded[kept++] = r;
     }
@@ -148,20 +148,21 @@ static ew_err list_rounded(const struct ew_graph *net, struct ew_learner *l)
 static ew_err open_learner(const struct ew_graph *net, const struct ew_learner_opts *o,
                            struct ew_learner *l)
 {
-    EW_TRY(ew_adapt_cut(net, &l->frozen, &l->rest));
-    l->n_features = l->rest->n_inputs;
+    EW_TRY(ew_adapt_cut(net, &l->frozen, &l->trainable));
+    l->n_features = l->trainable->n_inputs;
     EW_CHECK(l->n_features <= EW_LEARNER_INPUTS, EW_ERR_UNSUPPORTED,
              "%s: its frozen part hands on %d values, at most %d are supported", net->name,
              l->n_features, EW_LEARNER_INPUTS);
-    const struct ew_shape *scores = &l->rest->values[l->rest->outputs[0]].t.shape;
+    const struct ew_shape *scores = &l->trainable->values[l->trainable->outputs[0]].t.shape;
     l->classes = scores->rank == 2 ? scores->dim[1] : 0;
     l->batch = o->batch;
     EW_TRY(list_rounded(net, l));
     l->beside = o->reserved + o->unpacked;
-    EW_TRY(o->teacher.net ? add_distillation(l->rest, &o->teacher) : add_loss(l->rest, o));
+    EW_TRY(o->teacher.net ? add_distillation(l->trainable, &o->teacher)
+                          : add_loss(l->trainable, o));
     EW_TRY(compile_teacher(l, o));
     EW_TRY(compile_frozen(l, o));
-    EW_TRY(compile_rest(l, o));
+    EW_TRY(compile_trainable(l, o));
     for (int i = 0; l->features && !o->dry && i < l->n_features; i++)
         ew_plan_bind_input(l->train, i, ew_plan_output(l->features, i)->data);
     return EW_OK;
@@ -183,7 +184,7 @@ void ew_learner_close(struct ew_learner *l)
     ew_plan_free(l->features);
     ew_plan_free(l->teacher);
     free(l->rounded);
-    ew_graph_free(l->rest);
+    ew_graph_free(l->trainable);
     ew_graph_free(l->frozen);
     *l = (struct ew_learner){0};
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The compute side of training: the frozen part of a network as an inference plan, the rest as a
- * training plan.  Batches and checkpoints are the trainer's. */
+/* The compute side of training: the frozen part of a network as an inference plan, the trainable
+ * part as a training plan.  Batches and checkpoints are the trainer's. */
 #ifndef EW_TRAIN_LEARNER_H
 #define EW_TRAIN_LEARNER_H
 
 #include "plan/plan.h"
 #include "train/exchange.h"
 
-#define EW_LEARNER_INPUTS 8 /* most values between the frozen part and the rest */
+#define EW_LEARNER_INPUTS 8 /* most values between the frozen part and the trainable one */
 
 /* The teacher of knowledge distillation. */
 struct ew_teacher {
@@ -35,13 +35,13 @@ struct ew_learner_opts {
 };
 
 struct ew_learner {
-    struct ew_graph *frozen, *rest; /* frozen NULL: nothing is frozen */
+    struct ew_graph *frozen, *trainable; /* frozen NULL: nothing is frozen */
     struct ew_plan *features, *train;
     struct ew_plan *teacher;              /* NULL: there is none */
     struct ew_fake_quant_weight *rounded; /* weights and biases that steps read rounded */
     int n_rounded;
     struct ew_exchange *exchange; /* with other ranks; the caller's; NULL: single process */
-    int n_features;               /* inputs of `rest` before the labels */
+    int n_features;               /* inputs of `trainable` before the labels */
     int64_t batch;
     int64_t classes;   /* 0: an autoencoder, labels are ignored */
     int micro_batches; /* micro-batches */

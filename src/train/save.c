@@ -10,7 +10,7 @@
 /* Lists the optimiser state by parameter. */
 ew_err ew_trainer_collect_states(struct ew_trainer *t)
 {
-    const struct ew_graph *g = t->learner.rest;
+    const struct ew_graph *g = t->learner.trainable;
     t->states = calloc((size_t)g->n_values * EW_UPDATE_STATES + 1, sizeof(*t->states));
     EW_CHECK(t->states, EW_ERR_MEMORY, "no memory for the optimiser's state");
     for (int i = 0; i < g->n_values; i++)
@@ -31,7 +31,7 @@ static ew_err restore_states(struct ew_trainer *t, const struct ew_checkpoint *c
              "the checkpoint has %d states of an optimiser, this run has %d", own, t->n_states);
     for (int i = 0; i < own; i++) {
         const struct ew_checkpoint_state *from = &c->states[i];
-        const int value = ew_graph_find(t->learner.rest, from->param);
+        const int value = ew_graph_find(t->learner.trainable, from->param);
         struct ew_tensor *to =
             value >= 0 ? ew_plan_state(t->learner.train, value, (int)from->slot) : NULL;
         EW_CHECK(to && to->dtype == from->t.dtype && ew_shape_equal(&to->shape, &from->t.shape),
@@ -100,18 +100,18 @@ static ew_err pull(struct ew_trainer *t)
 static ew_err all_states(struct ew_trainer *t, bool goes_on, struct ew_checkpoint *c,
                          struct ew_checkpoint_state **list)
 {
-    const struct ew_checkpoint_state *rest;
+    const struct ew_checkpoint_state *residuals;
     int n = 0;
     c->states = t->states;
     c->n_states = t->n_states;
     if (goes_on)
-        EW_TRY(ew_exchange_residuals(t->exchange, &rest, &n));
+        EW_TRY(ew_exchange_residuals(t->exchange, &residuals, &n));
     if (n == 0)
         return EW_OK;
     *list = calloc((size_t)(t->n_states + n), sizeof(**list));
     EW_CHECK(*list, EW_ERR_MEMORY, "no memory for %d states", t->n_states + n);
     memcpy(*list, t->states, (size_t)t->n_states * sizeof(**list));
-    memcpy(*list + t->n_states, rest, (size_t)n * sizeof(**list));
+    memcpy(*list + t->n_states, residuals, (size_t)n * sizeof(**list));
     c->states = *list;
     c->n_states += n;
     return EW_OK;

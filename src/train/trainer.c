@@ -141,8 +141,8 @@ static ew_err open_learner(struct ew_trainer *t)
     EW_TRY(ew_learner_open(t->net, &l, &t->learner));
     if (ranks) {
         const double weight = (double)t->slice / (double)o->batch;
-        EW_TRY(ew_exchange_open(t->job.ranks, t->learner.train, t->learner.rest, &t->job.exchange,
-                                weight, &t->exchange));
+        EW_TRY(ew_exchange_open(t->job.ranks, t->learner.train, t->learner.trainable,
+                                &t->job.exchange, weight, &t->exchange));
         t->learner.exchange = t->exchange;
     }
     return ew_trainer_collect_states(t);

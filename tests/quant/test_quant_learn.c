@@ -290,7 +290,7 @@ static void behind_frozen_layers(void)
         EW_EXPECT(l.frozen);
         EW_EXPECT_INT(l.n_rounded, 6); /* weights and biases of three dense layers */
         for (int i = 0; i < l.n_rounded; i++)
-            EW_EXPECT(strncmp(l.rest->values[l.rounded[i].value].name, "fc", 2) == 0);
+            EW_EXPECT(strncmp(l.trainable->values[l.rounded[i].value].name, "fc", 2) == 0);
     }
     ew_learner_close(&l);
     ew_graph_free(g);

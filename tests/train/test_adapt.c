@@ -169,8 +169,8 @@ static void names_what_it_cannot_do(void)
     EW_EXPECT_ERR(ew_adapt_copy(g, other, &n), EW_ERR_ARG, "has no weight");
     for (int i = 0; i < g->n_values; i++)
         g->values[i].frozen = g->values[i].kind == EW_VALUE_PARAM;
-    struct ew_graph *frozen, *rest;
-    EW_EXPECT_ERR(ew_adapt_cut(g, &frozen, &rest), EW_ERR_USAGE, "all of it is frozen");
+    struct ew_graph *frozen, *trainable;
+    EW_EXPECT_ERR(ew_adapt_cut(g, &frozen, &trainable), EW_ERR_USAGE, "all of it is frozen");
     ew_graph_free(g);
     ew_graph_free(other);
 }
@@ -229,7 +229,7 @@ static void cut_losses(struct ew_graph *g, const float *x, const int64_t *labels
         return;
     EW_EXPECT(l.frozen && l.features);
     EW_EXPECT_INT(count_ops(l.frozen, "conv"), 2);
-    EW_EXPECT_INT(count_ops(l.rest, "conv"), 0);
+    EW_EXPECT_INT(count_ops(l.trainable, "conv"), 0);
     for (int i = 0; i < 5; i++) {
         EW_EXPECT_OK(ew_learner_features(&l, x, features));
         EW_EXPECT_OK(ew_learner_step(&l, features, labels, 0.05, i));
@@ -274,9 +274,9 @@ static void frozen_parts_stay_as_they_are(void)
     EW_EXPECT_OK(ew_adapt_freeze(g, "backbone", &n));
     if (!EW_EXPECT_OK(ew_learner_open(g, &learner_opts, &l)))
         return;
-    EW_EXPECT_INT(count_ops(l.rest, "batch_norm"), 0);
-    EW_EXPECT_INT(count_ops(l.rest, "dropout"), 1);
-    EW_EXPECT_INT(count_ops(l.rest, "gemm"), 1);
+    EW_EXPECT_INT(count_ops(l.trainable, "batch_norm"), 0);
+    EW_EXPECT_INT(count_ops(l.trainable, "dropout"), 1);
+    EW_EXPECT_INT(count_ops(l.trainable, "gemm"), 1);
     ew_learner_close(&l);
     ew_graph_free(g);
 }
