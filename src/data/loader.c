@@ -3,7 +3,8 @@
  *
  * Batch b of an epoch is in slot b % slots.  Workers take batch numbers in order, once the slot's
  * previous batch has been released; the caller takes batches in order, each when its slot is ready.
- * A batch's contents depend on its number alone (fill.c), so scheduling has no effect on results.
+ * A batch's contents depend on its number alone (batch_builder.c), so scheduling has no effect on
+ * results.
  */
 #include "data/loader.h"
 
@@ -14,7 +15,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/process.h"
-#include "data/fill.h"
+#include "data/batch_builder.h"
 #include "data/streams.h"
 
 #define MAX_WORKERS 256
@@ -22,20 +23,20 @@
 
 struct worker {
     struct ew_loader *loader;
-    struct ew_filler *filler;
+    struct ew_batch_builder *builder;
     pthread_t thread;
     bool running;
 };
 
 struct ew_loader {
-    struct ew_fill fill; /* order and epoch change only while no worker is busy */
+    struct ew_batch_shared shared; /* order and epoch change only while no worker is busy */
     int64_t *members;
     int64_t batches; /* in an epoch */
     struct ew_batch_slot *slots;
     int64_t n_slots;
-    struct worker *workers;    /* o.workers */
-    struct ew_filler *fillers; /* one per worker; inline, one per thread of o.pool */
-    int64_t n_fillers;
+    struct worker *workers;            /* o.workers */
+    struct ew_batch_builder *builders; /* one per worker; inline, one per thread of o.pool */
+    int64_t n_builders;
     struct ew_loader_counts counts;
     int64_t want;   /* next batch of the caller */
     int64_t held;   /* number of batches before it that the caller holds */
@@ -77,7 +78,7 @@ static void *work(void *arg)
         struct ew_batch_slot *s = slot_of(l, number);
         l->busy++;
         pthread_mutex_unlock(&l->lock);
-        ew_filler_run(w->filler, number, s);
+        ew_batch_build(w->builder, number, s);
         pthread_mutex_lock(&l->lock);
         s->ready = true;
         l->busy--;
@@ -87,27 +88,27 @@ static void *work(void *arg)
     return NULL;
 }
 
-static ew_err new_fillers(struct ew_loader *l)
+static ew_err new_builders(struct ew_loader *l)
 {
-    const struct ew_loader_opts *o = &l->fill.o;
+    const struct ew_loader_opts *o = &l->shared.o;
     const int64_t n = o->workers ? o->workers : ew_pool_threads(o->pool);
-    l->fillers = calloc((size_t)n, sizeof(*l->fillers));
-    EW_CHECK(l->fillers, EW_ERR_MEMORY, "no memory for %lld workers", (long long)n);
-    for (; l->n_fillers < n; l->n_fillers++)
-        EW_TRY(ew_filler_init(&l->fillers[l->n_fillers], &l->fill));
+    l->builders = calloc((size_t)n, sizeof(*l->builders));
+    EW_CHECK(l->builders, EW_ERR_MEMORY, "no memory for %lld workers", (long long)n);
+    for (; l->n_builders < n; l->n_builders++)
+        EW_TRY(ew_batch_builder_init(&l->builders[l->n_builders], &l->shared));
     return EW_OK;
 }
 
 static ew_err start_workers(struct ew_loader *l)
 {
-    const int64_t n = l->fill.o.workers;
-    EW_TRY(new_fillers(l));
+    const int64_t n = l->shared.o.workers;
+    EW_TRY(new_builders(l));
     l->workers = calloc((size_t)n + 1, sizeof(*l->workers));
     EW_CHECK(l->workers, EW_ERR_MEMORY, "no memory for %lld workers", (long long)n);
     for (int64_t i = 0; i < n; i++) {
         struct worker *w = &l->workers[i];
         w->loader = l;
-        w->filler = &l->fillers[i];
+        w->builder = &l->builders[i];
         const int failed = pthread_create(&w->thread, NULL, work, w);
         EW_CHECK(!failed, EW_ERR_MEMORY, "worker %lld of %lld: %s", (long long)i, (long long)n,
                  strerror(failed));
@@ -119,14 +120,14 @@ static ew_err start_workers(struct ew_loader *l)
 /* True in a forked child, which has no workers, and where the lock may be held forever. */
 static bool lost_workers(const struct ew_loader *l)
 {
-    return l->fill.o.workers > 0 && l->forks != ew_process_forks();
+    return l->shared.o.workers > 0 && l->forks != ew_process_forks();
 }
 
 static ew_err check_workers(const struct ew_loader *l)
 {
     EW_CHECK(!lost_workers(l), EW_ERR_ARG,
              "%s: its loader was opened before a fork, and its workers stayed there",
-             ew_dataset_info(l->fill.o.data)->name);
+             ew_dataset_info(l->shared.o.data)->name);
     return EW_OK;
 }
 
@@ -177,20 +178,20 @@ static ew_err resolve(const struct ew_loader_opts *from, struct ew_loader_opts *
 /* Lists the samples of an epoch, unshuffled. */
 static ew_err list_members(struct ew_loader *l)
 {
-    const struct ew_loader_opts *o = &l->fill.o;
+    const struct ew_loader_opts *o = &l->shared.o;
     const int64_t all = ew_dataset_info(o->data)->count[o->split];
     const int64_t n = o->subset ? o->n_subset : all;
     l->members = calloc((size_t)ew_max_i64(n, 1), sizeof(*l->members));
-    l->fill.order = calloc((size_t)ew_max_i64(n, 1), sizeof(*l->fill.order));
-    EW_CHECK(l->members && l->fill.order, EW_ERR_MEMORY, "no memory for the order of %lld samples",
-             (long long)n);
+    l->shared.order = calloc((size_t)ew_max_i64(n, 1), sizeof(*l->shared.order));
+    EW_CHECK(l->members && l->shared.order, EW_ERR_MEMORY,
+             "no memory for the order of %lld samples", (long long)n);
     for (int64_t i = 0; i < n; i++) {
         l->members[i] = o->subset ? o->subset[i] : i;
         EW_CHECK(l->members[i] >= 0 && l->members[i] < all, EW_ERR_ARG,
                  "sample %lld of %lld is asked for", (long long)l->members[i], (long long)all);
     }
-    l->fill.members = l->members;
-    l->fill.n = n;
+    l->shared.members = l->members;
+    l->shared.n = n;
     l->batches = o->drop_last ? n / o->batch : (n + o->batch - 1) / o->batch;
     return EW_OK;
 }
@@ -198,13 +199,13 @@ static ew_err list_members(struct ew_loader *l)
 /* Allocates images and labels with the caller's allocator. */
 static ew_err take_memory(const struct ew_loader *l, size_t bytes, void **out)
 {
-    const struct ew_loader_memory *m = &l->fill.o.memory;
+    const struct ew_loader_memory *m = &l->shared.o.memory;
     return m->take ? m->take(m->owner, bytes, out) : ew_aligned_new(bytes, out);
 }
 
 static void give_memory(const struct ew_loader *l, void *p)
 {
-    const struct ew_loader_memory *m = &l->fill.o.memory;
+    const struct ew_loader_memory *m = &l->shared.o.memory;
     if (m->take && p)
         m->give(m->owner, p);
     else
@@ -213,7 +214,7 @@ static void give_memory(const struct ew_loader *l, void *p)
 
 static ew_err new_slots(struct ew_loader *l)
 {
-    const struct ew_loader_opts *o = &l->fill.o;
+    const struct ew_loader_opts *o = &l->shared.o;
     /* prefetched batches and those that the caller holds */
     const int64_t most = ew_max_i64(o->workers * o->prefetch, 0) + o->hold;
     l->n_slots = ew_min_i64(most, ew_max_i64(l->batches, 1) + o->hold);
@@ -238,13 +239,13 @@ static ew_err new_slots(struct ew_loader *l)
 
 static ew_err open_parts(struct ew_loader *l, const struct ew_loader_opts *o)
 {
-    EW_TRY(resolve(o, &l->fill.o));
+    EW_TRY(resolve(o, &l->shared.o));
     EW_TRY(list_members(l));
-    l->fill.o.subset = NULL; /* copied */
+    l->shared.o.subset = NULL; /* copied */
     EW_TRY(new_slots(l));
     const struct ew_dataset_info *d = ew_dataset_info(o->data);
     if (o->storage.mb_per_s > 0)
-        EW_TRY(ew_medium_new(&o->storage, d->count[o->split], &l->fill.medium));
+        EW_TRY(ew_medium_new(&o->storage, d->count[o->split], &l->shared.medium));
     l->next = l->batches; /* nothing to do before an epoch is started */
     l->want = l->batches;
     return start_workers(l);
@@ -290,7 +291,7 @@ ew_err ew_loader_open(const struct ew_loader_opts *o, struct ew_loader **out)
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->work, NULL);
     pthread_cond_init(&l->done, NULL);
-    pthread_mutex_init(&l->fill.bad.lock, NULL);
+    pthread_mutex_init(&l->shared.bad.lock, NULL);
     const ew_err err = open_parts(l, o);
     if (err != EW_OK) {
         ew_loader_close(l);
@@ -307,14 +308,14 @@ static void end_workers(struct ew_loader *l)
         l->quit = true;
         pthread_cond_broadcast(&l->work);
         pthread_mutex_unlock(&l->lock);
-        for (int64_t i = 0; l->workers && i < l->fill.o.workers; i++)
+        for (int64_t i = 0; l->workers && i < l->shared.o.workers; i++)
             if (l->workers[i].running)
                 pthread_join(l->workers[i].thread, NULL);
     }
     free(l->workers);
-    for (int64_t i = 0; i < l->n_fillers; i++)
-        ew_filler_fini(&l->fillers[i]);
-    free(l->fillers);
+    for (int64_t i = 0; i < l->n_builders; i++)
+        ew_batch_builder_fini(&l->builders[i]);
+    free(l->builders);
 }
 
 void ew_loader_close(struct ew_loader *l)
@@ -328,10 +329,10 @@ void ew_loader_close(struct ew_loader *l)
         free(l->slots[i].index);
     }
     free(l->slots);
-    free(l->fill.order);
+    free(l->shared.order);
     free(l->members);
-    ew_medium_free(l->fill.medium);
-    pthread_mutex_destroy(&l->fill.bad.lock);
+    ew_medium_free(l->shared.medium);
+    pthread_mutex_destroy(&l->shared.bad.lock);
     if (!lost_workers(l)) {
         pthread_cond_destroy(&l->done);
         pthread_cond_destroy(&l->work);
@@ -344,10 +345,10 @@ void ew_loader_close(struct ew_loader *l)
 
 void ew_loader_forget(struct ew_loader *l)
 {
-    if (!l || !l->fill.medium || lost_workers(l))
+    if (!l || !l->shared.medium || lost_workers(l))
         return;
     calm(l);
-    ew_medium_forget(l->fill.medium);
+    ew_medium_forget(l->shared.medium);
 }
 
 ew_err ew_loader_start(struct ew_loader *l, int64_t epoch, int64_t first)
@@ -356,7 +357,7 @@ ew_err ew_loader_start(struct ew_loader *l, int64_t epoch, int64_t first)
              (long long)l->batches);
     EW_TRY(check_workers(l));
     calm(l);
-    struct ew_fill *x = &l->fill;
+    struct ew_batch_shared *x = &l->shared;
     x->epoch = epoch;
     memcpy(x->order, l->members, (size_t)x->n * sizeof(*x->order));
     if (x->o.shuffle) {
@@ -393,14 +394,14 @@ static void add_up(struct ew_loader_counts *c, const struct ew_batch_slot *s)
 ew_err ew_loader_next(struct ew_loader *l, const struct ew_batch **out)
 {
     *out = NULL;
-    EW_CHECK(l->held < l->fill.o.hold, EW_ERR_ARG, "the loader's last batch was not released");
+    EW_CHECK(l->held < l->shared.o.hold, EW_ERR_ARG, "the loader's last batch was not released");
     if (l->want >= l->batches)
         return EW_OK;
     EW_TRY(check_workers(l));
     const int64_t start = ew_clock_ns();
     struct ew_batch_slot *s = slot_of(l, l->want);
-    if (l->fill.o.workers == 0) {
-        ew_fillers_run(l->fillers, l->want, s);
+    if (l->shared.o.workers == 0) {
+        ew_batch_build_parallel(l->builders, l->want, s);
     } else {
         pthread_mutex_lock(&l->lock);
         while (!s->ready)
@@ -445,7 +446,7 @@ int64_t ew_loader_batches(const struct ew_loader *l)
 
 int64_t ew_loader_samples(const struct ew_loader *l)
 {
-    return ew_min_i64(l->batches * l->fill.o.batch, l->fill.n);
+    return ew_min_i64(l->batches * l->shared.o.batch, l->shared.n);
 }
 
 struct ew_loader_counts ew_loader_counts(const struct ew_loader *l)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gzip and tar files.  Sheets of images are in sheets.c. */
+/* gzip and tar files.  Sheets of images are in image_sheets.c. */
 #include "data/unpack.h"
 
 #include <errno.h>

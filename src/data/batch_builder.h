@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filling one batch: the work of a worker.  Threads and order are in loader.c. */
-#ifndef EW_DATA_FILL_H
-#define EW_DATA_FILL_H
+/* Building one batch: the work of a worker.  Threads and order are in loader.c. */
+#ifndef EW_DATA_BATCH_BUILDER_H
+#define EW_DATA_BATCH_BUILDER_H
 
 #include <pthread.h>
 
@@ -18,7 +18,7 @@ struct ew_bad_list {
 };
 
 /* Shared by all workers; constant while they work, except what has its own lock. */
-struct ew_fill {
+struct ew_batch_shared {
     struct ew_loader_opts o; /* with sizes set and subset copied */
     int64_t *order;          /* [n]: sample numbers in the epoch's order */
     const int64_t *members;  /* [n]: the same, unshuffled */
@@ -28,8 +28,8 @@ struct ew_fill {
 };
 
 /* State of a worker. */
-struct ew_filler {
-    struct ew_fill *shared;
+struct ew_batch_builder {
+    struct ew_batch_shared *shared;
     struct ew_sample samples[EW_IMAGE_JOBS]; /* decoded together */
     int alone; /* number of next samples to decode one by one, since one of them is bad */
     struct ew_augmenter *augmenter;
@@ -38,8 +38,8 @@ struct ew_filler {
     bool failed;
 };
 
-ew_err ew_filler_init(struct ew_filler *f, struct ew_fill *shared);
-void ew_filler_fini(struct ew_filler *f);
+ew_err ew_batch_builder_init(struct ew_batch_builder *f, struct ew_batch_shared *shared);
+void ew_batch_builder_fini(struct ew_batch_builder *f);
 
 /* Memory of a batch. */
 struct ew_batch_slot {
@@ -53,9 +53,10 @@ struct ew_batch_slot {
 };
 
 /* Makes batch `number` of the epoch; errors are stored in the slot. */
-void ew_filler_run(struct ew_filler *f, int64_t number, struct ew_batch_slot *s);
+void ew_batch_build(struct ew_batch_builder *f, int64_t number, struct ew_batch_slot *s);
 
-/* The same with all threads of o.pool, each with its own filler. */
-void ew_fillers_run(struct ew_filler *fillers, int64_t number, struct ew_batch_slot *s);
+/* The same with all threads of o.pool, each with its own builder. */
+void ew_batch_build_parallel(struct ew_batch_builder *builders, int64_t number,
+                             struct ew_batch_slot *s);
 
 #endif

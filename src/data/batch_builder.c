@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filling batches: fetch, decode, augment, and handling of bad samples. */
-#include "data/fill.h"
+/* Building batches: fetch, decode, augment, and handling of bad samples. */
+#include "data/batch_builder.h"
 
 #include <stdio.h>
 
@@ -38,7 +38,7 @@ static int64_t frames_of(const struct ew_loader_opts *o)
     return o->frames ? o->frames : 1;
 }
 
-ew_err ew_filler_init(struct ew_filler *f, struct ew_fill *shared)
+ew_err ew_batch_builder_init(struct ew_batch_builder *f, struct ew_batch_shared *shared)
 {
     const struct ew_loader_opts *o = &shared->o;
     const struct ew_image_spec spec = {.h = o->h / frames_of(o),
@@ -47,11 +47,11 @@ ew_err ew_filler_init(struct ew_filler *f, struct ew_fill *shared)
                                        .prep = o->prep,
                                        .augment = o->augment,
                                        .seed = o->seed};
-    *f = (struct ew_filler){.shared = shared};
+    *f = (struct ew_batch_builder){.shared = shared};
     return ew_augmenter_new(&spec, &f->augmenter);
 }
 
-void ew_filler_fini(struct ew_filler *f)
+void ew_batch_builder_fini(struct ew_batch_builder *f)
 {
     ew_augmenter_free(f->augmenter);
     for (int i = 0; i < EW_IMAGE_JOBS; i++)
@@ -59,7 +59,8 @@ void ew_filler_fini(struct ew_filler *f)
 }
 
 /* Augments an image, or each frame of a clip with the same random draws. */
-static ew_err augment(struct ew_filler *f, const struct ew_sample *p, int64_t index, float *to)
+static ew_err augment(struct ew_batch_builder *f, const struct ew_sample *p, int64_t index,
+                      float *to)
 {
     const struct ew_loader_opts *o = &f->shared->o;
     const int64_t n = frames_of(o), size = o->h * o->w * o->c / n;
@@ -80,10 +81,10 @@ struct span {
 
 /* Fetches the first sample of the span and those decoded together with it; returns their number. If
  * one of the others fails it is left out, to be the first of the next call. */
-static int fetch_some(struct ew_filler *f, const struct span *w, struct ew_batch_slot *s,
+static int fetch_some(struct ew_batch_builder *f, const struct span *w, struct ew_batch_slot *s,
                       ew_err *err)
 {
-    const struct ew_fill *x = f->shared;
+    const struct ew_batch_shared *x = f->shared;
     const struct ew_loader_opts *o = &x->o;
     const int64_t most = x->medium || f->alone > 0 ? 1 : ew_min_i64(w->n, EW_IMAGE_JOBS);
     size_t bytes = 0;
@@ -106,7 +107,8 @@ static int fetch_some(struct ew_filler *f, const struct span *w, struct ew_batch
 }
 
 /* Decodes and augments the samples into the slot. */
-static ew_err finish_some(struct ew_filler *f, const struct span *w, int k, struct ew_batch_slot *s)
+static ew_err finish_some(struct ew_batch_builder *f, const struct span *w, int k,
+                          struct ew_batch_slot *s)
 {
     const struct ew_loader_opts *o = &f->shared->o;
     for (int i = 0; i < k; i++) {
@@ -118,7 +120,7 @@ static ew_err finish_some(struct ew_filler *f, const struct span *w, int k, stru
     return EW_OK;
 }
 
-static void count_reads(const struct ew_filler *f, int k, struct ew_batch *b)
+static void count_reads(const struct ew_batch_builder *f, int k, struct ew_batch *b)
 {
     for (int i = 0; i < k; i++) {
         b->bytes_read += f->samples[i].bytes_read;
@@ -128,8 +130,8 @@ static void count_reads(const struct ew_filler *f, int k, struct ew_batch *b)
 
 /* Processes the first samples of the span: *done of them, 0 if the first is bad.  *now is the
  * current time, updated. */
-static ew_err some(struct ew_filler *f, const struct span *w, struct ew_batch_slot *s, int64_t *now,
-                   int *done)
+static ew_err some(struct ew_batch_builder *f, const struct span *w, struct ew_batch_slot *s,
+                   int64_t *now, int *done)
 {
     const struct ew_loader_opts *o = &f->shared->o;
     struct ew_batch *b = &s->batch;
@@ -160,17 +162,17 @@ static ew_err some(struct ew_filler *f, const struct span *w, struct ew_batch_sl
 }
 
 /* True if the error is the sample's fault, unlike lack of memory. */
-static bool is_bad(const struct ew_filler *f, ew_err err)
+static bool is_bad(const struct ew_batch_builder *f, ew_err err)
 {
     return err != EW_OK && err != EW_ERR_MEMORY && f->shared->o.on_bad == EW_ON_BAD_SKIP;
 }
 
 /* Handles the unreadable sample `index`: records it and, if wanted, puts a replacement in its place
  * (*got). */
-static ew_err other(struct ew_filler *f, int64_t index, ew_err err, struct ew_batch_slot *s,
+static ew_err other(struct ew_batch_builder *f, int64_t index, ew_err err, struct ew_batch_slot *s,
                     int64_t *now, int *got)
 {
-    struct ew_fill *x = f->shared;
+    struct ew_batch_shared *x = f->shared;
     struct ew_rng r = {.seed = ew_data_seed(x->o.seed),
                        .stream = ew_data_stream(EW_STREAM_REFILL, x->epoch),
                        .index = (uint64_t)index << 8};
@@ -188,7 +190,7 @@ static ew_err other(struct ew_filler *f, int64_t index, ew_err err, struct ew_ba
     return err;
 }
 
-static void begin(const struct ew_fill *x, int64_t number, struct ew_batch_slot *s)
+static void begin(const struct ew_batch_shared *x, int64_t number, struct ew_batch_slot *s)
 {
     s->batch = (struct ew_batch){.images = s->images,
                                  .labels = s->labels,
@@ -199,9 +201,9 @@ static void begin(const struct ew_fill *x, int64_t number, struct ew_batch_slot 
     s->err = EW_OK;
 }
 
-void ew_filler_run(struct ew_filler *f, int64_t number, struct ew_batch_slot *s)
+void ew_batch_build(struct ew_batch_builder *f, int64_t number, struct ew_batch_slot *s)
 {
-    const struct ew_fill *x = f->shared;
+    const struct ew_batch_shared *x = f->shared;
     const int64_t first = number * x->o.batch + x->o.slice_first,
                   end = ew_min_i64(first + x->o.slice, x->n);
     begin(x, number, s);
@@ -221,16 +223,16 @@ void ew_filler_run(struct ew_filler *f, int64_t number, struct ew_batch_slot *s)
 /* ---- By several threads ---------------------------------------------------------------------- */
 
 struct sharing {
-    struct ew_filler *fillers;
+    struct ew_batch_builder *builders;
     struct ew_batch_slot *s;
     const int64_t *order; /* of the batch */
 };
 
-/* Fills samples [first, end) of the batch; times are summed in the filler. */
+/* Builds samples [first, end) of the batch; times are summed in the builder. */
 static void fill_some(void *ctx, int64_t first, int64_t end, int worker)
 {
     const struct sharing *p = ctx;
-    struct ew_filler *f = &p->fillers[worker];
+    struct ew_batch_builder *f = &p->builders[worker];
     struct ew_batch_slot mine = {
         .images = p->s->images, .labels = p->s->labels, .index = p->s->index};
     int64_t now = ew_clock_ns();
@@ -253,8 +255,8 @@ static bool add_costs(const struct sharing *p, int threads)
     bool failed = false;
     struct ew_batch *b = &p->s->batch;
     for (int i = 0; i < threads; i++) {
-        const struct ew_batch *c = &p->fillers[i].cost;
-        failed = failed || p->fillers[i].failed;
+        const struct ew_batch *c = &p->builders[i].cost;
+        failed = failed || p->builders[i].failed;
         b->fetch_ns += c->fetch_ns;
         b->decode_ns += c->decode_ns;
         b->augment_ns += c->augment_ns;
@@ -265,24 +267,25 @@ static bool add_costs(const struct sharing *p, int threads)
 }
 
 /* If a sample is bad, one thread starts over, so that bad samples are reported in order. */
-void ew_fillers_run(struct ew_filler *fillers, int64_t number, struct ew_batch_slot *s)
+void ew_batch_build_parallel(struct ew_batch_builder *builders, int64_t number,
+                             struct ew_batch_slot *s)
 {
-    const struct ew_fill *x = fillers[0].shared;
+    const struct ew_batch_shared *x = builders[0].shared;
     const int threads = ew_pool_threads(x->o.pool);
     const int64_t first = number * x->o.batch + x->o.slice_first,
                   n = ew_min_i64(x->o.slice, x->n - first);
     if (threads == 1 || x->medium) {
-        ew_filler_run(&fillers[0], number, s);
+        ew_batch_build(&builders[0], number, s);
         return;
     }
-    struct sharing p = {fillers, s, x->order + first};
+    struct sharing p = {builders, s, x->order + first};
     begin(x, number, s);
     for (int i = 0; i < threads; i++) {
-        fillers[i].cost = (struct ew_batch){0};
-        fillers[i].failed = false;
+        builders[i].cost = (struct ew_batch){0};
+        builders[i].failed = false;
     }
     ew_pool_run(x->o.pool, n, fill_some, &p);
     s->batch.n = n;
     if (!add_costs(&p, threads))
-        ew_filler_run(&fillers[0], number, s);
+        ew_batch_build(&builders[0], number, s);
 }
