@@ -135,7 +135,7 @@ static ew_err listen_to_all(struct fan_out *x)
         for (int i = 0; i < x->machines.n; i++) {
             struct machine_output *v = &x->voices[i];
             enum ew_link_event e;
-            ew_link_hear(&v->link);
+            ew_link_receive(&v->link);
             while (!v->over && (e = ew_link_next(&v->link)) != EW_LINK_NOTHING)
                 EW_TRY(take_event(x, v, e));
         }

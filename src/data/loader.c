@@ -251,14 +251,14 @@ static ew_err open_parts(struct ew_loader *l, const struct ew_loader_opts *o)
     return start_workers(l);
 }
 
-int64_t ew_spread_sample(int64_t i, int64_t count, int64_t all)
+int64_t ew_subsample_index(int64_t i, int64_t count, int64_t all)
 {
     const int64_t first = i * all / count, next = (i + 1) * all / count;
     const uint64_t drawn = ew_rng_u64(0, ew_data_stream(EW_STREAM_SPREAD, 0), (uint64_t)i);
     return first + (int64_t)(drawn % (uint64_t)(next - first));
 }
 
-ew_err ew_loader_spread(struct ew_loader_opts *o, int64_t count, int64_t **subset)
+ew_err ew_loader_subsample(struct ew_loader_opts *o, int64_t count, int64_t **subset)
 {
     const int64_t all = ew_dataset_info(o->data)->count[o->split];
     *subset = NULL;
@@ -267,7 +267,7 @@ ew_err ew_loader_spread(struct ew_loader_opts *o, int64_t count, int64_t **subse
     *subset = malloc((size_t)count * sizeof(**subset));
     EW_CHECK(*subset, EW_ERR_MEMORY, "no memory for %lld samples", (long long)count);
     for (int64_t i = 0; i < count; i++)
-        (*subset)[i] = ew_spread_sample(i, count, all);
+        (*subset)[i] = ew_subsample_index(i, count, all);
     o->subset = *subset;
     o->n_subset = count;
     return EW_OK;
@@ -343,12 +343,12 @@ void ew_loader_close(struct ew_loader *l)
 
 /* ---- An epoch -------------------------------------------------------------------------------- */
 
-void ew_loader_forget(struct ew_loader *l)
+void ew_loader_drop_cache(struct ew_loader *l)
 {
     if (!l || !l->shared.medium || lost_workers(l))
         return;
     calm(l);
-    ew_medium_forget(l->shared.medium);
+    ew_medium_drop_cache(l->shared.medium);
 }
 
 ew_err ew_loader_start(struct ew_loader *l, int64_t epoch, int64_t first)

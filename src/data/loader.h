@@ -67,11 +67,11 @@ void ew_loader_fit(struct ew_loader_opts *o, const struct ew_shape *input);
 
 /* Sample i of `count` spread over `all`: one from each of `count` equal intervals, at a position
  * determined by i.  (Every k-th sample could be of few classes, if these alternate.) */
-int64_t ew_spread_sample(int64_t i, int64_t count, int64_t all);
+int64_t ew_subsample_index(int64_t i, int64_t count, int64_t all);
 
 /* Restricts the options to `count` evenly spread samples; 0, or more than there are: all.  *subset,
  * to which the options then point, is freed by the caller; NULL: all. */
-ew_err ew_loader_spread(struct ew_loader_opts *o, int64_t count, int64_t **subset);
+ew_err ew_loader_subsample(struct ew_loader_opts *o, int64_t count, int64_t **subset);
 
 struct ew_batch {
     const float *images;                     /* [n, h, w, c] */
@@ -99,7 +99,7 @@ ew_err ew_loader_open(const struct ew_loader_opts *o, struct ew_loader **out);
 void ew_loader_close(struct ew_loader *l); /* NULL is fine; also in the middle of an epoch */
 
 /* Empties the emulated medium's cache.  Between epochs; NULL is fine. */
-void ew_loader_forget(struct ew_loader *l);
+void ew_loader_drop_cache(struct ew_loader *l);
 
 /* Begins an epoch at batch `first`; batches are the same as when the epoch is read from the start.
  * May be called at any time; held batches are released. */

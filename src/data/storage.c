@@ -94,7 +94,7 @@ void ew_medium_free(struct ew_medium *m)
     free(m);
 }
 
-void ew_medium_forget(struct ew_medium *m)
+void ew_medium_drop_cache(struct ew_medium *m)
 {
     pthread_mutex_lock(&m->lock);
     memset(m->cached, 0, (size_t)m->room / 8 + 1);

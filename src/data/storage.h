@@ -22,7 +22,7 @@ ew_err ew_medium_new(const struct ew_storage *s, int64_t samples, struct ew_medi
 void ew_medium_free(struct ew_medium *m); /* NULL is fine */
 
 /* Empties its cache.  Not during reads. */
-void ew_medium_forget(struct ew_medium *m);
+void ew_medium_drop_cache(struct ew_medium *m);
 
 /* Waits as long as the medium would have taken to read sample i, which was just fetched.  Any
  * thread.  Returns the time waited in ns. */

@@ -109,7 +109,7 @@ static ew_err open_test(struct ew_federation *f)
     EW_CLEANUP(ew_free_ptr) int64_t *list = malloc((size_t)n * sizeof(*list));
     EW_CHECK(list, EW_ERR_MEMORY, "no memory for %lld samples", (long long)n);
     for (int64_t i = 0; i < n; i++)
-        list[i] = ew_spread_sample(i, n, have);
+        list[i] = ew_subsample_index(i, n, have);
     const struct ew_loader_opts l = {.data = f->job.data,
                                      .split = EW_SPLIT_TEST,
                                      .subset = list,

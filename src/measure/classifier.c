@@ -111,7 +111,7 @@ ew_err ew_image_set_of(const struct ew_dataset *data, const struct ew_classifier
     out->loader = (struct ew_loader_opts){
         .data = data, .split = split, .batch = EVAL_BATCH, .workers = 1, .prep = k->prep};
     EW_TRY(ew_preprocess_check(&k->prep, k->net->name));
-    return ew_loader_spread(&out->loader, count, &out->subset);
+    return ew_loader_subsample(&out->loader, count, &out->subset);
 }
 
 ew_err ew_image_set_open(const char *what, const struct ew_classifier *k, enum ew_images_for use,

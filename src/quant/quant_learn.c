@@ -72,7 +72,7 @@ ew_err ew_quant_learn_data(const struct ew_quant_learn_opts *how, struct ew_grap
                  .threads = how->threads},
         .talk = how->talk};
     int64_t *subset;
-    EW_TRY(ew_loader_spread(&job.calibration, how->images, &subset));
+    EW_TRY(ew_loader_subsample(&job.calibration, how->images, &subset));
     const ew_err e = ew_quant_learn(&job, out);
     free(subset);
     return e;

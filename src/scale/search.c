@@ -304,5 +304,5 @@ ew_err ew_search_images(const struct ew_search_images *im, struct ew_search_job 
     EW_TRY(ew_preprocess_parse(im->mean, im->std, &l->prep));
     if (!l->prep.normalised)
         EW_TRY(ew_preprocess_measure(im->data, &l->prep));
-    return ew_loader_spread(l, im->samples, subset);
+    return ew_loader_subsample(l, im->samples, subset);
 }

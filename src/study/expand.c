@@ -124,7 +124,7 @@ static ew_err set_key(struct section *s, const struct ew_study_line *l, const ch
         name = "power-mode";
     if (!is_known(s->opts, name))
         return unknown_key(s->file, s->opts, l, name);
-    EW_CHECK(!ew_job_passes_over(name), EW_ERR_FORMAT, "%s:%d: '%s' cannot be used in studies",
+    EW_CHECK(!ew_job_ignores_option(name), EW_ERR_FORMAT, "%s:%d: '%s' cannot be used in studies",
              s->file->name, l->line, name);
     struct key *k = find_key(s, name);
     if (!k) {

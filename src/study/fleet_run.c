@@ -474,7 +474,7 @@ static void wait_for_something(struct ew_fleet_run *f)
     }
     poll(fds, (nfds_t)n, POLL_MS);
     for (int i = 0; i < n_seats(f); i++)
-        ew_link_hear(&f->seats[i].link);
+        ew_link_receive(&f->seats[i].link);
 }
 
 ew_err ew_fleet_run_step(struct ew_fleet_run *f, struct ew_fleet_report *out)

@@ -23,7 +23,7 @@ const char *ew_setting_find(const struct ew_setting *list, int n, const char *na
     return NULL;
 }
 
-bool ew_job_passes_over(const char *option)
+bool ew_job_ignores_option(const char *option)
 {
     static const char *const names[] = {"db",     "json", "help",   "out",     "output",
                                         "resume", "on",   "carbon", "elastic", "dry"};
@@ -42,7 +42,7 @@ static ew_err add_options(struct ew_arena *a, const struct ew_field *table, cons
                           struct entry *list, int *n)
 {
     for (const struct ew_field *f = table; f && f->name; f++) {
-        if (ew_job_passes_over(f->name))
+        if (ew_job_ignores_option(f->name))
             continue;
         char text[VALUE_CHARS];
         const bool absent = ew_field_absent(f, opts);

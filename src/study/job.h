@@ -28,6 +28,6 @@ ew_err ew_job_describe(struct ew_arena *a, const struct ew_job_command *c, struc
 const char *ew_setting_find(const struct ew_setting *list, int n, const char *name);
 
 /* An option that says where results go, not what is measured. */
-bool ew_job_passes_over(const char *option);
+bool ew_job_ignores_option(const char *option);
 
 #endif

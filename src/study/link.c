@@ -192,7 +192,7 @@ static enum ew_link_event gone(struct ew_link *l, const char *why)
     return EW_LINK_GONE;
 }
 
-void ew_link_hear(struct ew_link *l)
+void ew_link_receive(struct ew_link *l)
 {
     bool end = false;
     if (!l->open)

@@ -65,7 +65,7 @@ void ew_link_close(struct ew_link *l); /* fine where it is not open */
 void ew_link_poll(const struct ew_link *l, struct pollfd fds[EW_LINK_FDS], int *n);
 
 /* Reads what has arrived; call once after each poll. */
-void ew_link_hear(struct ew_link *l);
+void ew_link_receive(struct ew_link *l);
 
 /* The next event; call until NOTHING. */
 enum ew_link_event ew_link_next(struct ew_link *l);

@@ -40,7 +40,7 @@ ew_err ew_trainer_begin_epoch(struct ew_trainer *t)
     }
     if (t->job.opts.load.cold == EW_COLD_EVERY_EPOCH) {
         EW_TRY(ew_dataset_drop_cache(t->job.data, EW_SPLIT_TRAIN));
-        ew_loader_forget(t->loader);
+        ew_loader_drop_cache(t->loader);
     }
     t->cache_before = cached_share(t);
     if (t->cached)

@@ -151,7 +151,7 @@ static ew_err limit_eval(struct ew_loader_opts *l, int64_t have, int64_t want, i
     *list = malloc((size_t)want * sizeof(**list));
     EW_CHECK(*list, EW_ERR_MEMORY, "no memory for %lld samples", (long long)want);
     for (int64_t i = 0; i < want; i++) {
-        const int64_t k = ew_spread_sample(i, want, have);
+        const int64_t k = ew_subsample_index(i, want, have);
         (*list)[i] = l->subset ? l->subset[k] : k;
     }
     l->subset = *list;

@@ -160,7 +160,7 @@ static void spread_over_all_classes(void)
 {
     int64_t classes[10] = {0}, last = -1;
     for (int64_t i = 0; i < 200; i++) {
-        const int64_t k = ew_spread_sample(i, 200, 2000);
+        const int64_t k = ew_subsample_index(i, 200, 2000);
         EW_EXPECT(k > last && k >= 10 * i && k < 10 * (i + 1));
         classes[k % 10]++;
         last = k;
@@ -168,7 +168,7 @@ static void spread_over_all_classes(void)
     for (int k = 0; k < 10; k++)
         EW_EXPECT(classes[k] >= 8 && classes[k] <= 36); /* 20 expected per class */
     for (int64_t i = 0; i < 7; i++)
-        EW_EXPECT_INT(ew_spread_sample(i, 7, 7), i);
+        EW_EXPECT_INT(ew_subsample_index(i, 7, 7), i);
 }
 
 /* In a forked process the workers do not exist: an error says so, and closing does not wait for

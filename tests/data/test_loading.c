@@ -262,7 +262,7 @@ static void emulates_a_medium(void)
     EW_EXPECT_INT(ew_loader_counts(l).emulated_ns, first);
     EW_EXPECT_INT(ew_loader_counts(l).bytes_read, 2 * 40 * 3073);
     EW_EXPECT_INT(ew_loader_counts(l).ops_read, 80);
-    ew_loader_forget(l);
+    ew_loader_drop_cache(l);
     read_epoch(l, 2);
     EW_EXPECT(ew_loader_counts(l).emulated_ns >= first + 43000000);
     ew_loader_close(l);
