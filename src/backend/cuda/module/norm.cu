@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions, and batch norm forward and backward: column sums, then a pass over all rows. */
-#include "backend/cuda/module/sheet.cuh"
+#include "backend/cuda/module/norm_sums.cuh"
 
 /* ---- Sums ---- */
 
@@ -92,7 +92,8 @@ template <typename T> struct stats_end {
 
 /* Rows in reverse order: those written last may still be in the cache. */
 template <int V, typename T>
-__device__ inline void stats_sum(const ew_cuda_norm &p, const sheet_rows &r, int c, float sum[2][V])
+__device__ inline void stats_sum(const ew_cuda_norm &p, const thread_rows &r, int c,
+                                 float sum[2][V])
 {
     const T *x = static_cast<const T *>(p.x) + r.first * p.channels + c;
     float pivot[V];
@@ -119,7 +120,7 @@ __device__ inline void stats_sum(const ew_cuda_norm &p, const sheet_rows &r, int
 
 /* Normalises rows in order; coefficients of the thread's channels stay in registers. */
 template <int V, int A, bool RESIDUAL, typename T>
-__device__ inline void norm_rows(const ew_cuda_norm &p, const sheet_rows &r, int c,
+__device__ inline void norm_rows(const ew_cuda_norm &p, const thread_rows &r, int c,
                                  const float *mean, const float *inv)
 {
     constexpr int AHEAD_OF = RESIDUAL ? AHEAD / 2 : AHEAD;
@@ -158,7 +159,7 @@ __device__ inline void norm_rows(const ew_cuda_norm &p, const sheet_rows &r, int
 }
 
 template <int V, int A, typename T>
-__device__ inline void norm_apply(const ew_cuda_norm &p, const sheet_rows &r, int c,
+__device__ inline void norm_apply(const ew_cuda_norm &p, const thread_rows &r, int c,
                                   const float *mean, const float *inv)
 {
     if (p.residual)
@@ -168,30 +169,30 @@ __device__ inline void norm_apply(const ew_cuda_norm &p, const sheet_rows &r, in
 }
 
 template <int V, typename T>
-__global__ void __launch_bounds__(SHEET_THREADS, 1)
-    norm_sum_kernel(const sheet s, const ew_cuda_norm p)
+__global__ void __launch_bounds__(NORM_SUMS_THREADS, 1)
+    norm_sum_kernel(const norm_sums s, const ew_cuda_norm p)
 {
     const int c = (blockIdx.x * blockDim.x + threadIdx.x) * V;
     float sum[2][V] = {};
     if (c < p.channels)
         stats_sum<V, T>(p, rows_of(s.rows), c, sum);
-    sheet_leave<V>(s, sum);
+    norm_sums_store<V>(s, sum);
 }
 
 template <int V, int A, typename T>
-__global__ void __launch_bounds__(SHEET_THREADS, 1)
-    norm_apply_kernel(const sheet s, const ew_cuda_norm p)
+__global__ void __launch_bounds__(NORM_SUMS_THREADS, 1)
+    norm_apply_kernel(const norm_sums s, const ew_cuda_norm p)
 {
     const int c = (blockIdx.x * blockDim.x + threadIdx.x) * V;
     float known[2][V];
-    sheet_fetch<V>(s, stats_end<T>{p}, p.kept, known);
+    norm_sums_load<V>(s, stats_end<T>{p}, p.kept, known);
     if (c < p.channels)
         norm_apply<V, A, T>(p, rows_of(s.rows), c, known[0], known[1]);
 }
 
 /* Normalises by the running statistics. */
 template <int V, int A, typename T>
-__global__ void __launch_bounds__(SHEET_THREADS, 1) norm_running_kernel(const ew_cuda_norm p)
+__global__ void __launch_bounds__(NORM_SUMS_THREADS, 1) norm_running_kernel(const ew_cuda_norm p)
 {
     const int c = (blockIdx.x * blockDim.x + threadIdx.x) * V;
     if (c >= p.channels)
@@ -213,26 +214,27 @@ __global__ void __launch_bounds__(SHEET_THREADS, 1) norm_running_kernel(const ew
  * device, fewer rows per thread. */
 #define PASS_BLOCKS 4
 
-static sheet_grid pass_blocks(const ew_cuda_queue *q, int64_t rows, int cols, int v, int ahead)
+static norm_sums_grid pass_blocks(const ew_cuda_queue *q, int64_t rows, int cols, int v, int ahead)
 {
-    const sheet_grid wide =
-        sheet_blocks(rows, cols, v, ahead, (int64_t)q->processors * PASS_BLOCKS);
+    const norm_sums_grid wide =
+        norm_sums_blocks(rows, cols, v, ahead, (int64_t)q->processors * PASS_BLOCKS);
     const bool fills = (int64_t)wide.grid.x * wide.grid.y >= q->processors;
     return fills || ahead <= 2 ? wide : pass_blocks(q, rows, cols, v, ahead / 2);
 }
 
 template <int V, int A, typename T> static int norm_launch(ew_cuda_queue *q, const ew_cuda_norm *p)
 {
-    const sheet_grid g = pass_blocks(q, p->pixels, p->channels, V, p->batch_stats ? AHEAD : 1);
-    sheet s = {p->pixels, p->channels, 0, p->scratch};
+    const norm_sums_grid g = pass_blocks(q, p->pixels, p->channels, V, p->batch_stats ? AHEAD : 1);
+    norm_sums s = {p->pixels, p->channels, 0, p->scratch};
     if (!p->batch_stats) {
         norm_running_kernel<V, A, T><<<g.grid, g.block, 0, stream_of(q)>>>(*p);
         return cudaGetLastError();
     }
     if (p->again) {
-        s.parts = SHEET_KEPT;
+        s.parts = NORM_SUMS_KEPT;
     } else {
-        const int status = sheet_sum<V>(q, norm_sum_kernel<V, T>, *p, stats_end<T>{*p}, AHEAD, &s);
+        const int status =
+            norm_sums_launch<V>(q, norm_sum_kernel<V, T>, *p, stats_end<T>{*p}, AHEAD, &s);
         if (status)
             return status;
     }
@@ -353,7 +355,7 @@ struct norm_back_end {
 
 /* Sums of dz and of dz (x - mean), rows in reverse order. */
 template <int V, int A, typename T>
-__device__ inline void norm_back_sum(const ew_cuda_norm_back &p, const sheet_rows &r, int c,
+__device__ inline void norm_back_sum(const ew_cuda_norm_back &p, const thread_rows &r, int c,
                                      const norm_line<V> &line, float sum[2][V])
 {
     const int64_t first = r.first * p.channels + c, step = r.step * p.channels;
@@ -379,7 +381,7 @@ __device__ inline void norm_back_sum(const ew_cuda_norm_back &p, const sheet_row
 
 /* dx = slope (dz - mean(dz) - xhat mean(dz xhat)), computed as slope dz + by_x x + rest. */
 template <int V, int A, typename T>
-__device__ inline void norm_back_apply(const ew_cuda_norm_back &p, const sheet_rows &r, int c,
+__device__ inline void norm_back_apply(const ew_cuda_norm_back &p, const thread_rows &r, int c,
                                        const norm_line<V> &line, const float (*sums)[V])
 {
     const float share = p.batch_stats ? 1.f / (float)p.pixels : 0;
@@ -418,8 +420,8 @@ __device__ inline void norm_back_apply(const ew_cuda_norm_back &p, const sheet_r
 }
 
 template <int V, int A, typename T>
-__global__ void __launch_bounds__(SHEET_THREADS, 1)
-    norm_back_sum_kernel(const sheet s, const ew_cuda_norm_back p)
+__global__ void __launch_bounds__(NORM_SUMS_THREADS, 1)
+    norm_back_sum_kernel(const norm_sums s, const ew_cuda_norm_back p)
 {
     const int c = (blockIdx.x * blockDim.x + threadIdx.x) * V;
     float sum[2][V] = {};
@@ -428,16 +430,16 @@ __global__ void __launch_bounds__(SHEET_THREADS, 1)
         line.read(p, c);
         norm_back_sum<V, A, T>(p, rows_of(s.rows), c, line, sum);
     }
-    sheet_leave<V>(s, sum);
+    norm_sums_store<V>(s, sum);
 }
 
 template <int V, int A, typename T>
-__global__ void __launch_bounds__(SHEET_THREADS, 1)
-    norm_dx_kernel(const sheet s, const ew_cuda_norm_back p)
+__global__ void __launch_bounds__(NORM_SUMS_THREADS, 1)
+    norm_dx_kernel(const norm_sums s, const ew_cuda_norm_back p)
 {
     const int c = (blockIdx.x * blockDim.x + threadIdx.x) * V;
     float sums[2][V];
-    sheet_fetch<V>(s, norm_back_end{p}, p.sums, sums);
+    norm_sums_load<V>(s, norm_back_end{p}, p.sums, sums);
     if (c >= p.channels || !(p.dx || p.dresidual))
         return;
     norm_line<V> line;
@@ -451,11 +453,11 @@ template <int V, int A, typename T>
 static int norm_back_launch(ew_cuda_queue *q, const ew_cuda_norm_back *p)
 {
     const bool passes = p->dx || p->dresidual;
-    const sheet_grid g = passes ? pass_blocks(q, p->pixels, p->channels, V, BACK_AHEAD)
-                                : sheet_blocks(p->pixels, p->channels, V, BACK_AHEAD, 1);
-    sheet s = {p->pixels, p->channels, 0, p->scratch};
-    const int status =
-        sheet_sum<V>(q, norm_back_sum_kernel<V, A, T>, *p, norm_back_end{*p}, BACK_AHEAD, &s);
+    const norm_sums_grid g = passes ? pass_blocks(q, p->pixels, p->channels, V, BACK_AHEAD)
+                                    : norm_sums_blocks(p->pixels, p->channels, V, BACK_AHEAD, 1);
+    norm_sums s = {p->pixels, p->channels, 0, p->scratch};
+    const int status = norm_sums_launch<V>(q, norm_back_sum_kernel<V, A, T>, *p, norm_back_end{*p},
+                                           BACK_AHEAD, &s);
     if (status)
         return status;
     norm_dx_kernel<V, A, T><<<g.grid, g.block, 0, stream_of(q)>>>(s, *p);
