@@ -45,24 +45,30 @@ struct ew_group_norm {
 
 /* ---- Reductions ------------------------------------------------------------------------------ */
 
-enum ew_fold_kind { EW_FOLD_SUM, EW_FOLD_SQUARES, EW_FOLD_ABS, EW_FOLD_MAX, EW_FOLD_MIN };
-
-#define EW_FOLD_DIMS 8
-
-/* A reduction ("fold") of x over some axes.  Adjacent axes of the same kind are merged, so kept and
- * folded dimensions alternate; the last has `inner` contiguous elements. y has the kept ones in
- * order. */
-struct ew_fold_axes {
-    int64_t inner;
-    bool inner_kept;
-    int kept, folded; /* number of dimensions, without the inner one */
-    int64_t kept_dim[EW_FOLD_DIMS], kept_stride[EW_FOLD_DIMS];
-    int64_t fold_dim[EW_FOLD_DIMS], fold_stride[EW_FOLD_DIMS];
+enum ew_reduction_kind {
+    EW_REDUCTION_SUM,
+    EW_REDUCTION_SQUARES,
+    EW_REDUCTION_ABS,
+    EW_REDUCTION_MAX,
+    EW_REDUCTION_MIN
 };
 
-struct ew_fold_map {
-    struct ew_fold_axes axes;
-    enum ew_fold_kind kind;
+#define EW_REDUCTION_DIMS 8
+
+/* A reduction of x over some axes.  Adjacent axes of the same kind are merged, so kept and
+ * reduced dimensions alternate; the last has `inner` contiguous elements. y has the kept ones in
+ * order. */
+struct ew_reduction_axes {
+    int64_t inner;
+    bool inner_kept;
+    int kept, reduced; /* number of dimensions, without the inner one */
+    int64_t kept_dim[EW_REDUCTION_DIMS], kept_stride[EW_REDUCTION_DIMS];
+    int64_t reduced_dim[EW_REDUCTION_DIMS], reduced_stride[EW_REDUCTION_DIMS];
+};
+
+struct ew_reduction {
+    struct ew_reduction_axes axes;
+    enum ew_reduction_kind kind;
     float scale; /* factor of the result (of dy backward): 1 / n for a mean */
     bool root;   /* then the square root */
     const float *x;
@@ -173,9 +179,9 @@ struct ew_pair {
     X(void,    map_run,         (const struct ew_map *m, int64_t begin, int64_t end))              \
     X(void,    map_back,        (const struct ew_map *m, int64_t begin, int64_t end))              \
     X(void,    pair_run,        (const struct ew_pair *p, int64_t begin, int64_t end))             \
-    X(int64_t, fold_tiles,      (const struct ew_fold_axes *a))                                    \
-    X(void,    fold_run,        (const struct ew_fold_map *f, int64_t begin, int64_t end))         \
-    X(void,    fold_back,       (const struct ew_fold_map *f, int64_t begin, int64_t end))         \
+    X(int64_t, reduce_tiles,    (const struct ew_reduction_axes *a))                               \
+    X(void,    reduce_run,      (const struct ew_reduction *f, int64_t begin, int64_t end))        \
+    X(void,    reduce_back,     (const struct ew_reduction *f, int64_t begin, int64_t end))        \
     X(int64_t, resample_tiles,    (const struct ew_resample *s))                                   \
     X(void,    resample_run,      (const struct ew_resample *s, int64_t begin, int64_t end))       \
     X(int64_t, resample_back_tiles, (const struct ew_resample *s))                                 \

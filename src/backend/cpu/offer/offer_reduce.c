@@ -7,16 +7,16 @@
 
 static const struct {
     const struct ew_op *op;
-    enum ew_fold_kind kind;
+    enum ew_reduction_kind kind;
     bool mean, root, trains;
 } kinds[] = {
-    {&ew_op_reduce_sum, EW_FOLD_SUM, .trains = true},
-    {&ew_op_reduce_mean, EW_FOLD_SUM, .mean = true, .trains = true},
-    {&ew_op_reduce_max, EW_FOLD_MAX},
-    {&ew_op_reduce_min, EW_FOLD_MIN},
-    {&ew_op_reduce_l1, EW_FOLD_ABS},
-    {&ew_op_reduce_l2, EW_FOLD_SQUARES, .root = true},
-    {&ew_op_reduce_sum_square, EW_FOLD_SQUARES},
+    {&ew_op_reduce_sum, EW_REDUCTION_SUM, .trains = true},
+    {&ew_op_reduce_mean, EW_REDUCTION_SUM, .mean = true, .trains = true},
+    {&ew_op_reduce_max, EW_REDUCTION_MAX},
+    {&ew_op_reduce_min, EW_REDUCTION_MIN},
+    {&ew_op_reduce_l1, EW_REDUCTION_ABS},
+    {&ew_op_reduce_l2, EW_REDUCTION_SQUARES, .root = true},
+    {&ew_op_reduce_sum_square, EW_REDUCTION_SQUARES},
 };
 
 /* Appends a dimension, or merges it into the last one. */
@@ -31,34 +31,34 @@ static void push(int64_t *dims, int64_t *strides, int *n, int64_t dim, int64_t s
     strides[*n - 1] = stride;
 }
 
-/* Kept and folded dimensions in memory order, without those of size 1. */
-static void axes_of(const struct ew_groups *g, struct ew_fold_axes *out)
+/* Kept and reduced dimensions in memory order, without those of size 1. */
+static void axes_of(const struct ew_groups *g, struct ew_reduction_axes *out)
 {
-    int kept = 0, folded = 0;
+    int kept = 0, reduced = 0;
     bool last_kept = false, any = false;
-    *out = (struct ew_fold_axes){.inner = 1, .inner_kept = true};
-    while (kept < g->n_kept || folded < g->n_reduced) {
-        const bool take = folded == g->n_reduced ||
-                          (kept < g->n_kept && g->kept_stride[kept] > g->reduced_stride[folded]);
-        const int64_t dim = take ? g->kept_dim[kept] : g->reduced_dim[folded];
-        const int64_t stride = take ? g->kept_stride[kept++] : g->reduced_stride[folded++];
+    *out = (struct ew_reduction_axes){.inner = 1, .inner_kept = true};
+    while (kept < g->n_kept || reduced < g->n_reduced) {
+        const bool take = reduced == g->n_reduced ||
+                          (kept < g->n_kept && g->kept_stride[kept] > g->reduced_stride[reduced]);
+        const int64_t dim = take ? g->kept_dim[kept] : g->reduced_dim[reduced];
+        const int64_t stride = take ? g->kept_stride[kept++] : g->reduced_stride[reduced++];
         if (dim == 1)
             continue;
         const bool joins = any && last_kept == take;
         if (take)
             push(out->kept_dim, out->kept_stride, &out->kept, dim, stride, joins);
         else
-            push(out->fold_dim, out->fold_stride, &out->folded, dim, stride, joins);
+            push(out->reduced_dim, out->reduced_stride, &out->reduced, dim, stride, joins);
         last_kept = take;
         any = true;
     }
     if (!any)
         return;
     out->inner_kept = last_kept;
-    out->inner = last_kept ? out->kept_dim[--out->kept] : out->fold_dim[--out->folded];
+    out->inner = last_kept ? out->kept_dim[--out->kept] : out->reduced_dim[--out->reduced];
 }
 
-static bool resolve(const struct ew_call *c, const struct ew_op *op, struct ew_fold_map *out,
+static bool resolve(const struct ew_call *c, const struct ew_op *op, struct ew_reduction *out,
                     bool *trains)
 {
     struct ew_groups g;
@@ -68,9 +68,9 @@ static bool resolve(const struct ew_call *c, const struct ew_op *op, struct ew_f
     for (size_t i = 0; i < EW_COUNT(kinds); i++) {
         if (kinds[i].op != op)
             continue;
-        *out = (struct ew_fold_map){.kind = kinds[i].kind,
-                                    .scale = kinds[i].mean ? 1.0f / (float)g.size : 1,
-                                    .root = kinds[i].root};
+        *out = (struct ew_reduction){.kind = kinds[i].kind,
+                                     .scale = kinds[i].mean ? 1.0f / (float)g.size : 1,
+                                     .root = kinds[i].root};
         *trains = kinds[i].trains;
     }
     axes_of(&g, &out->axes);
@@ -80,13 +80,13 @@ static bool resolve(const struct ew_call *c, const struct ew_op *op, struct ew_f
 static void tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
-    ew_cpu(c->be)->isa->fold_run(c->state, begin, end);
+    ew_cpu(c->be)->isa->reduce_run(c->state, begin, end);
 }
 
 static void back_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
-    ew_cpu(c->be)->isa->fold_back(c->state, begin, end);
+    ew_cpu(c->be)->isa->reduce_back(c->state, begin, end);
 }
 
 static ew_err prepare(const struct ew_call *c)
@@ -99,28 +99,28 @@ static ew_err prepare(const struct ew_call *c)
 
 static ew_err run_forward(const struct ew_call *c)
 {
-    struct ew_fold_map *f = c->state;
+    struct ew_reduction *f = c->state;
     f->x = c->in[0]->data;
     f->y = c->out[0]->data;
-    ew_parallel_for(c, ew_cpu(c->be)->isa->fold_tiles(&f->axes), tiles);
+    ew_parallel_for(c, ew_cpu(c->be)->isa->reduce_tiles(&f->axes), tiles);
     return EW_OK;
 }
 
 static ew_err run_backward(const struct ew_call *c)
 {
-    struct ew_fold_map *f = c->state;
+    struct ew_reduction *f = c->state;
     if (!c->din[0] || !c->dout[0])
         return EW_OK;
     f->dy = c->dout[0]->data;
     f->dx = c->din[0]->data;
     f->add = !(c->fresh & 1);
-    ew_parallel_for(c, ew_cpu(c->be)->isa->fold_tiles(&f->axes), back_tiles);
+    ew_parallel_for(c, ew_cpu(c->be)->isa->reduce_tiles(&f->axes), back_tiles);
     return EW_OK;
 }
 
 static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
-    struct ew_fold_map f;
+    struct ew_reduction f;
     bool trains;
     const bool back = query->phase == EW_PHASE_BACKWARD;
     if (!resolve(query->c, query->op, &f, &trains) || (back && !trains))
