@@ -13,6 +13,8 @@
 #include "offer_list.h"
 #undef EW_OFFER
 
+/* In the order of the files' names: of two families that serve an operator (offer_add.c and
+ * offer_pair.c) the first that supports the call offers its kernels. */
 static const struct ew_kernel_family *const families[] = {
 #define EW_OFFER(name) &ew_offer_##name,
 #include "offer_list.h"
@@ -77,7 +79,7 @@ static ew_err clear(const struct ew_call *c)
     return EW_OK;
 }
 
-/* The batch is run in *attr parts, whose mean losses are averaged. */
+/* The batch is run in *attr micro-batches, whose mean losses are averaged. */
 static ew_err seed_loss(const struct ew_call *c)
 {
     const double share = 1.0 / *(const int *)c->attr;

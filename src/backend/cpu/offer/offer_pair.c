@@ -2,7 +2,8 @@
 /* Binary element-wise operators with broadcasting: equal shapes, a scalar, or an operand that
  * repeats over the leading axes, the trailing axes or both.  Backward only what losses need:
  * differences of equal shapes, and squares; the rest is left to the reference.  The usual cases of
- * add and mul have families of their own. */
+ * add and mul have families of their own, which come first (cpu_offer.c): offer_add.c and
+ * offer_channel_scale.c. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/parallel.h"
 #include "graph/ops.h"
