@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "federate/keys.h"
-#include "federate/local.h"
+#include "federate/local_trainer.h"
 #include "train/evaluate.h"
 
 #define ASK_STREAM   0x61736b /* "ask", plus the round above it */
@@ -34,9 +34,9 @@ struct reply {
 struct ew_federation {
     struct ew_federation_job job;
     struct ew_partition parts;
-    struct ew_local client; /* simulates all clients, one after the other */
+    struct ew_local_trainer client; /* simulates all clients, one after the other */
     struct ew_evaluator test;
-    struct ew_combine weights;
+    struct ew_aggregator weights;
     float *server, *answer;   /* the server's weights; a client's */
     float *control, *changes; /* scaffold: the server's variate; the sum of clients' changes */
     float **controls;         /* scaffold: each client's, NULL until it has answered */
@@ -59,7 +59,7 @@ static ew_err check_opts(const struct ew_federation_opts *o, const struct ew_dat
     EW_CHECK(o->method == EW_FEDERATION_FEDAVG || !(o->momentum > 0), EW_ERR_USAGE,
              "%s is defined for steps without momentum; --momentum 0",
              ew_federation_methods[o->method]);
-    EW_CHECK(o->method != EW_FEDERATION_SCAFFOLD || o->combine == EW_COMBINE_MEAN, EW_ERR_USAGE,
+    EW_CHECK(o->method != EW_FEDERATION_SCAFFOLD || o->combine == EW_AGGREGATE_MEAN, EW_ERR_USAGE,
              "scaffold is defined for means; --combine mean");
     EW_CHECK(o->nonsense <= o->clients, EW_ERR_USAGE, "%lld of %lld clients cannot return noise",
              (long long)o->nonsense, (long long)o->clients);
@@ -117,7 +117,7 @@ static ew_err open_test(struct ew_federation *f)
                                      .batch = EVAL_BATCH,
                                      .prep = f->job.prep};
     EW_TRY(ew_evaluator_open(&l, f->job.net, (int)o->threads, &f->test));
-    f->test.lender = ew_local_plan(&f->client);
+    f->test.lender = ew_local_trainer_plan(&f->client);
     return EW_OK;
 }
 
@@ -157,7 +157,7 @@ static ew_err take_memory(struct ew_federation *f)
     EW_CHECK(f->server && f->answer && f->order && f->controls && f->states &&
                  (!scaffold || (f->control && f->changes)),
              EW_ERR_MEMORY, "no memory for %lld weights", (long long)size);
-    return ew_combine_open((enum ew_combine_kind)o->combine, size, o->trim, &f->weights);
+    return ew_aggregator_open((enum ew_aggregate_kind)o->combine, size, o->trim, &f->weights);
 }
 
 static ew_err open_all(struct ew_federation *f)
@@ -173,10 +173,10 @@ static ew_err open_all(struct ew_federation *f)
                                     .seed = (uint64_t)o->seed,
                                     .data = f->job.data,
                                     .prep = f->job.prep};
-    EW_TRY(ew_local_open(&c, f->job.net, &f->client));
+    EW_TRY(ew_local_trainer_open(&c, f->job.net, &f->client));
     EW_TRY(take_memory(f));
     EW_TRY(open_test(f));
-    ew_weights_read(&f->client.weights, f->server);
+    ew_weight_vector_read(&f->client.weights, f->server);
     return EW_OK;
 }
 
@@ -210,8 +210,8 @@ void ew_federation_close(struct ew_federation *f)
     free(f->gathered);
     free(f->replies);
     ew_evaluator_close(&f->test);
-    ew_local_close(&f->client);
-    ew_combine_close(&f->weights);
+    ew_local_trainer_close(&f->client);
+    ew_aggregator_close(&f->weights);
     ew_partition_free(&f->parts);
     free(f);
 }
@@ -335,7 +335,7 @@ static ew_err play(struct ew_federation *f, int64_t client, struct reply *out)
                                        .server = f->server,
                                        .control = f->control,
                                        .own = f->controls[client]};
-    return ew_local_train(&f->client, &task, f->answer, &out->loss, &out->steps);
+    return ew_local_trainer_run(&f->client, &task, f->answer, &out->loss, &out->steps);
 }
 
 /* Whether a selected client answers. */
@@ -359,7 +359,7 @@ static ew_err take(struct ew_federation *f, int64_t client, const float *answer,
     const bool lies = client < o->nonsense, scaffold = o->method == EW_FEDERATION_SCAFFOLD;
     bool taken;
     const double weight = scaffold ? 1 : (double)samples_of(f, client);
-    EW_TRY(ew_combine_add(&f->weights, answer, weight, &taken));
+    EW_TRY(ew_aggregator_add(&f->weights, answer, weight, &taken));
     if (scaffold && taken && !lies)
         EW_TRY(learn_control(f, client, answer, 1 / ((double)reply->steps * rate(f))));
     row->refused += !taken;
@@ -397,11 +397,11 @@ static ew_err ask_wave(struct ew_federation *f, const int64_t *clients, int64_t 
     return EW_OK;
 }
 
-static void combine(struct ew_federation *f, const struct ew_federation_row *row)
+static void aggregate(struct ew_federation *f, const struct ew_federation_row *row)
 {
     if (row->answered == 0)
         return; /* the server's weights stay as they are */
-    ew_combine_finish(&f->weights, f->server);
+    ew_aggregator_finish(&f->weights, f->server);
     for (int64_t i = 0; f->control && i < f->client.weights.learning; i++) {
         f->control[i] += f->changes[i] / (float)f->job.opts.clients;
         f->changes[i] = 0;
@@ -411,7 +411,7 @@ static void combine(struct ew_federation *f, const struct ew_federation_row *row
 static ew_err measure(struct ew_federation *f, struct ew_federation_row *row)
 {
     struct ew_scores s;
-    ew_weights_write(&f->client.weights, f->server);
+    ew_weight_vector_write(&f->client.weights, f->server);
     EW_TRY(ew_evaluator_run(&f->test, f->job.net, &s));
     row->accuracy = s.accuracy;
     row->f1 = s.f1;
@@ -433,7 +433,7 @@ ew_err ew_federation_round(struct ew_federation *f, struct ew_federation_row *ro
     for (int64_t i = 0; i < n; i += wave)
         EW_TRY(ask_wave(f, f->order + i, ew_min_i64(wave, n - i), row));
     row->loss = row->answered ? row->loss / (double)row->answered : (double)NAN;
-    combine(f, row);
+    aggregate(f, row);
     EW_TRY(measure(f, row));
     f->round++;
     row->wall_s = (double)(ew_clock_ns() - start) * 1e-9;

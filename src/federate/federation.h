@@ -16,7 +16,7 @@
 #include "base/field.h"
 #include "data/data.h"
 #include "data/preprocess.h"
-#include "federate/combine.h"
+#include "federate/aggregator.h"
 #include "federate/fleet.h"
 #include "federate/partition.h"
 #include "format/checkpoint.h"
@@ -42,7 +42,7 @@ extern const char *const ew_federation_methods[]; /* NULL at the end */
 struct ew_federation_opts {
     int method;  /* enum ew_federation_method */
     int split;   /* enum ew_partition_kind */
-    int combine; /* enum ew_combine_kind */
+    int combine; /* enum ew_aggregate_kind */
     int64_t rounds, clients, local_epochs, batch, shards;
     double share;               /* share of the clients that is selected in a round */
     double lr, lr_decay;        /* the rate, and its factor from round to round */
@@ -88,7 +88,7 @@ struct ew_federation_opts {
     {.name = "shards", .type = EW_FIELD_INT, .offset = offsetof(owner, part.shards), .def = "2", .min = 1, .max = 1e6,\
      .metavar = "N", .help = "shards: shards of the sorted data per client"},                      \
     {.name = "combine", .type = EW_FIELD_ENUM, .offset = offsetof(owner, part.combine), .def = "mean",\
-     .choices = ew_combine_names, .metavar = "NAME",                                               \
+     .choices = ew_aggregate_names, .metavar = "NAME",                                               \
      .help = "aggregation on the server; median and trimmed tolerate malicious clients"},          \
     {.name = "trim", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.trim), .def = "0.2", .min = 0, .max = 0.5,\
      .metavar = "SHARE", .help = "trimmed: fraction removed at each end"},                         \

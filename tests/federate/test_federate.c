@@ -6,7 +6,7 @@
 
 #include "ew_test.h"
 #include "federate/federation.h"
-#include "federate/weights.h"
+#include "federate/weight_vector.h"
 #include "model/model.h"
 
 #define DATA "synthetic:train=240,test=60,seed=3"
@@ -84,42 +84,42 @@ static void splits(void)
 
 /* ---- Aggregation ---- */
 
-static void combine(enum ew_combine_kind kind, const float (*v)[2], int n, float out[2])
+static void combine(enum ew_aggregate_kind kind, const float (*v)[2], int n, float out[2])
 {
-    struct ew_combine c;
+    struct ew_aggregator c;
     bool taken;
-    EW_EXPECT_OK(ew_combine_open(kind, 2, 0.2, &c));
+    EW_EXPECT_OK(ew_aggregator_open(kind, 2, 0.2, &c));
     for (int round = 0; round < 2; round++) { /* the second one starts from zero */
         for (int i = 0; i < n; i++) {
-            EW_EXPECT_OK(ew_combine_add(&c, v[i], i + 1, &taken));
+            EW_EXPECT_OK(ew_aggregator_add(&c, v[i], i + 1, &taken));
             EW_EXPECT(taken);
         }
-        ew_combine_finish(&c, out);
+        ew_aggregator_finish(&c, out);
     }
-    ew_combine_close(&c);
+    ew_aggregator_close(&c);
 }
 
 static void combining(void)
 {
     const float five[][2] = {{1, 9}, {2, 7}, {3, 8}, {4, 1000}, {-1e6f, 6}};
     float out[2];
-    combine(EW_COMBINE_MEAN, five, 3, out);
+    combine(EW_AGGREGATE_MEAN, five, 3, out);
     EW_EXPECT_NEAR(out[0], (1 + 4 + 9) / 6.0, 1e-6);
-    combine(EW_COMBINE_MEDIAN, five, 5, out);
+    combine(EW_AGGREGATE_MEDIAN, five, 5, out);
     EW_EXPECT_NEAR(out[0], 2, 0);
     EW_EXPECT_NEAR(out[1], 8, 0);
-    combine(EW_COMBINE_MEDIAN, five, 4, out);
+    combine(EW_AGGREGATE_MEDIAN, five, 4, out);
     EW_EXPECT_NEAR(out[0], 2.5, 0);
-    combine(EW_COMBINE_TRIMMED, five, 5, out);
+    combine(EW_AGGREGATE_TRIMMED, five, 5, out);
     EW_EXPECT_NEAR(out[0], 2, 0);
     EW_EXPECT_NEAR(out[1], 8, 0);
 
-    struct ew_combine c;
+    struct ew_aggregator c;
     bool taken = true;
-    EW_EXPECT_OK(ew_combine_open(EW_COMBINE_MEAN, 2, 0, &c));
-    EW_EXPECT_OK(ew_combine_add(&c, (const float[]){1, NAN}, 1, &taken));
+    EW_EXPECT_OK(ew_aggregator_open(EW_AGGREGATE_MEAN, 2, 0, &c));
+    EW_EXPECT_OK(ew_aggregator_add(&c, (const float[]){1, NAN}, 1, &taken));
     EW_EXPECT(!taken && c.n == 0);
-    ew_combine_close(&c);
+    ew_aggregator_close(&c);
 }
 
 /* ---- Rounds ---- */
@@ -128,7 +128,7 @@ struct trial {
     struct ew_graph *net;
     struct ew_dataset *data;
     struct ew_federation *f;
-    struct ew_weights weights;
+    struct ew_weight_vector weights;
     float *now;
 };
 
@@ -160,14 +160,14 @@ static bool trial_open(struct trial *t, const struct ew_federation_opts *o,
     struct ew_federation_job job = {.opts = *o, .net = t->net, .data = t->data, .fleet = fleet};
     EW_EXPECT_OK(ew_preprocess_measure(t->data, &job.prep));
     return EW_EXPECT_OK(ew_federation_open(&job, &t->f)) &&
-           EW_EXPECT_OK(ew_weights_open(t->net, &t->weights)) &&
+           EW_EXPECT_OK(ew_weight_vector_open(t->net, &t->weights)) &&
            EW_EXPECT((t->now = malloc((size_t)t->weights.size * sizeof(float))) != NULL);
 }
 
 static void trial_close(struct trial *t)
 {
     ew_federation_close(t->f);
-    ew_weights_close(&t->weights);
+    ew_weight_vector_close(&t->weights);
     ew_graph_free(t->net);
     ew_dataset_close(t->data);
     free(t->now);
@@ -181,7 +181,7 @@ static float *after(const struct ew_federation_opts *o, int rounds, struct ew_fe
     if (trial_open(&t, o, NULL)) {
         for (int i = 0; i < rounds; i++)
             EW_EXPECT_OK(ew_federation_round(t.f, row));
-        ew_weights_read(&t.weights, t.now);
+        ew_weight_vector_read(&t.weights, t.now);
         weights = t.now;
         t.now = NULL;
     }
@@ -263,10 +263,10 @@ static void learns(void)
     EW_EXPECT(row.accuracy > 0.5);
 
     o.nonsense = 2; /* of 6 */
-    o.combine = EW_COMBINE_MEDIAN;
+    o.combine = EW_AGGREGATE_MEDIAN;
     free(after(&o, 12, &row));
     EW_EXPECT(row.accuracy > 0.4);
-    o.combine = EW_COMBINE_MEAN;
+    o.combine = EW_AGGREGATE_MEAN;
     free(after(&o, 12, &row));
     EW_EXPECT(row.accuracy < 0.4);
 
@@ -309,9 +309,9 @@ static void resumes(void)
     EW_EXPECT_OK(ew_federation_resume(t.f, &c, 2));
     EW_EXPECT_OK(ew_federation_round(t.f, &row));
     EW_EXPECT_INT(row.round, 3);
-    EW_EXPECT_OK(ew_weights_open(c.graph, &t.weights));
+    EW_EXPECT_OK(ew_weight_vector_open(c.graph, &t.weights));
     t.now = malloc((size_t)t.weights.size * sizeof(float));
-    ew_weights_read(&t.weights, t.now);
+    ew_weight_vector_read(&t.weights, t.now);
     EW_EXPECT(distance(whole, t.now) <= 0);
     trial_close(&t); /* its network is the checkpoint's */
     ew_checkpoint_fini(&c);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "ew_test.h"
-#include "federate/local.h"
+#include "federate/local_trainer.h"
 #include "op/math_attr.h"
 
 #define SIDE    8
@@ -32,7 +32,7 @@ static struct ew_graph *network(void)
     return g;
 }
 
-static void one_step(struct ew_local *c, uint64_t stream, float *answer)
+static void one_step(struct ew_local_trainer *c, uint64_t stream, float *answer)
 {
     static const float zeros[WEIGHTS];
     static const int64_t first = 0;
@@ -41,7 +41,7 @@ static void one_step(struct ew_local *c, uint64_t stream, float *answer)
     const struct ew_local_task t = {
         .samples = &first, .n = 1, .lr = 0.1, .stream = stream, .server = zeros};
     EW_EXPECT_INT(c->weights.size, WEIGHTS);
-    EW_EXPECT_OK(ew_local_train(c, &t, answer, &loss, &steps));
+    EW_EXPECT_OK(ew_local_trainer_run(c, &t, answer, &loss, &steps));
 }
 
 static void streams_drop_other_elements(void)
@@ -49,17 +49,17 @@ static void streams_drop_other_elements(void)
     static float a[WEIGHTS], b[WEIGHTS], again[WEIGHTS];
     struct ew_dataset *data = NULL;
     struct ew_graph *g = network();
-    struct ew_local c;
+    struct ew_local_trainer c;
     EW_EXPECT_OK(ew_dataset_open("synthetic:train=4,test=2,classes=2,size=8", &data));
     const struct ew_local_opts o = {
         .batch = 1, .epochs = 1, .threads = 1, .seed = 1, .data = data, .prep.std = {1, 1, 1, 1}};
-    if (EW_EXPECT_OK(ew_local_open(&o, g, &c))) {
+    if (EW_EXPECT_OK(ew_local_trainer_open(&o, g, &c))) {
         one_step(&c, 1, a);
         one_step(&c, 2, b);
         one_step(&c, 1, again);
         EW_EXPECT(memcmp(a, b, sizeof(a)) != 0);
         EW_EXPECT_INT(memcmp(a, again, sizeof(a)), 0);
-        ew_local_close(&c);
+        ew_local_trainer_close(&c);
     }
     ew_dataset_close(data);
     ew_graph_free(g);

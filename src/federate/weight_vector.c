@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weights in and out of a graph. */
-#include "federate/weights.h"
+#include "federate/weight_vector.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@ static bool is_kind(const struct ew_value *v, enum ew_value_kind kind)
     return v->kind == kind && !v->frozen && v->t.data && v->t.dtype == EW_F32;
 }
 
-static void add_kind(struct ew_weights *w, enum ew_value_kind kind)
+static void add_kind(struct ew_weight_vector *w, enum ew_value_kind kind)
 {
     for (int i = 0; i < w->g->n_values; i++)
         if (is_kind(&w->g->values[i], kind)) {
@@ -19,9 +19,9 @@ static void add_kind(struct ew_weights *w, enum ew_value_kind kind)
         }
 }
 
-ew_err ew_weights_open(struct ew_graph *g, struct ew_weights *out)
+ew_err ew_weight_vector_open(struct ew_graph *g, struct ew_weight_vector *out)
 {
-    *out = (struct ew_weights){.g = g};
+    *out = (struct ew_weight_vector){.g = g};
     out->values = malloc((size_t)g->n_values * sizeof(*out->values) + 1);
     EW_CHECK(out->values, EW_ERR_MEMORY, "no memory for the weights of %s", g->name);
     add_kind(out, EW_VALUE_PARAM);
@@ -30,13 +30,13 @@ ew_err ew_weights_open(struct ew_graph *g, struct ew_weights *out)
     return EW_OK;
 }
 
-void ew_weights_close(struct ew_weights *w)
+void ew_weight_vector_close(struct ew_weight_vector *w)
 {
     free(w->values);
-    *w = (struct ew_weights){0};
+    *w = (struct ew_weight_vector){0};
 }
 
-void ew_weights_read(const struct ew_weights *w, float *to)
+void ew_weight_vector_read(const struct ew_weight_vector *w, float *to)
 {
     for (int i = 0; i < w->n; i++) {
         const struct ew_tensor *t = &w->g->values[w->values[i]].t;
@@ -45,7 +45,7 @@ void ew_weights_read(const struct ew_weights *w, float *to)
     }
 }
 
-void ew_weights_write(const struct ew_weights *w, const float *from)
+void ew_weight_vector_write(const struct ew_weight_vector *w, const float *from)
 {
     for (int i = 0; i < w->n; i++) {
         const struct ew_tensor *t = &w->g->values[w->values[i]].t;

@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Means and medians of vectors in the order of arrival, so that equal clients give equal bits. */
-#include "federate/combine.h"
+#include "federate/aggregator.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *const ew_combine_names[] = {
-#define EW_COMBINE_NAME(id, name) name,
-    EW_COMBINE_MAP(EW_COMBINE_NAME)
-#undef EW_COMBINE_NAME
+const char *const ew_aggregate_names[] = {
+#define EW_AGGREGATE_NAME(id, name) name,
+    EW_AGGREGATE_MAP(EW_AGGREGATE_NAME)
+#undef EW_AGGREGATE_NAME
         NULL};
 
-ew_err ew_combine_open(enum ew_combine_kind kind, int64_t size, double trim, struct ew_combine *out)
+ew_err ew_aggregator_open(enum ew_aggregate_kind kind, int64_t size, double trim,
+                          struct ew_aggregator *out)
 {
-    *out = (struct ew_combine){.kind = kind, .size = size, .trim = trim};
-    if (kind == EW_COMBINE_MEAN)
+    *out = (struct ew_aggregator){.kind = kind, .size = size, .trim = trim};
+    if (kind == EW_AGGREGATE_MEAN)
         out->sum = calloc((size_t)size + 1, sizeof(*out->sum));
-    EW_CHECK(kind != EW_COMBINE_MEAN || out->sum, EW_ERR_MEMORY, "no memory for %lld weights",
+    EW_CHECK(kind != EW_AGGREGATE_MEAN || out->sum, EW_ERR_MEMORY, "no memory for %lld weights",
              (long long)size);
     return EW_OK;
 }
 
-void ew_combine_close(struct ew_combine *c)
+void ew_aggregator_close(struct ew_aggregator *c)
 {
     free(c->sum);
     free(c->kept);
     free(c->column);
-    *c = (struct ew_combine){0};
+    *c = (struct ew_aggregator){0};
 }
 
-static ew_err keep(struct ew_combine *c, const float *v)
+static ew_err keep(struct ew_aggregator *c, const float *v)
 {
     if (c->n == c->room) {
         const int64_t room = c->room ? 2 * c->room : 8;
@@ -46,14 +47,14 @@ static ew_err keep(struct ew_combine *c, const float *v)
     return EW_OK;
 }
 
-ew_err ew_combine_add(struct ew_combine *c, const float *v, double weight, bool *taken)
+ew_err ew_aggregator_add(struct ew_aggregator *c, const float *v, double weight, bool *taken)
 {
     *taken = true;
     for (int64_t i = 0; i < c->size && *taken; i++)
         *taken = isfinite(v[i]);
     if (!*taken)
         return EW_OK;
-    if (c->kind != EW_COMBINE_MEAN)
+    if (c->kind != EW_AGGREGATE_MEAN)
         EW_TRY(keep(c, v));
     for (int64_t i = 0; c->sum && i < c->size; i++)
         c->sum[i] += weight * (double)v[i];
@@ -78,11 +79,11 @@ static float middle(float *v, int64_t n, int64_t cut)
     return (float)(sum / (double)(n - 2 * cut));
 }
 
-static void finish_kept(struct ew_combine *c, float *out)
+static void finish_kept(struct ew_aggregator *c, float *out)
 {
     const int64_t most = (c->n - 1) / 2;
     const int64_t asked = (int64_t)(c->trim * (double)c->n);
-    const int64_t cut = c->kind == EW_COMBINE_MEDIAN || asked > most ? most : asked;
+    const int64_t cut = c->kind == EW_AGGREGATE_MEDIAN || asked > most ? most : asked;
     for (int64_t i = 0; i < c->size; i++) {
         for (int64_t k = 0; k < c->n; k++)
             c->column[k] = c->kept[k * c->size + i];
@@ -90,9 +91,9 @@ static void finish_kept(struct ew_combine *c, float *out)
     }
 }
 
-void ew_combine_finish(struct ew_combine *c, float *out)
+void ew_aggregator_finish(struct ew_aggregator *c, float *out)
 {
-    if (c->kind != EW_COMBINE_MEAN)
+    if (c->kind != EW_AGGREGATE_MEAN)
         finish_kept(c, out);
     for (int64_t i = 0; c->sum && i < c->size; i++) {
         out[i] = (float)(c->sum[i] / c->weight);

@@ -3,7 +3,7 @@
  *
  * Fedprox and scaffold add a term to the gradient.  Steps without momentum are linear in it, so the
  * term is taken off after a plain step: w' = (w - lr g) - lr term. */
-#include "federate/local.h"
+#include "federate/local_trainer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,8 @@
 
 #define ORDER_STREAM 0x636c69 /* "cli" */
 
-ew_err ew_local_open(const struct ew_local_opts *o, struct ew_graph *net, struct ew_local *out)
+ew_err ew_local_trainer_open(const struct ew_local_opts *o, struct ew_graph *net,
+                             struct ew_local_trainer *out)
 {
     const struct ew_shape *in = &net->values[net->inputs[0]].t.shape;
     const struct ew_learner_opts l = {
@@ -20,8 +21,8 @@ ew_err ew_local_open(const struct ew_local_opts *o, struct ew_graph *net, struct
         .batch = o->batch,
         .threads = o->threads,
         .seed = o->seed};
-    *out = (struct ew_local){.o = *o, .h = in->dim[1], .w = in->dim[2], .c = in->dim[3]};
-    ew_err e = ew_weights_open(net, &out->weights);
+    *out = (struct ew_local_trainer){.o = *o, .h = in->dim[1], .w = in->dim[2], .c = in->dim[3]};
+    ew_err e = ew_weight_vector_open(net, &out->weights);
     if (e == EW_OK)
         e = ew_learner_open(net, &l, &out->learner);
     if (e == EW_OK) {
@@ -30,29 +31,29 @@ ew_err ew_local_open(const struct ew_local_opts *o, struct ew_graph *net, struct
             e = ew_fail(EW_ERR_MEMORY, "no memory for %lld weights", (long long)out->weights.size);
     }
     if (e != EW_OK)
-        ew_local_close(out);
+        ew_local_trainer_close(out);
     return e;
 }
 
-void ew_local_close(struct ew_local *c)
+void ew_local_trainer_close(struct ew_local_trainer *c)
 {
     ew_learner_close(&c->learner);
-    ew_weights_close(&c->weights);
+    ew_weight_vector_close(&c->weights);
     free(c->before);
     free(c->order);
-    *c = (struct ew_local){0};
+    *c = (struct ew_local_trainer){0};
 }
 
-const struct ew_plan *ew_local_plan(const struct ew_local *c)
+const struct ew_plan *ew_local_trainer_plan(const struct ew_local_trainer *c)
 {
     return c->learner.train;
 }
 
 /* Copies the server's weights and resets the optimiser. */
-static ew_err begin(struct ew_local *c, const float *server)
+static ew_err begin(struct ew_local_trainer *c, const float *server)
 {
     struct ew_plan *p = c->learner.train;
-    ew_weights_write(&c->weights, server);
+    ew_weight_vector_write(&c->weights, server);
     for (int i = 0; c->o.momentum > 0 && i < c->learner.trainable->n_values; i++)
         for (int k = 0; k < EW_UPDATE_STATES; k++) {
             struct ew_tensor *t = ew_plan_state(p, i, k);
@@ -64,7 +65,7 @@ static ew_err begin(struct ew_local *c, const float *server)
 }
 
 /* The samples of all epochs, each in an order of its own, in whole batches. */
-static ew_err make_order(struct ew_local *c, const struct ew_local_task *t, int64_t *n)
+static ew_err make_order(struct ew_local_trainer *c, const struct ew_local_task *t, int64_t *n)
 {
     const int64_t epoch = (t->n + c->o.batch - 1) / c->o.batch * c->o.batch;
     struct ew_rng r = {.seed = c->o.seed, .stream = ORDER_STREAM | t->stream << 24};
@@ -86,7 +87,7 @@ static ew_err make_order(struct ew_local *c, const struct ew_local_task *t, int6
 }
 
 /* Applies after a step the terms that its gradient lacks. */
-static ew_err correct(struct ew_local *c, const struct ew_local_task *t)
+static ew_err correct(struct ew_local_trainer *c, const struct ew_local_task *t)
 {
     struct ew_plan *p = c->learner.train;
     const float *was = c->before;
@@ -106,19 +107,19 @@ static ew_err correct(struct ew_local *c, const struct ew_local_task *t)
     return ew_plan_refresh(p);
 }
 
-static ew_err step(struct ew_local *c, const struct ew_local_task *t, const struct ew_batch *b,
-                   int64_t number)
+static ew_err step(struct ew_local_trainer *c, const struct ew_local_task *t,
+                   const struct ew_batch *b, int64_t number)
 {
     const bool corrects = c->o.mu > 0 || t->control;
     const void *features[EW_LEARNER_INPUTS];
     if (corrects)
-        ew_weights_read(&c->weights, c->before);
+        ew_weight_vector_read(&c->weights, c->before);
     EW_TRY(ew_learner_features(&c->learner, b->images, features));
     EW_TRY(ew_learner_step(&c->learner, features, b->labels, t->lr, number));
     return corrects ? correct(c, t) : EW_OK;
 }
 
-static ew_err run(struct ew_local *c, const struct ew_local_task *t, struct ew_loader *l,
+static ew_err run(struct ew_local_trainer *c, const struct ew_local_task *t, struct ew_loader *l,
                   double *loss)
 {
     const int64_t all = ew_loader_batches(l), last = all - all / c->o.epochs;
@@ -137,8 +138,8 @@ static ew_err run(struct ew_local *c, const struct ew_local_task *t, struct ew_l
     return EW_OK;
 }
 
-ew_err ew_local_train(struct ew_local *c, const struct ew_local_task *t, float *answer,
-                      double *loss, int64_t *steps)
+ew_err ew_local_trainer_run(struct ew_local_trainer *c, const struct ew_local_task *t,
+                            float *answer, double *loss, int64_t *steps)
 {
     int64_t n;
     struct ew_loader *l;
@@ -160,6 +161,6 @@ ew_err ew_local_train(struct ew_local *c, const struct ew_local_task *t, float *
     ew_loader_close(l);
     EW_TRY(e);
     EW_TRY(ew_plan_pull(c->learner.train));
-    ew_weights_read(&c->weights, answer);
+    ew_weight_vector_read(&c->weights, answer);
     return EW_OK;
 }
