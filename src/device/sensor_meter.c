@@ -8,12 +8,12 @@
 
 #include "base/num.h"
 #include "device/board.h"
-#include "device/feed.h"
+#include "device/line_reader.h"
 #include "device/meter.h"
 #include "device/sensor.h"
 
 struct state {
-    struct ew_feed feed;
+    struct ew_line_reader lines;
     int channel;
 };
 
@@ -43,9 +43,9 @@ static ew_err probe(struct ew_probe *p, void **state)
         return EW_OK; /* not requested */
     struct state *s = ew_arena_alloc(p->arena, sizeof(*s));
     EW_CHECK(s, EW_ERR_MEMORY, "no memory");
-    s->feed.fd = -1;
+    s->lines.fd = -1;
     *state = s;
-    EW_TRY(ew_fail_in(ew_feed_open(p->opts->power_from, false, &s->feed), "power-from"));
+    EW_TRY(ew_fail_in(ew_line_reader_open(p->opts->power_from, false, &s->lines), "power-from"));
     struct ew_channel c = {
         .name = "power.meter", .quantity = EW_QUANTITY_POWER, .quality = EW_QUALITY_MEASURED};
     EW_TRY(ew_probe_text(p, &c.source, "external meter: %.200s", p->opts->power_from));
@@ -57,20 +57,20 @@ static void read_meter(void *state, int64_t now_ns, struct ew_sample_value *valu
     struct state *s = state;
     char line[256];
     struct ew_sample_value v = ew_sample_value_absent(EW_ABSENT_STALE);
-    ew_feed_begin(&s->feed);
-    while (ew_feed_line(&s->feed, line, sizeof(line))) {
+    ew_line_reader_begin(&s->lines);
+    while (ew_line_reader_next(&s->lines, line, sizeof(line))) {
         double watts;
         v = ew_meter_parse(line, &watts) ? ew_sample_value_of(watts)
                                          : ew_sample_value_absent(EW_ABSENT_BAD);
     }
-    if (!ew_sample_value_is(v) && s->feed.ended)
+    if (!ew_sample_value_is(v) && s->lines.ended)
         v = ew_sample_value_absent(EW_ABSENT_LOST);
     values[s->channel] = v;
 }
 
 static void close_feed(void *state)
 {
-    ew_feed_close(&((struct state *)state)->feed);
+    ew_line_reader_close(&((struct state *)state)->lines);
 }
 
 const struct ew_sensor ew_sensor_meter = {

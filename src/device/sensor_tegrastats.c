@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "device/board.h"
-#include "device/feed.h"
+#include "device/line_reader.h"
 #include "device/sensor.h"
 #include "device/tegrastats.h"
 
@@ -14,10 +14,10 @@
 #define MAX_CHANNELS  (2 * EW_TEGRA_CORES + 2 * EW_TEGRA_ITEMS + 8)
 
 struct state {
-    struct ew_feed feed;
+    struct ew_line_reader lines;
     bool live;
     int first, n; /* channels first .. first + n - 1 */
-    char first_line[EW_FEED_BYTES];
+    char first_line[EW_LINE_READER_BYTES];
     bool pending; /* the first line has not been returned yet */
 };
 
@@ -84,7 +84,7 @@ static ew_err add_channels(struct ew_probe *p, struct state *s, const char *sour
 
 static bool next_line(struct state *s, char *line, size_t size)
 {
-    while (ew_feed_line(&s->feed, line, size))
+    while (ew_line_reader_next(&s->lines, line, size))
         if (line[0] && line[0] != '#')
             return true;
     return false;
@@ -97,12 +97,12 @@ static ew_err probe(struct ew_probe *p, void **state)
         return EW_OK; /* not requested */
     struct state *s = ew_arena_alloc(p->arena, sizeof(*s));
     EW_CHECK(s, EW_ERR_MEMORY, "no memory");
-    s->feed.fd = -1;
+    s->lines.fd = -1;
     *state = s;
     s->live = strcmp(from, "live") == 0;
     const char *what = s->live ? "tegrastats --interval 100" : from;
-    EW_TRY(ew_fail_in(ew_feed_open(what, !s->live, &s->feed), "tegrastats"));
-    ew_feed_wait(&s->feed, FIRST_LINE_MS);
+    EW_TRY(ew_fail_in(ew_line_reader_open(what, !s->live, &s->lines), "tegrastats"));
+    ew_line_reader_wait(&s->lines, FIRST_LINE_MS);
     if (!next_line(s, s->first_line, sizeof(s->first_line)))
         return ew_probe_missing(p, EW_ABSENT_NO_SENSOR, "%s: printed no line", what);
     const char *source;
@@ -136,9 +136,9 @@ static void give(struct state *s, const char *line, struct ew_sample_value *valu
 static void read_lines(void *state, int64_t now_ns, struct ew_sample_value *values)
 {
     struct state *s = state;
-    char line[EW_FEED_BYTES], newer[EW_FEED_BYTES];
+    char line[EW_LINE_READER_BYTES], newer[EW_LINE_READER_BYTES];
     bool got = s->pending;
-    ew_feed_begin(&s->feed);
+    ew_line_reader_begin(&s->lines);
     if (got)
         snprintf(line, sizeof(line), "%s", s->first_line);
     else
@@ -148,14 +148,14 @@ static void read_lines(void *state, int64_t now_ns, struct ew_sample_value *valu
         memcpy(line, newer, sizeof(line));
     for (int i = 0; i < s->n && !got; i++)
         values[s->first + i] =
-            ew_sample_value_absent(s->live && !s->feed.ended ? EW_ABSENT_STALE : EW_ABSENT_LOST);
+            ew_sample_value_absent(s->live && !s->lines.ended ? EW_ABSENT_STALE : EW_ABSENT_LOST);
     if (got)
         give(s, line, values);
 }
 
 static void close_feed(void *state)
 {
-    ew_feed_close(&((struct state *)state)->feed);
+    ew_line_reader_close(&((struct state *)state)->lines);
 }
 
 const struct ew_sensor ew_sensor_tegrastats = {

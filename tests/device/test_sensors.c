@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "device/board.h"
 #include "device/cpulist.h"
-#include "device/feed.h"
+#include "device/line_reader.h"
 #include "device/meter.h"
 #include "device/sensor.h"
 #include "device/wrap.h"
@@ -261,21 +261,21 @@ static void meters_without_pause(void)
         EW_EXPECT_INT(value_of(&o, "power.meter").absent, EW_ABSENT_STALE);
         close_board(&o);
     }
-    struct ew_feed f;
+    struct ew_line_reader f;
     char line[16];
     size_t lines = 0;
-    if (!EW_EXPECT_OK(ew_feed_open("yes 5", false, &f)))
+    if (!EW_EXPECT_OK(ew_line_reader_open("yes 5", false, &f)))
         return;
-    while (!ew_feed_line(&f, line, sizeof(line)))
-        ew_feed_wait(&f, -1);
-    while (lines < EW_FEED_AT_ONCE) {
-        ew_feed_wait(&f, -1);
-        if (!ew_feed_line(&f, line, sizeof(line)))
+    while (!ew_line_reader_next(&f, line, sizeof(line)))
+        ew_line_reader_wait(&f, -1);
+    while (lines < EW_LINE_READER_MOST) {
+        ew_line_reader_wait(&f, -1);
+        if (!ew_line_reader_next(&f, line, sizeof(line)))
             break;
         lines++;
     }
-    EW_EXPECT(lines < EW_FEED_AT_ONCE);
-    ew_feed_close(&f);
+    EW_EXPECT(lines < EW_LINE_READER_MOST);
+    ew_line_reader_close(&f);
 }
 
 static void meter_lines(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading lines from other programs without blocking. */
-#include "device/feed.h"
+#include "device/line_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static bool can_start(const char *command)
 }
 
 /* The command gets a process group of its own, so that all of it can be ended. */
-static ew_err start(const char *command, struct ew_feed *f)
+static ew_err start(const char *command, struct ew_line_reader *f)
 {
     EW_CHECK(can_start(command), EW_ERR_NOT_FOUND, "%s: no such file, pipe or command", command);
     const char *const argv[] = {"sh", "-c", command, NULL};
@@ -67,10 +67,10 @@ static bool is_program(const char *path, const struct stat *st)
     return n == 2 && (memcmp(head, "#!", 2) == 0 || memcmp(head, "\177E", 2) == 0);
 }
 
-ew_err ew_feed_open(const char *from, bool whole, struct ew_feed *f)
+ew_err ew_line_reader_open(const char *from, bool whole, struct ew_line_reader *f)
 {
-    *f = (struct ew_feed){.fd = -1};
-    ew_feed_begin(f);
+    *f = (struct ew_line_reader){.fd = -1};
+    ew_line_reader_begin(f);
     struct stat st;
     if (strcmp(from, "-") == 0) {
         f->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -86,14 +86,14 @@ ew_err ew_feed_open(const char *from, bool whole, struct ew_feed *f)
     return EW_OK;
 }
 
-void ew_feed_wait(const struct ew_feed *f, int ms)
+void ew_line_reader_wait(const struct ew_line_reader *f, int ms)
 {
     struct pollfd p = {.fd = f->fd, .events = POLLIN};
     poll(&p, 1, ms);
 }
 
 /* Reads available bytes; false: none. */
-static bool fill(struct ew_feed *f)
+static bool fill(struct ew_line_reader *f)
 {
     if (f->used == sizeof(f->buf))
         f->used = 0; /* no newline in the whole buffer: drop it */
@@ -112,12 +112,12 @@ static bool fill(struct ew_feed *f)
     return true;
 }
 
-void ew_feed_begin(struct ew_feed *f)
+void ew_line_reader_begin(struct ew_line_reader *f)
 {
-    f->left = EW_FEED_AT_ONCE;
+    f->left = EW_LINE_READER_MOST;
 }
 
-bool ew_feed_line(struct ew_feed *f, char *line, size_t size)
+bool ew_line_reader_next(struct ew_line_reader *f, char *line, size_t size)
 {
     char *end;
     while (!(end = memchr(f->buf, '\n', f->used)))
@@ -130,7 +130,7 @@ bool ew_feed_line(struct ew_feed *f, char *line, size_t size)
     return true;
 }
 
-void ew_feed_close(struct ew_feed *f)
+void ew_line_reader_close(struct ew_line_reader *f)
 {
     if (f->fd >= 0)
         close(f->fd);
