@@ -65,6 +65,9 @@ struct ew_device_info {
     /* Multiply-accumulates that take as long as a few kernel launches: parallel convolutions are
      * joined into one where that adds at most so many; 0: never join. */
     int64_t launch_macs;
+    /* Bytes of an image that a core keeps in its cache: depthwise convolutions with larger values
+     * around them are fused with their neighbours; 0: never fuse. */
+    int64_t cache_bytes;
     /* Machine balance: multiply-accumulates in the time of one byte of memory traffic.  Training
      * plans then weigh what to recompute by its traffic; 0: by rules for caches. */
     double macs_per_byte;
@@ -274,7 +277,7 @@ struct ew_device_found {
     char name[128];
     char target[64], kernels[64]; /* as in ew_device_info */
     bool lowers_pow2, emulated;
-    int64_t launch_macs; /* of ew_backend_probe only */
+    int64_t launch_macs, cache_bytes; /* of ew_backend_probe only */
     char why[256];
     size_t memory_bytes; /* 0: unknown */
 };

@@ -122,9 +122,11 @@ static ew_err print_text(const struct why *w)
     char text[VERDICT];
     print_title(w);
     if (w->n == 0) {
-        printf("  %s\n\n", strcmp(w->step.kernel, "view") == 0
-                               ? "the same bytes under another shape: nothing to do"
-                               : "only the reference kernel exists for it");
+        const bool view = strcmp(w->step.kernel, "view") == 0;
+        const bool reference = strcmp(w->step.kernel, "reference") == 0;
+        printf("  %s\n\n", view        ? "the same bytes under another shape: nothing to do"
+                           : reference ? "only the reference kernel exists for it"
+                                       : "the only kernel for it besides the reference");
         return EW_OK;
     }
     ew_table_init(&t, "llrrl");

@@ -53,6 +53,10 @@ ew_err ew_pass_fuse_epilogue(struct ew_graph *g);
  * filters costs at most `most` multiply-accumulates.  Runs after the others; not in ew_pass_all. */
 ew_err ew_pass_join_convs(struct ew_graph *g, int64_t most);
 
+/* Fuses depthwise convolutions with the 1x1 ones around them, where a value between them takes more
+ * than cache_bytes for one image.  Runs after the others; not in ew_pass_all. */
+ew_err ew_pass_fuse_separable(struct ew_graph *g, int64_t cache_bytes);
+
 /* Fuses activations after a batch norm into its epilogue.  For training, so not in ew_pass_all:
  * nodes and values keep their numbers, and no weight is read.  The same holds for the next three.
  */

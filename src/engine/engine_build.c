@@ -102,6 +102,8 @@ static ew_err make_graph(struct build *b, const struct ew_graph *g)
     EW_TRY(ew_pass_all(b->file.graph));
     if (b->device.launch_macs > 0)
         EW_TRY(ew_pass_join_convs(b->file.graph, b->device.launch_macs));
+    if (b->device.cache_bytes > 0)
+        EW_TRY(ew_pass_fuse_separable(b->file.graph, b->device.cache_bytes));
     EW_TRY(ew_graph_sweep(b->file.graph));
     EW_TRY(ew_graph_set_batch(b->file.graph, c->batch_min));
     return check_batches(b);

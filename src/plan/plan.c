@@ -214,7 +214,9 @@ ew_err ew_plan_passes(const struct ew_backend *be, struct ew_graph *g)
     if (device->lowers_pow2)
         EW_TRY(ew_pass_lower_dpu(g));
     EW_TRY(ew_pass_all(g));
-    return device->launch_macs > 0 ? ew_pass_join_convs(g, device->launch_macs) : EW_OK;
+    if (device->launch_macs > 0)
+        EW_TRY(ew_pass_join_convs(g, device->launch_macs));
+    return device->cache_bytes > 0 ? ew_pass_fuse_separable(g, device->cache_bytes) : EW_OK;
 }
 
 /* Sets p->g, the graph that runs: the caller's, or a copy for passes, micro-batches or narrow

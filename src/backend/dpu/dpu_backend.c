@@ -61,6 +61,7 @@ static ew_err open_dpu(const char *arguments, const struct ew_backend_opts *o,
     info->name = d->name;
     info->target = d->target;
     info->fused = 0;
+    info->cache_bytes = 0;
     info->lowers_pow2 = true;
     info->emulated = true;
     ew_backend_identify(&d->cpu.base);

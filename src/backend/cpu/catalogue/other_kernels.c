@@ -69,6 +69,10 @@ const struct ew_kernel_list ew_other_kernels[] = {
             &ew_op_conv_pool),
     EW_ONLY("tiled conv+max pool wgrad", "direct", BACKWARD, "plan/test_fuse_pool.c",
             "bias gradient", "no gradient for the input, pool of stride 2", &ew_op_conv_pool),
+    EW_ONLY("separable", "depthwise", FORWARD, "compress/test_fuse_separable.c",
+            "1x1 convolutions before and after a depthwise one, their biases and activations, "
+            "residual addition",
+            "float32, inference, rows of more than 16 pixels", &ew_op_separable_conv),
     EW_ONLY("dropout", "pointwise", FORWARD, POINTWISE, NULL, "float32, mask not wanted",
             &ew_op_dropout),
     EW_ONLY("dropout", "pointwise", BACKWARD, POINTWISE, NULL, "float32, mask not wanted",
