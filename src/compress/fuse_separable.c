@@ -67,7 +67,7 @@ static bool is_large(const struct fusing *f, int value)
 /* The expansion before a depthwise convolution; -1: none that pays. */
 static int expansion_of(const struct fusing *f, int node)
 {
-    const int x = f->g->nodes[node].in[0], from = ew_readers_sole_maker(f->r, x);
+    const int x = f->g->nodes[node].in[0], from = ew_readers_sole_producer(f->r, x);
     return is_pointwise(f, from) && !has_residual(&f->g->nodes[from]) && is_large(f, x) ? from : -1;
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "backend/cpu/isa.h"
-#include "backend/cpu/share.h"
+#include "backend/cpu/parallel.h"
 #include "backend/cpu/step/conv_pass.h"
 #include "graph/ops.h"
 #include "op/separable.h"
@@ -248,10 +248,10 @@ static void run_parts(void *ctx, int64_t begin, int64_t end, int worker)
     struct thread t = {.c = c,
                        .w = w,
                        .k = ew_cpu(c->be)->isa,
-                       .scratch = ew_worker_scratch(c, w->scratch, worker),
+                       .scratch = ew_thread_scratch(c, w->scratch, worker),
                        .image = -1};
-    const int64_t last = ew_part_tile(c->be, tiles_of(w), end);
-    for (int64_t i = ew_part_tile(c->be, tiles_of(w), begin); i < last; i++) {
+    const int64_t last = ew_parallel_range_tile(c->be, tiles_of(w), end);
+    for (int64_t i = ew_parallel_range_tile(c->be, tiles_of(w), begin); i < last; i++) {
         const struct band b = band_at(w, i);
         run_band(&t, &b);
     }
@@ -259,7 +259,7 @@ static void run_parts(void *ctx, int64_t begin, int64_t end, int worker)
 
 static ew_err run(const struct ew_call *c)
 {
-    ew_share_run(c, ew_share_parts(c->be, tiles_of(c->state)), run_parts);
+    ew_parallel_for(c, ew_parallel_ranges(c->be, tiles_of(c->state)), run_parts);
     return EW_OK;
 }
 
@@ -313,7 +313,7 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
                            .packs = 1u << EW_SEPARABLE_EXPAND_W | 1u << EW_SEPARABLE_DEPTHWISE_W |
                                     1u << EW_SEPARABLE_PROJECT_W,
                            .packed = w.packed_bytes,
-                           .scratch = ew_share_scratch(query->be, w.scratch),
+                           .scratch = ew_thread_scratch_bytes(query->be, w.scratch),
                            .state = sizeof(struct work)};
     return 1;
 }
