@@ -268,7 +268,7 @@ static ew_err back_bias(const struct ew_call *c, const struct ew_cuda_window *g,
 typedef int launcher(struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p);
 
 /* Launchers of the gradients, and their scratch offsets behind the masked dy. */
-struct way {
+struct back_launchers {
     launcher *dgrad, *wgrad;
     int planar;
     size_t dgrad_at, wgrad_at;
@@ -276,7 +276,7 @@ struct way {
 
 /* The gradients of weights and bias run on the side queue, concurrently with dgrad, which uses no
  * scratch of theirs unless it is planar. */
-static ew_err run_back(const struct ew_call *c, const struct way *by)
+static ew_err run_back(const struct ew_call *c, const struct back_launchers *by)
 {
     const struct ew_cuda *be = ew_cuda(c->be);
     struct ew_cuda_queue *side = by->planar ? be->q : ew_cuda_side(c);
@@ -310,19 +310,20 @@ static ew_err run_back(const struct ew_call *c, const struct way *by)
 static ew_err back_library(const struct ew_call *c)
 {
     const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
-    return run_back(c, &(struct way){.dgrad = cu->conv_back, .wgrad = cu->conv_back});
+    return run_back(c, &(struct back_launchers){.dgrad = cu->conv_back, .wgrad = cu->conv_back});
 }
 
 static ew_err back_wide(const struct ew_call *c)
 {
     const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
-    return run_back(c, &(struct way){.dgrad = cu->conv_back, .wgrad = cu->wide_dw});
+    return run_back(c, &(struct back_launchers){.dgrad = cu->conv_back, .wgrad = cu->wide_dw});
 }
 
 static ew_err back_planar(const struct ew_call *c)
 {
     const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
-    return run_back(c, &(struct way){.dgrad = cu->conv_back, .wgrad = cu->conv_back, .planar = 1});
+    return run_back(
+        c, &(struct back_launchers){.dgrad = cu->conv_back, .wgrad = cu->conv_back, .planar = 1});
 }
 
 static ew_err back_im2col(const struct ew_call *c)
@@ -331,22 +332,23 @@ static ew_err back_im2col(const struct ew_call *c)
     struct ew_cuda_window g;
     ew_cuda_conv_window(c, &g);
     const size_t sums = ew_align_up(back_scratch(c, &g) - mask_bytes(c));
-    return run_back(c, &(struct way){.dgrad = cu->im2col_dx,
-                                     .wgrad = cu->im2col_dw,
-                                     .wgrad_at = sums,
-                                     .dgrad_at = sums + im2col_scratch(&g)});
+    return run_back(c, &(struct back_launchers){.dgrad = cu->im2col_dx,
+                                                .wgrad = cu->im2col_dw,
+                                                .wgrad_at = sums,
+                                                .dgrad_at = sums + im2col_scratch(&g)});
 }
 
 static ew_err back_direct(const struct ew_call *c)
 {
     const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
-    return run_back(c, &(struct way){.dgrad = cu->direct_dx, .wgrad = cu->direct_dw});
+    return run_back(c, &(struct back_launchers){.dgrad = cu->direct_dx, .wgrad = cu->direct_dw});
 }
 
 static ew_err back_depthwise(const struct ew_call *c)
 {
     const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
-    return run_back(c, &(struct way){.dgrad = cu->depthwise_dx, .wgrad = cu->depthwise_dw});
+    return run_back(c,
+                    &(struct back_launchers){.dgrad = cu->depthwise_dx, .wgrad = cu->depthwise_dw});
 }
 
 /* dx = dy W, dW = dy' x. */

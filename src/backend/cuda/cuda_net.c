@@ -28,7 +28,7 @@ struct ew_cuda_net_program {
 };
 
 /* State of recognising a chain. */
-struct reading {
+struct chain_match {
     struct ew_cuda_net net;
     const struct ew_tensor *value; /* output of the last layer */
     int h, w, channels;            /* its size, per image */
@@ -40,7 +40,7 @@ struct reading {
     int n_forward;
 };
 
-static struct ew_cuda_layer *last_layer(struct reading *r)
+static struct ew_cuda_layer *last_layer(struct chain_match *r)
 {
     return &r->net.layers[r->net.n - 1];
 }
@@ -170,7 +170,7 @@ static bool read_layer(const struct ew_call *c, struct ew_cuda_layer *l)
 }
 
 /* Folds a transpose after a convolution or pool into the layout of that layer's output. */
-static bool turn_last(struct reading *r, const struct ew_cuda_layer *l)
+static bool turn_last(struct chain_match *r, const struct ew_cuda_layer *l)
 {
     struct ew_cuda_layer *last = r->net.n ? last_layer(r) : NULL;
     if (!last || l->kind != EW_CUDA_LAYER_TRANSPOSE || ew_cuda_reads_flat(last) ||
@@ -190,7 +190,7 @@ static bool turn_last(struct reading *r, const struct ew_cuda_layer *l)
 }
 
 /* Whether the layer's input sizes match the chain's current value. */
-static bool fits(struct reading *r, const struct ew_cuda_layer *l)
+static bool fits(struct chain_match *r, const struct ew_cuda_layer *l)
 {
     if (ew_cuda_reads_flat(l))
         return (int64_t)l->h * l->w * l->c == (int64_t)r->h * r->w * r->channels;
@@ -199,7 +199,7 @@ static bool fits(struct reading *r, const struct ew_cuda_layer *l)
 }
 
 /* Appends a layer to the chain. */
-static bool add_layer(struct reading *r, const struct ew_call *c)
+static bool add_layer(struct chain_match *r, const struct ew_call *c)
 {
     struct ew_cuda_net *net = &r->net;
     struct ew_cuda_layer l;
@@ -230,7 +230,7 @@ static bool add_layer(struct reading *r, const struct ew_call *c)
 }
 
 /* Fuses an activation into the last layer. */
-static bool add_act(struct reading *r, const struct ew_call *c)
+static bool add_act(struct chain_match *r, const struct ew_call *c)
 {
     const int kind = c->op == &ew_op_relu      ? EW_CUDA_ACT_RELU
                      : c->op == &ew_op_sigmoid ? EW_CUDA_ACT_SIGMOID
@@ -242,7 +242,7 @@ static bool add_act(struct reading *r, const struct ew_call *c)
     return true;
 }
 
-static bool add_loss(struct reading *r, const struct ew_call *c)
+static bool add_loss(struct chain_match *r, const struct ew_call *c)
 {
     if (r->net.n == 0 || last_layer(r)->act.kind != EW_CUDA_ACT_NONE || r->h * r->w != 1 ||
         ew_call_out(c, 1) || r->net.type != EW_CUDA_F32)
@@ -260,20 +260,20 @@ static bool is_view(const struct ew_call *c)
 }
 
 /* Whether `in` is the chain's current value, possibly with another shape: views are no commands. */
-static bool goes_on(const struct reading *r, const struct ew_tensor *in)
+static bool goes_on(const struct chain_match *r, const struct ew_tensor *in)
 {
     return !r->value ||
            (in->data == r->value->data && ew_tensor_bytes(in) == ew_tensor_bytes(r->value) &&
             in->shape.rank > 0 && in->shape.dim[0] == r->net.images);
 }
 
-static bool is_stored(const struct reading *r, const struct ew_tensor *t)
+static bool is_stored(const struct chain_match *r, const struct ew_tensor *t)
 {
     const int type = r->net.type;
     return t->dtype == (type == EW_CUDA_F16 ? EW_F16 : type == EW_CUDA_BF16 ? EW_BF16 : EW_F32);
 }
 
-static bool read_forward(struct reading *r, const struct ew_command *k)
+static bool read_forward(struct chain_match *r, const struct ew_command *k)
 {
     const struct ew_call *c = k->call;
     const int layers = r->net.n;
@@ -301,7 +301,7 @@ static void take_gradient(const struct ew_call *c, int i, float **to, int *add)
     *add = ew_cuda_adds(c, i);
 }
 
-static bool is_taken(const struct reading *r, const struct ew_cuda_layer *l)
+static bool is_taken(const struct chain_match *r, const struct ew_cuda_layer *l)
 {
     for (int i = 0; i < r->net.n; i++) {
         const struct ew_cuda_layer *o = &r->net.layers[i];
@@ -312,7 +312,7 @@ static bool is_taken(const struct reading *r, const struct ew_cuda_layer *l)
 }
 
 /* Takes weight gradients; activation gradients stay within the launch. */
-static bool read_backward(struct reading *r, const struct ew_command *k)
+static bool read_backward(struct chain_match *r, const struct ew_command *k)
 {
     const struct ew_call *c = k->call;
     if (k->kernel->run == ew_cuda_run_seed) {
@@ -346,7 +346,7 @@ static bool read_backward(struct reading *r, const struct ew_command *k)
 /* ---- The program ---- */
 
 /* Reads all commands up to the updates; false: not such a chain. */
-static bool read_all(struct reading *r, const struct ew_command *commands, int n, int *end)
+static bool read_all(struct chain_match *r, const struct ew_command *commands, int n, int *end)
 {
     int k = 0;
     for (; k < n && commands[k].phase == EW_PHASE_FORWARD; k++)
@@ -389,7 +389,7 @@ static bool is_too_soon(const struct ew_cuda_net *net, size_t bytes)
              overlap(net->y, bytes, net->loss.labels, images * (size_t)net->loss.label_bytes)));
 }
 
-static ew_err take_memory(const struct ew_cuda *be, const struct reading *r,
+static ew_err take_memory(const struct ew_cuda *be, const struct chain_match *r,
                           struct ew_cuda_net_program *w)
 {
     struct ew_cuda_net *net = &w->net;
@@ -420,7 +420,7 @@ static ew_err take_memory(const struct ew_cuda *be, const struct reading *r,
 ew_err ew_cuda_net_program_new(struct ew_cuda *be, const struct ew_command *commands, int n,
                                struct ew_cuda_net_program **out)
 {
-    struct reading r = {.net.type = be->type};
+    struct chain_match r = {.net.type = be->type};
     int end;
     *out = NULL;
     if (n == 0 || !read_all(&r, commands, n, &end) ||

@@ -100,7 +100,7 @@ static int describe(const struct ew_cuda_conv *p, struct job *j)
 /* ---- Algorithms ---- */
 
 /* cuDNN's three result structs, which differ only in the enumeration type of `algo`. */
-struct found {
+struct perf_result {
     int algo, status, deterministic, math;
     size_t memory;
     float ms;
@@ -108,14 +108,14 @@ struct found {
 
 #define EW_CU_TAKE(perf, n, out)                                                                   \
     for (int i = 0; i < (n); i++)                                                                  \
-        (out)[i] = (struct found)                                                                  \
+        (out)[i] = (struct perf_result)                                                            \
         {                                                                                          \
             (int)(perf)[i].algo, (int)(perf)[i].status,                                            \
                 (perf)[i].determinism == CUDNN_DETERMINISTIC, (int)(perf)[i].mathType,             \
                 (perf)[i].memory, (perf)[i].time                                                   \
         }
 
-static int by_rules(cudnnHandle_t h, int pass, const struct job *j, struct found *out, int *n)
+static int by_rules(cudnnHandle_t h, int pass, const struct job *j, struct perf_result *out, int *n)
 {
     if (pass == EW_CUDA_FORWARD) {
         cudnnConvolutionFwdAlgoPerf_t perf[ALGORITHMS];
@@ -137,7 +137,8 @@ static int by_rules(cudnnHandle_t h, int pass, const struct job *j, struct found
 }
 
 /* Times the algorithms on temporary memory; not allowed during capture. */
-static int by_measuring(cudnnHandle_t h, int pass, const struct job *j, struct found *out, int *n)
+static int by_measuring(cudnnHandle_t h, int pass, const struct job *j, struct perf_result *out,
+                        int *n)
 {
     if (pass == EW_CUDA_FORWARD) {
         cudnnConvolutionFwdAlgoPerf_t perf[ALGORITHMS];
@@ -160,7 +161,7 @@ static int by_measuring(cudnnHandle_t h, int pass, const struct job *j, struct f
 
 /* True if the algorithm may run: supported, in the wanted precision, within the workspace limit,
  * deterministic if required. */
-static int usable(const struct ew_cuda_queue *q, const struct found *f,
+static int usable(const struct ew_cuda_queue *q, const struct perf_result *f,
                   const struct ew_cuda_conv *p)
 {
     const int exact = p->type == EW_CUDA_F32 && p->math == EW_CUDA_MATH_FP32;
@@ -194,7 +195,7 @@ int ew_cu_conv_find(struct ew_cuda_queue *q, int pass, const struct ew_cuda_conv
                     struct ew_cuda_algo *out, int *n)
 {
     struct job j = {0};
-    struct found found[ALGORITHMS];
+    struct perf_result found[ALGORITHMS];
     int count = 0, kept = 0;
     int e = describe(p, &j);
     if (!e)
@@ -354,12 +355,13 @@ static int can_fuse(const struct ew_cuda_conv *p)
 /* ---- NCHW copies ---- */
 
 /* A batched transpose: [batch, rows, cols] to [batch, cols, rows]. */
-struct turn {
+struct batched_transpose {
     int type, add;
     int64_t batch, rows, cols;
 };
 
-static int turn(struct ew_cuda_queue *q, const struct turn *t, const void *from, void *to)
+static int turn(struct ew_cuda_queue *q, const struct batched_transpose *t, const void *from,
+                void *to)
 {
     const int64_t image = t->rows * t->cols;
     const struct ew_cuda_copy c = {.bytes = t->type == EW_CUDA_F32 ? 4 : 2,
@@ -389,33 +391,33 @@ static struct planes planes_in(const struct ew_cuda_window *g, int type, void *s
 }
 
 /* NHWC to NCHW. */
-static struct turn turn_x(const struct ew_cuda_window *g, int type)
+static struct batched_transpose turn_x(const struct ew_cuda_window *g, int type)
 {
-    return (struct turn){type, 0, g->n, ew_cuda_in_pixels(g) / g->n, g->c};
+    return (struct batched_transpose){type, 0, g->n, ew_cuda_in_pixels(g) / g->n, g->c};
 }
 
-static struct turn turn_y(const struct ew_cuda_window *g, int type)
+static struct batched_transpose turn_y(const struct ew_cuda_window *g, int type)
 {
-    return (struct turn){type, 0, g->n, ew_cuda_out_pixels(g) / g->n, g->k};
+    return (struct batched_transpose){type, 0, g->n, ew_cuda_out_pixels(g) / g->n, g->k};
 }
 
-static struct turn turn_w(const struct ew_cuda_window *g, int type)
+static struct batched_transpose turn_w(const struct ew_cuda_window *g, int type)
 {
-    return (struct turn){type, 0, g->k, ew_cuda_taps(g), g->c / g->groups};
+    return (struct batched_transpose){type, 0, g->k, ew_cuda_taps(g), g->c / g->groups};
 }
 
 /* The inverse transpose. */
-static struct turn turned(struct turn t, int add)
+static struct batched_transpose turned(struct batched_transpose t, int add)
 {
-    return (struct turn){t.type, add, t.batch, t.cols, t.rows};
+    return (struct batched_transpose){t.type, add, t.batch, t.cols, t.rows};
 }
 
 static int planar(struct ew_cuda_queue *q, const struct ew_cuda_conv *p, const struct job *j,
                   const struct choice *by)
 {
     const struct planes c = planes_in(&p->g, p->type, p->scratch);
-    const struct turn x = turn_x(&p->g, p->type), w = turn_w(&p->g, p->type),
-                      y = turned(turn_y(&p->g, p->type), 0);
+    const struct batched_transpose x = turn_x(&p->g, p->type), w = turn_w(&p->g, p->type),
+                                   y = turned(turn_y(&p->g, p->type), 0);
     const float one = 1, zero = 0;
     EW_CU_TRY(turn(q, &x, p->x, c.x));
     EW_CU_TRY(turn(q, &w, p->w, c.w));
@@ -447,8 +449,8 @@ static int run_dgrad(struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p,
                      const struct job *j, const struct choice *by)
 {
     const struct planes c = planes_in(&p->g, p->type, p->scratch);
-    const struct turn y = turn_y(&p->g, p->type), w = turn_w(&p->g, p->type),
-                      x = turned(turn_x(&p->g, p->type), p->add);
+    const struct batched_transpose y = turn_y(&p->g, p->type), w = turn_w(&p->g, p->type),
+                                   x = turned(turn_x(&p->g, p->type), p->add);
     const float one = 1, beta = p->add && !p->planar ? 1 : 0;
     if (p->planar) {
         EW_CU_TRY(turn(q, &y, p->dy, c.y));
@@ -466,9 +468,9 @@ static int run_wgrad(struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p,
                      const struct job *j, const struct choice *by)
 {
     const struct planes c = planes_in(&p->g, p->type, p->scratch);
-    const struct turn x = turn_x(&p->g, p->type), y = turn_y(&p->g, p->type);
+    const struct batched_transpose x = turn_x(&p->g, p->type), y = turn_y(&p->g, p->type);
     const int whole = p->type == EW_CUDA_F32, direct = whole && !p->planar;
-    const struct turn w = turned(turn_w(&p->g, p->type), whole && p->add);
+    const struct batched_transpose w = turned(turn_w(&p->g, p->type), whole && p->add);
     const float one = 1, beta = p->add && direct ? 1 : 0;
     const void *made = p->planar ? (const void *)c.back : (const void *)p->scratch;
     void *to = direct ? (void *)p->dw : p->planar ? (void *)c.w : (void *)p->scratch;

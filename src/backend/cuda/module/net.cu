@@ -148,7 +148,7 @@ __device__ static void back_one(const ew_cuda_net &net, int i, const image_memor
 {
     const ew_cuda_layer &l = net.layers[i], &under = net.layers[i - 1];
     const float *y = m.values + under.y_at;
-    const ending e = {true, under.act.kind, y, under.kept};
+    const sum_epilogue e = {true, under.act.kind, y, under.kept};
     clear_edges(to, under.oh, under.ow);
     if (l.kind == EW_CUDA_LAYER_CONV) {
         if (i == net.n - 1 || !leaves_filters(net.layers[i + 1])) {

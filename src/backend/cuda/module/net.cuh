@@ -59,7 +59,7 @@ __device__ inline float slope_at(int kind, float y)
 
 /* Epilogue of a sum.  Forward: adds the bias and applies the layer's activation.  Backward:
  * multiplies by the derivative of the previous layer's activation, from its stored output. */
-struct ending {
+struct sum_epilogue {
     bool back;
     int act;
     const float *operand; /* forward: bias, or NULL; backward: outputs */
@@ -68,12 +68,12 @@ struct ending {
 
 /* Loads the operand of sum i (filter index forward, else flat index); called before the sum, to
  * hide the latency. */
-__device__ inline float operand_of(const ending &e, int i)
+__device__ inline float operand_of(const sum_epilogue &e, int i)
 {
     return e.operand && (!e.back || e.act != EW_CUDA_ACT_NONE) ? e.operand[i] : 0;
 }
 
-__device__ inline float finish(const ending &e, float sum, float operand)
+__device__ inline float finish(const sum_epilogue &e, float sum, float operand)
 {
     return e.back ? sum * slope_at(e.act, operand) : activate(e.act, sum + operand);
 }

@@ -90,8 +90,8 @@ __device__ static int sharing(const sliding &g, int items)
 
 /* Pixels beyond the end of a row are computed from whatever the memory holds, and discarded. */
 template <int KW>
-__device__ static void slide(const sliding &g, const view &x, const float *filters, const ending &e,
-                             const view &to)
+__device__ static void slide(const sliding &g, const view &x, const float *filters,
+                             const sum_epilogue &e, const view &to)
 {
     const int spans = (g.columns + SPAN - 1) / SPAN, pairs = (g.filters + 1) / 2;
     const int items = g.rows * spans * pairs, parts = sharing(g, items);
@@ -139,7 +139,7 @@ __device__ static void multiply_add(const float *x, int apart, const float *f, i
 }
 
 __device__ static void step_conv(const ew_cuda_layer &l, const view &x, const float *filters,
-                                 const ending &e, const view &to)
+                                 const sum_epilogue &e, const view &to)
 {
     const int pixels = l.oh * l.ow, step = l.step;
     for (int item = threadIdx.x; item < pixels * (step / FILTERS); item += THREADS) {
@@ -160,7 +160,7 @@ __device__ static void step_conv(const ew_cuda_layer &l, const view &x, const fl
 }
 
 __device__ static void step_conv_back(const ew_cuda_layer &l, const view &dy, const float *filters,
-                                      const ending &e, const view &to)
+                                      const sum_epilogue &e, const view &to)
 {
     const int pixels = l.h * l.w, step = l.step_dy;
     for (int item = threadIdx.x; item < pixels * (step / FILTERS); item += THREADS) {
@@ -192,7 +192,7 @@ __device__ static void conv(const ew_cuda_layer &l, const view &x, const float *
                             const view &to)
 {
     const int step = l.step;
-    const ending e = {false, l.act.kind, filters + l.kh * l.kw * l.c * step, {}};
+    const sum_epilogue e = {false, l.act.kind, filters + l.kh * l.kw * l.c * step, {}};
     const sliding g = {l.oh, l.ow, l.k, l.h, l.c, l.kh, l.ph, step};
     if (!l.slides)
         step_conv(l, x, filters, e, to);
@@ -203,7 +203,7 @@ __device__ static void conv(const ew_cuda_layer &l, const view &x, const float *
 }
 
 __device__ static void conv_back(const ew_cuda_layer &l, const view &dy, const float *filters,
-                                 const ending &e, const view &to)
+                                 const sum_epilogue &e, const view &to)
 {
     const int step = l.step_dy;
     const sliding g = {l.h, l.w, l.c, l.oh, l.k, l.kh, l.kh - 1 - l.ph, step};

@@ -12,7 +12,7 @@
 /* y[o] = sum over i of w[o][i] * x[i]; a warp computes ROWS outputs with V-element loads. */
 template <int V>
 __device__ static void rows_product(const float *w, int rows, int n, const float *x,
-                                    const ending &e, float *y)
+                                    const sum_epilogue &e, float *y)
 {
     constexpr int BATCH = 4 / V; /* loads in flight per row */
     const int lane = threadIdx.x % 32;
@@ -58,7 +58,7 @@ __device__ static void rows_product(const float *w, int rows, int n, const float
  * (split-k).  `parts`: room for V floats per thread. */
 template <int V>
 __device__ static void columns_product(const float *w, int rows, int n, const float *x,
-                                       float *parts, const ending &e, float *y)
+                                       float *parts, const sum_epilogue &e, float *y)
 {
     const int packs = n / V, spare = THREADS / packs < PARTS ? THREADS / packs : PARTS;
     const int splits = spare < 1 ? 1 : spare < rows ? spare : rows;
@@ -102,7 +102,7 @@ __device__ static bool in_fours(const float *w, int n)
 }
 
 __device__ static void product(const float *w, bool by_rows, int rows, int n, const float *x,
-                               float *parts, const ending &e, float *y)
+                               float *parts, const sum_epilogue &e, float *y)
 {
     const bool fours = in_fours(w, n);
     if (by_rows && fours)
@@ -119,12 +119,12 @@ __device__ static void product(const float *w, bool by_rows, int rows, int n, co
 __device__ static void dense(const ew_cuda_layer &l, const float *x, float *parts, float *y)
 {
     const int n = l.h * l.w * l.c;
-    const ending e = {false, l.act.kind, l.bias, {}};
+    const sum_epilogue e = {false, l.act.kind, l.bias, {}};
     product(l.weights, !l.w_turned, l.w_turned ? n : l.k, l.w_turned ? l.k : n, x, parts, e, y);
 }
 
 __device__ static void dense_back(const ew_cuda_layer &l, const float *dy, float *parts,
-                                  const ending &e, float *dx)
+                                  const sum_epilogue &e, float *dx)
 {
     const int n = l.h * l.w * l.c;
     product(l.weights, l.w_turned, l.w_turned ? n : l.k, l.w_turned ? l.k : n, dy, parts, e, dx);

@@ -191,8 +191,8 @@ __device__ static void transpose(const ew_cuda_layer &l, const float *x, float *
         y[i] = activate(l.act.kind, x[turned_from(l, i)]);
 }
 
-__device__ static void transpose_back(const ew_cuda_layer &l, const float *dy, const ending &e,
-                                      float *dx)
+__device__ static void transpose_back(const ew_cuda_layer &l, const float *dy,
+                                      const sum_epilogue &e, float *dx)
 {
     for (int i = threadIdx.x; i < l.k; i += THREADS) {
         const int to = turned_from(l, i);
