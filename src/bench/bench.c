@@ -51,32 +51,32 @@ void ew_bench_fill(struct ew_plan *p, struct ew_graph *g, int64_t classes, uint6
 }
 
 /* Progress, and its callback. */
-struct going {
+struct progress {
     ew_bench_tick *tick;
     void *ctx;
     int64_t done, total;
 };
 
-static void told(struct going *g)
+static void advance(struct progress *g)
 {
     g->done++;
     if (g->tick)
         g->tick(g->ctx, g->done, g->total);
 }
 
-static ew_err run_trial(struct ew_plan *p, const struct ew_bench_opts *o, struct going *g,
+static ew_err run_trial(struct ew_plan *p, const struct ew_bench_opts *o, struct progress *g,
                         int64_t *ns)
 {
     ew_err (*run)(struct ew_plan *) = o->steps_only ? ew_plan_run_steps : ew_plan_run;
     for (int64_t i = 0; i < o->warmup; i++) {
         EW_TRY(run(p));
-        told(g);
+        advance(g);
     }
     for (int64_t i = 0; i < o->iters; i++) {
         const int64_t start = ew_clock_ns();
         EW_TRY(run(p));
         ns[i] = ew_clock_ns() - start;
-        told(g);
+        advance(g);
     }
     return EW_OK;
 }
@@ -89,7 +89,7 @@ ew_err ew_bench_run(struct ew_plan *p, const struct ew_bench_opts *o, ew_bench_t
              (long long)o->iters, (long long)o->trials);
     EW_CLEANUP(ew_free_ptr) int64_t *ns = calloc((size_t)n, sizeof(*ns));
     EW_CHECK(ns, EW_ERR_MEMORY, "no memory for %lld durations", (long long)n);
-    struct going g = {.tick = tick, .ctx = ctx, .total = (o->warmup + o->iters) * o->trials};
+    struct progress g = {.tick = tick, .ctx = ctx, .total = (o->warmup + o->iters) * o->trials};
     for (int64_t t = 0; t < o->trials; t++)
         EW_TRY(run_trial(p, o, &g, ns + t * o->iters));
     ew_bench_stats(ns, n, out);

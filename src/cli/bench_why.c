@@ -13,7 +13,7 @@
 #define CANDIDATES 32
 #define VERDICT    384
 
-struct why {
+struct step_choice {
     struct ew_step_info step;
     int number; /* counted from 1 */
     struct ew_kernel_candidate candidate[CANDIDATES];
@@ -22,14 +22,15 @@ struct why {
     bool tuned;
 };
 
-static bool is_chosen(const struct why *w, int i)
+static bool is_chosen(const struct step_choice *w, int i)
 {
     return strcmp(w->candidate[i].name, w->step.kernel) == 0 && !w->candidate[i].refused;
 }
 
 /* Only forward kernels are tuned; kernels whose time depends on the data are not timed on random
  * numbers. */
-static void take_times(struct why *w, struct ew_backend *be, const struct ew_kernel_query *query)
+static void take_times(struct step_choice *w, struct ew_backend *be,
+                       const struct ew_kernel_query *query)
 {
     struct ew_kernel offers[EW_OFFERS];
     int64_t ns[EW_OFFERS];
@@ -48,7 +49,7 @@ static void take_times(struct why *w, struct ew_backend *be, const struct ew_ker
 }
 
 /* The applicable candidate other than i with the lowest estimate; -1: none. */
-static int find_rival(const struct why *w, int i)
+static int find_rival(const struct step_choice *w, int i)
 {
     int best = -1;
     for (int k = 0; k < w->n; k++)
@@ -60,7 +61,7 @@ static int find_rival(const struct why *w, int i)
 
 /* Formats the ratio of candidate i's estimate to the best other one's; empty if either has none or
  * both are equal. */
-static void compare(const struct why *w, int i, char *out, size_t size)
+static void compare(const struct step_choice *w, int i, char *out, size_t size)
 {
     const int rival = find_rival(w, i);
     out[0] = '\0';
@@ -73,7 +74,7 @@ static void compare(const struct why *w, int i, char *out, size_t size)
              w->candidate[rival].name);
 }
 
-static void verdict(const struct why *w, int i, char out[VERDICT])
+static void verdict(const struct step_choice *w, int i, char out[VERDICT])
 {
     const struct ew_kernel_candidate *k = &w->candidate[i];
     char estimates[VERDICT / 2] = "";
@@ -99,7 +100,7 @@ static void verdict(const struct why *w, int i, char out[VERDICT])
 
 static const char *const phases[] = {"forward", "backward", "update"};
 
-static void print_title(const struct why *w)
+static void print_title(const struct step_choice *w)
 {
     char shape[EW_SHAPE_TEXT];
     printf("step %d, %s (%s%s%s, %s%s%s): %s\n", w->number, w->step.name, w->step.op,
@@ -108,7 +109,7 @@ static void print_title(const struct why *w)
            w->step.kernel);
 }
 
-static bool any_roofline(const struct why *w)
+static bool any_roofline(const struct step_choice *w)
 {
     for (int i = 0; i < w->n; i++)
         if (w->candidate[i].roofline > 0 && !(w->candidate[i].cycles > 0))
@@ -116,7 +117,7 @@ static bool any_roofline(const struct why *w)
     return false;
 }
 
-static ew_err print_text(const struct why *w)
+static ew_err print_text(const struct step_choice *w)
 {
     struct ew_table t;
     char text[VERDICT];
@@ -157,7 +158,7 @@ static ew_err print_text(const struct why *w)
     return EW_OK;
 }
 
-static void put_json(struct ew_json *j, const struct why *w)
+static void put_json(struct ew_json *j, const struct step_choice *w)
 {
     char text[VERDICT];
     ew_json_object(j, NULL);
@@ -191,7 +192,7 @@ static void put_json(struct ew_json *j, const struct why *w)
 
 /* ---- The steps ---- */
 
-static bool is_meant(const struct why *w, const char *step)
+static bool is_meant(const struct step_choice *w, const char *step)
 {
     char *end;
     const long number = strtol(step, &end, 10);
@@ -203,7 +204,7 @@ static int find(const struct ew_plan *p, int from, const char *step)
 {
     struct ew_kernel_query query;
     for (int i = from; i < ew_plan_step_count(p); i++) {
-        struct why w = {.number = i + 1};
+        struct step_choice w = {.number = i + 1};
         ew_plan_step_info(p, i, &w.step);
         if (is_meant(&w, step) && ew_plan_step_query(p, i, &query))
             return i;
@@ -211,9 +212,9 @@ static int find(const struct ew_plan *p, int from, const char *step)
     return -1;
 }
 
-static struct why look(const struct ew_plan *p, int i, bool tuned)
+static struct step_choice look(const struct ew_plan *p, int i, bool tuned)
 {
-    struct why w = {.number = i + 1, .tuned = tuned};
+    struct step_choice w = {.number = i + 1, .tuned = tuned};
     struct ew_kernel_query query;
     ew_plan_step_info(p, i, &w.step);
     ew_plan_step_query(p, i, &query);
@@ -229,7 +230,7 @@ static ew_err json_all(const struct ew_plan *p, const char *step, bool tuned)
     ew_json_object(&j, NULL);
     ew_json_array(&j, "steps");
     for (int i = find(p, 0, step); i >= 0; i = find(p, i + 1, step)) {
-        const struct why w = look(p, i, tuned);
+        const struct step_choice w = look(p, i, tuned);
         put_json(&j, &w);
     }
     ew_json_end(&j);
@@ -244,7 +245,7 @@ ew_err ew_bench_why(const struct ew_plan *p, const char *step, bool tuned, bool 
     if (json)
         return json_all(p, step, tuned);
     for (int i = find(p, 0, step); i >= 0; i = find(p, i + 1, step)) {
-        const struct why w = look(p, i, tuned);
+        const struct step_choice w = look(p, i, tuned);
         EW_TRY(print_text(&w));
     }
     return EW_OK;

@@ -39,7 +39,7 @@ static const struct ew_field table[] = {
 /* clang-format on */
 
 /* Results of the steps, for --json. */
-struct story {
+struct demo_results {
     const struct opts *o;
     struct ew_graph *g, *read; /* as built; as read back from ONNX */
     int64_t file_bytes;
@@ -60,14 +60,14 @@ struct story {
 
 /* ---- Steps ---- */
 
-static ew_err build(struct story *s)
+static ew_err build(struct demo_results *s)
 {
     EW_TRY(ew_model_build(s->o->network, NULL, &s->g));
     EW_TRY(ew_model_init(s->o->network, 1, s->g));
     return ew_graph_facts(s->g, &s->facts);
 }
 
-static ew_err exchange(struct story *s)
+static ew_err exchange(struct demo_results *s)
 {
     EW_TRY(ew_onnx_save(s->g, NETWORK_FILE, NULL));
     struct stat st;
@@ -76,7 +76,7 @@ static ew_err exchange(struct story *s)
     return ew_onnx_load(NETWORK_FILE, NULL, &s->read);
 }
 
-static ew_err compile(const struct story *s, struct ew_graph *g, bool reference,
+static ew_err compile(const struct demo_results *s, struct ew_graph *g, bool reference,
                       struct ew_plan **out)
 {
     const struct ew_plan_opts o = {
@@ -86,7 +86,7 @@ static ew_err compile(const struct story *s, struct ew_graph *g, bool reference,
 }
 
 /* Times both plans, and compares the outputs of the optimised ONNX network with the reference. */
-static ew_err compare(struct story *s, struct ew_plan *slow, struct ew_plan *fast)
+static ew_err compare(struct demo_results *s, struct ew_plan *slow, struct ew_plan *fast)
 {
     ew_bench_fill(slow, s->g, 1, 7);
     /* The ONNX network takes NCHW, the built one NHWC. */
@@ -111,7 +111,7 @@ static ew_err compare(struct story *s, struct ew_plan *slow, struct ew_plan *fas
     return EW_OK;
 }
 
-static ew_err run_both(struct story *s)
+static ew_err run_both(struct demo_results *s)
 {
     struct ew_plan *slow = NULL, *fast = NULL;
     ew_err e = compile(s, s->g, true, &slow);
@@ -125,7 +125,7 @@ static ew_err run_both(struct story *s)
 }
 
 /* MNIST if it is stored or can be downloaded, else generated digits. */
-static ew_err open_digits(struct story *s, struct ew_dataset **out)
+static ew_err open_digits(struct demo_results *s, struct ew_dataset **out)
 {
     struct ew_get_result got = {0};
     snprintf(s->data, sizeof(s->data), "mnist");
@@ -141,7 +141,7 @@ static ew_err open_digits(struct story *s, struct ew_dataset **out)
     return ew_dataset_open("synthetic", out);
 }
 
-static ew_err learn(struct story *s, struct ew_graph *g, const struct ew_dataset *data)
+static ew_err learn(struct demo_results *s, struct ew_graph *g, const struct ew_dataset *data)
 {
     struct ew_train_job job = {
         .net = g, .data = data, .options = "", .prep.std = {1, 1, 1, 1}, .folder = TRAIN_FOLDER};
@@ -166,7 +166,7 @@ static ew_err learn(struct story *s, struct ew_graph *g, const struct ew_dataset
     return e;
 }
 
-static ew_err train(struct story *s)
+static ew_err train(struct demo_results *s)
 {
     struct ew_graph *g = NULL;
     struct ew_dataset *data = NULL;
@@ -182,25 +182,25 @@ static ew_err train(struct story *s)
     return e;
 }
 
-static ew_err sweep(struct story *s)
+static ew_err sweep(struct demo_results *s)
 {
     s->study.data = strcmp(s->data, "mnist") == 0 ? "mnist" : "synthetic";
     return ew_demo_sweep(&s->study);
 }
 
-static ew_err shrink(struct story *s)
+static ew_err shrink(struct demo_results *s)
 {
     return ew_demo_shrink(&s->study, TRAIN_FOLDER "/best.ckpt");
 }
 
-static ew_err report(struct story *s)
+static ew_err report(struct demo_results *s)
 {
     return ew_demo_report(&s->study);
 }
 
 /* ---- Output ---- */
 
-static void tell_network(const struct story *s)
+static void tell_network(const struct demo_results *s)
 {
     char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
     printf("1  built     %s: %s parameters, %s multiply-accumulates, longest path %lld operators\n",
@@ -208,13 +208,13 @@ static void tell_network(const struct story *s)
            (long long)s->facts.cdl);
 }
 
-static void tell_file(const struct story *s)
+static void tell_file(const struct demo_results *s)
 {
     char a[EW_TEXT_CHARS];
     printf("2  exported  %s of ONNX, and read it back\n", ew_text_bytes(s->file_bytes, a));
 }
 
-static void tell_run(const struct story *s)
+static void tell_run(const struct demo_results *s)
 {
     char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
     printf("3  ran       one image in %.2f ms (plain reference kernels: %.0f ms), "
@@ -225,7 +225,7 @@ static void tell_run(const struct story *s)
            ew_text_bytes((int64_t)(s->plan.unshared_bytes - s->plan.packed_bytes), b));
 }
 
-static void tell_training(const struct story *s)
+static void tell_training(const struct demo_results *s)
 {
     const struct ew_train_result *t = &s->trained;
     char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS], c[EW_TEXT_CHARS];
@@ -237,24 +237,24 @@ static void tell_training(const struct story *s)
            ew_text_bytes(t->planned_bytes, c));
 }
 
-static void tell_sweeps(const struct story *s)
+static void tell_sweeps(const struct demo_results *s)
 {
     printf("5  swept     loader threads and batch sizes of lenet5, in %.0f s\n", s->study.sweeps_s);
 }
 
-static void tell_int8(const struct story *s)
+static void tell_int8(const struct demo_results *s)
 {
     char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
     printf("6  shrank    lenet5 to int8 where that is faster: %s of ONNX, an engine of %s\n",
            ew_text_bytes(s->study.int8_bytes, a), ew_text_bytes(s->study.engine_bytes, b));
 }
 
-static void tell_report(const struct story *s)
+static void tell_report(const struct demo_results *s)
 {
     printf("7  reported  %s/report.html: open it in a browser\n", s->o->output);
 }
 
-static ew_err tell_json(const struct story *s)
+static ew_err tell_json(const struct demo_results *s)
 {
     struct ew_json j;
     ew_json_init(&j, stdout);
@@ -280,11 +280,11 @@ static ew_err tell_json(const struct story *s)
     return ew_json_finish(&j);
 }
 
-static ew_err tell(struct story *s, bool json)
+static ew_err tell(struct demo_results *s, bool json)
 {
     static const struct {
-        ew_err (*act)(struct story *s);
-        void (*tell)(const struct story *s);
+        ew_err (*act)(struct demo_results *s);
+        void (*tell)(const struct demo_results *s);
     } acts[] = {{build, tell_network},  {exchange, tell_file}, {run_both, tell_run},
                 {train, tell_training}, {sweep, tell_sweeps},  {shrink, tell_int8},
                 {report, tell_report}};
@@ -310,7 +310,7 @@ static ew_err tell(struct story *s, bool json)
 static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
-    struct story s = {.o = o};
+    struct demo_results s = {.o = o};
     EW_CHECK(mkdir(o->output, 0777) == 0 || errno == EEXIST, EW_ERR_IO, "%s: %s", o->output,
              strerror(errno));
     /* The remaining commands write to the current folder. */

@@ -130,12 +130,12 @@ static void warn_cores(const struct ew_root *root, const struct ew_power_list *c
 }
 
 /* The value of a file before the change. */
-struct before {
+struct previous_value {
     char value[EW_POWER_TEXT];
 };
 
 static void print_changes(const struct ew_root *root, const struct ew_power_list *changes,
-                          const struct before *before)
+                          const struct previous_value *before)
 {
     for (int i = 0; i < changes->n; i++) {
         char now[EW_POWER_TEXT];
@@ -196,7 +196,8 @@ static ew_err set_lasting(struct context *x, const struct ew_power_list *changes
     int skipped;
     sigset_t unused;
     struct ew_power_state state;
-    EW_CLEANUP(ew_free_ptr) struct before *before = calloc((size_t)changes->n + 1, sizeof(*before));
+    EW_CLEANUP(ew_free_ptr)
+    struct previous_value *before = calloc((size_t)changes->n + 1, sizeof(*before));
     EW_CHECK(before, EW_ERR_MEMORY, "no memory for %d settings", changes->n);
     for (int i = 0; i < changes->n; i++)
         read_now(root, changes->items[i].path, before[i].value);

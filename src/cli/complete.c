@@ -14,17 +14,17 @@
 #include "study/study.h"
 
 /* The word to complete. */
-struct ending {
+struct prefix {
     const char *word;
 };
 
-static void offer(const struct ending *e, const char *text)
+static void offer(const struct prefix *e, const char *text)
 {
     if (strncmp(text, e->word, strlen(e->word)) == 0)
         puts(text);
 }
 
-static void offer_words(const struct ending *e, const char *const *words)
+static void offer_words(const struct prefix *e, const char *const *words)
 {
     for (; *words; words++)
         offer(e, *words);
@@ -36,14 +36,14 @@ static void offer_files(void)
     puts(EW_COMPLETE_FILES);
 }
 
-static void offer_networks(const struct ending *e)
+static void offer_networks(const struct prefix *e)
 {
     for (int f = 0; f < ew_family_count(); f++)
         for (int i = 0; i < ew_family_at(f)->n_variants; i++)
             offer(e, ew_family_at(f)->variants[i].name);
 }
 
-static void offer_trained(const struct ending *e)
+static void offer_trained(const struct prefix *e)
 {
     struct ew_arena a;
     const struct ew_trained *list;
@@ -55,7 +55,7 @@ static void offer_trained(const struct ending *e)
     ew_arena_fini(&a);
 }
 
-static void offer_studies(const struct ending *e)
+static void offer_studies(const struct prefix *e)
 {
     const char *text, *file;
     char name[128];
@@ -65,14 +65,14 @@ static void offer_studies(const struct ending *e)
     }
 }
 
-static void offer_sets(const struct ending *e)
+static void offer_sets(const struct prefix *e)
 {
     for (int i = 0; i < ew_known_count(); i++)
         offer(e, ew_known_at(i)->name);
     offer(e, "synthetic");
 }
 
-static void offer_boards(const struct ending *e)
+static void offer_boards(const struct prefix *e)
 {
     struct ew_arena a;
     const struct ew_profile *list;
@@ -84,7 +84,7 @@ static void offer_boards(const struct ending *e)
     ew_arena_fini(&a);
 }
 
-static void offer_devices(const struct ending *e)
+static void offer_devices(const struct prefix *e)
 {
     struct ew_device_found d;
     for (int i = 0; ew_backend_find(i, &d); i++)
@@ -107,7 +107,7 @@ static const struct ew_field *waiting(const struct ew_cmd *cmd, const char *befo
     return NULL;
 }
 
-static void offer_value(const struct ending *e, const struct ew_field *f)
+static void offer_value(const struct prefix *e, const struct ew_field *f)
 {
     const char *what = f->metavar ? f->metavar : "";
     if (f->type == EW_FIELD_ENUM) {
@@ -126,7 +126,7 @@ static void offer_value(const struct ending *e, const struct ew_field *f)
     }
 }
 
-static void offer_flags(const struct ending *e, const struct ew_cmd *cmd)
+static void offer_flags(const struct prefix *e, const struct ew_cmd *cmd)
 {
     char text[96];
     for (const struct ew_field *f = cmd->opts; f && f->name; f++) {
@@ -139,14 +139,14 @@ static void offer_flags(const struct ending *e, const struct ew_cmd *cmd)
 
 /* ---- Arguments ---- */
 
-static void offer_verbs(const struct ending *e)
+static void offer_verbs(const struct prefix *e)
 {
     for (int i = 0; i < ew_cmd_count(); i++)
         offer(e, ew_cmd_at(i)->name);
 }
 
 /* Subcommands, from the usage text: "get SET|list|info SET" offers get, list and info. */
-static void offer_own_words(const struct ending *e, const char *args)
+static void offer_own_words(const struct prefix *e, const char *args)
 {
     char word[64];
     for (const char *p = args; *p;) {
@@ -160,7 +160,7 @@ static void offer_own_words(const struct ending *e, const char *args)
     }
 }
 
-static void offer_argument(const struct ending *e, const struct ew_cmd *cmd, int position)
+static void offer_argument(const struct prefix *e, const struct ew_cmd *cmd, int position)
 {
     const char *args = cmd->args ? cmd->args : "";
     if (strcmp(cmd->name, "help") == 0) {
@@ -188,7 +188,7 @@ static void offer_argument(const struct ending *e, const struct ew_cmd *cmd, int
 
 void ew_complete(int n, const char *const *words)
 {
-    const struct ending e = {n > 0 ? words[n - 1] : ""};
+    const struct prefix e = {n > 0 ? words[n - 1] : ""};
     const struct ew_cmd *cmd = n > 1 ? ew_cmd_find(words[0]) : NULL;
     if (n <= 1) {
         offer_verbs(&e);

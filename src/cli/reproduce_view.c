@@ -327,11 +327,11 @@ static const struct {
 #define MOST_DOUBLED 10 /* batches 1, 2, ... 1024 */
 
 /* Bytes of a training step at the published batch size, and at powers of two. */
-struct needed {
+struct training_bytes {
     int64_t own, doubled[MOST_DOUBLED + 1];
 };
 
-static ew_err plan_row(size_t row, struct needed *out)
+static ew_err plan_row(size_t row, struct training_bytes *out)
 {
     for (int i = -1; i <= MOST_DOUBLED; i++)
         EW_TRY(ew_estimate_training(trained[row].network, trained[row].side, trained[row].classes,
@@ -340,8 +340,8 @@ static ew_err plan_row(size_t row, struct needed *out)
     return EW_OK;
 }
 
-static ew_err fit_cell(struct ew_grid *g, const struct ew_profile *p, const struct needed *bytes,
-                       const char *there)
+static ew_err fit_cell(struct ew_grid *g, const struct ew_profile *p,
+                       const struct training_bytes *bytes, const char *there)
 {
     const double room = (double)p->ram_gb * (1 << 30), left = room - (double)bytes->own;
     int n = 0;
@@ -381,7 +381,7 @@ ew_err ew_reproduce_fits(struct ew_grid *g)
     ew_err err = ew_profiles_load(&a, &list, &n);
     for (size_t i = 0; err == EW_OK && i < EW_COUNT(trained); i++) {
         char text[EW_TEXT_CHARS];
-        struct needed bytes;
+        struct training_bytes bytes;
         err = plan_row(i, &bytes);
         if (err == EW_OK)
             err = ew_grid_cell(g, "%s %s at %lldx%lld", trained[i].of, trained[i].network,

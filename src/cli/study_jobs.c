@@ -11,7 +11,7 @@
 #define MAX_COMMANDS 40 /* listed in the table */
 
 /* Estimate of a job, and whether it is done. */
-struct outlook {
+struct job_status {
     struct ew_estimate e;
     bool done;
 };
@@ -29,7 +29,7 @@ static ew_err job_done(const struct ew_study *study, const struct ew_study_job *
                         "ssi", j->row.id, study->name, j->repeat);
 }
 
-static ew_err look(const struct ew_study *study, struct ew_store *s, struct outlook *out)
+static ew_err look(const struct ew_study *study, struct ew_store *s, struct job_status *out)
 {
     double rate;
     EW_TRY(ew_estimate_rate(&rate));
@@ -49,7 +49,7 @@ static void bytes_cell(struct ew_table *t, int64_t bytes)
 }
 
 static void job_row(struct ew_table *t, const struct ew_study *study, const struct ew_study_job *j,
-                    const struct outlook *o)
+                    const struct job_status *o)
 {
     char text[EW_JOB_CHARS], time[EW_DURATION_CHARS];
     ew_study_job_text(study, j, text);
@@ -63,7 +63,7 @@ static void job_row(struct ew_table *t, const struct ew_study *study, const stru
     ew_table_cell(t, "%s", o->done ? "done" : "");
 }
 
-static void print_totals(const struct ew_study *study, const struct outlook *list)
+static void print_totals(const struct ew_study *study, const struct job_status *list)
 {
     char time[EW_DURATION_CHARS], memory[EW_TEXT_CHARS], disk[EW_TEXT_CHARS];
     double seconds = 0;
@@ -116,7 +116,7 @@ static void print_commands(const struct ew_study *study)
         printf("  and %d more, which --json lists\n", n - shown);
 }
 
-static ew_err print_table(const struct ew_study *study, const struct outlook *list)
+static ew_err print_table(const struct ew_study *study, const struct job_status *list)
 {
     static const char *const head[] = {"section", "settings", "job", "time", "memory", "disk", ""};
     struct ew_table t;
@@ -133,7 +133,7 @@ static ew_err print_table(const struct ew_study *study, const struct outlook *li
 
 /* ---- As JSON --------------------------------------------------------------------------------- */
 
-static void job_json(struct ew_json *out, const struct ew_study_job *j, const struct outlook *o)
+static void job_json(struct ew_json *out, const struct ew_study_job *j, const struct job_status *o)
 {
     ew_json_object(out, NULL);
     ew_json_str(out, "label", j->label);
@@ -157,7 +157,7 @@ static void job_json(struct ew_json *out, const struct ew_study_job *j, const st
     ew_json_end(out);
 }
 
-static ew_err print_json(const struct ew_study *study, const struct outlook *list)
+static ew_err print_json(const struct ew_study *study, const struct job_status *list)
 {
     struct ew_json j;
     ew_json_init(&j, stdout);
@@ -172,7 +172,7 @@ ew_err ew_study_show_jobs(const struct ew_study *study, struct ew_store *s, bool
 {
     struct ew_arena a;
     ew_arena_init(&a);
-    struct outlook *list = ew_arena_array(&a, (size_t)study->n_jobs, sizeof(*list));
+    struct job_status *list = ew_arena_array(&a, (size_t)study->n_jobs, sizeof(*list));
     ew_err err = list ? look(study, s, list) : ew_fail(EW_ERR_MEMORY, "no memory for a study");
     if (err == EW_OK)
         err = json ? print_json(study, list) : print_table(study, list);

@@ -20,7 +20,7 @@
 
 #define PAUSE_NS 30000000L /* between turns: threads of the other library spin for a while */
 
-struct duel {
+struct peer_run {
     struct ew_plan *plan;
     struct ew_ort *ort;
     int64_t *ns[EW_PEER_SIDES]; /* times of all runs */
@@ -31,12 +31,12 @@ struct duel {
 
 /* ---- Running ---- */
 
-static ew_err run_side(struct duel *d, int side)
+static ew_err run_side(struct peer_run *d, int side)
 {
     return side == EW_PEER_OURS ? ew_plan_run(d->plan) : ew_ort_run(d->ort);
 }
 
-static ew_err turn(struct duel *d, int side, int64_t runs)
+static ew_err turn(struct peer_run *d, int side, int64_t runs)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     nanosleep(&pause, NULL);
@@ -49,7 +49,7 @@ static ew_err turn(struct duel *d, int side, int64_t runs)
     return EW_OK;
 }
 
-static ew_err compare_outputs(struct duel *d)
+static ew_err compare_outputs(struct peer_run *d)
 {
     const struct ew_tensor *ours = ew_plan_output(d->plan, 0);
     const float *theirs;
@@ -65,7 +65,7 @@ static ew_err compare_outputs(struct duel *d)
     return EW_OK;
 }
 
-static ew_err run_turns(struct duel *d, const struct ew_bench_opts *o)
+static ew_err run_turns(struct peer_run *d, const struct ew_bench_opts *o)
 {
     const int64_t total = o->iters * o->trials,
                   runs = total / EW_PEER_TURNS > 0 ? total / EW_PEER_TURNS : 1;
@@ -97,7 +97,7 @@ static ew_err run_turns(struct duel *d, const struct ew_bench_opts *o)
 
 /* ---- Opening ---- */
 
-static ew_err run_duel(struct duel *d, const struct ew_peer_opts *o, struct ew_network *n,
+static ew_err run_duel(struct peer_run *d, const struct ew_peer_opts *o, struct ew_network *n,
                        const char *file)
 {
     const struct ew_plan_opts po = {.mode = EW_PLAN_INFER,
@@ -120,7 +120,7 @@ static ew_err run_duel(struct duel *d, const struct ew_peer_opts *o, struct ew_n
 static ew_err duel_on(const struct ew_peer_opts *o, struct ew_network *n, const char *file,
                       struct ew_peer_result *out)
 {
-    struct duel d = {.out = out};
+    struct peer_run d = {.out = out};
     EW_CHECK(n->graph->n_inputs == 1, EW_ERR_UNSUPPORTED,
              "%s has %d inputs: --compare-with takes networks of one", file, n->graph->n_inputs);
     const ew_err e = run_duel(&d, o, n, file);

@@ -60,7 +60,7 @@ static bool run_has(const struct ew_run_data *d, enum ew_record from, struct ew_
 }
 
 /* Runs in which the values of a figure are looked up. */
-struct want {
+struct obs_query {
     const struct ew_figure_desc *d;
     const struct ew_results *r;
     const char *study;
@@ -74,7 +74,7 @@ static bool is_of(const struct ew_run_data *run, const char *of)
 }
 
 /* The first of the alternatives that some run has; false where none has any. */
-static bool resolve(const struct want *w, const char *alternatives, const char *of,
+static bool resolve(const struct obs_query *w, const char *alternatives, const char *of,
                     struct ew_measure *out)
 {
     const struct ew_figure_desc *d = w->d;
@@ -118,7 +118,7 @@ static int variants(const struct ew_figure_desc *d)
 
 /* Resolves the measures of all variants and leaves out those without data; false if none is
  * left. */
-static bool resolve_all(const struct want *w, struct ew_obs_list *l)
+static bool resolve_all(const struct obs_query *w, struct ew_obs_list *l)
 {
     bool any = false;
     for (int v = 0; v < variants(w->d); v++) {
@@ -471,7 +471,7 @@ ew_err ew_obs_collect(const struct ew_figure_desc *d, const struct ew_results *r
                                   : "no finished run";
         return EW_OK;
     }
-    if (!resolve_all(&(struct want){d, r, study, a}, out))
+    if (!resolve_all(&(struct obs_query){d, r, study, a}, out))
         return a->failed ? ew_fail(EW_ERR_MEMORY, "no memory for figure %s", d->id) : EW_OK;
     out->missing = NULL;
     for (int i = 0; i < r->n_runs; i++)

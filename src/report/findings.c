@@ -244,19 +244,19 @@ static bool is_beside(const struct scope *in, const struct ew_run_data *a,
 }
 
 /* Fastest and slowest of a set of comparable training runs. */
-struct contest {
+struct run_extremes {
     const struct ew_run_data *fast, *slow; /* NULL: there was none */
     int n; /* number of configurations: the first, and runs with other options */
 };
 
 /* The extremes among the runs of the network that was trained in the most configurations. */
-static struct contest extremes(const struct scope *in)
+static struct run_extremes extremes(const struct scope *in)
 {
     const struct ew_results *r = in->r;
-    struct contest best = {.n = 1};
+    struct run_extremes best = {.n = 1};
     for (int i = 0; i < r->n_runs; i++) {
         const struct ew_run_data *a = &r->runs[i];
-        struct contest c = {a, a, 0};
+        struct run_extremes c = {a, a, 0};
         for (int k = 0; k < r->n_runs && takes(in, a) && isfinite(epoch_s(a)); k++) {
             const struct ew_run_data *b = &r->runs[k];
             if (!is_beside(in, a, b))
@@ -308,7 +308,7 @@ static const char *digits(double v, char buf[EW_VALUE_CHARS])
     return buf;
 }
 
-static bool say_best(const struct scope *s, const struct contest *c, char *out)
+static bool say_best(const struct scope *s, const struct run_extremes *c, char *out)
 {
     struct ew_arena a;
     char what[104], epoch[EW_VALUE_CHARS], gain[EW_VALUE_CHARS];
@@ -552,7 +552,7 @@ int ew_findings(const struct ew_results *r, char text[EW_FINDINGS][EW_FINDING_CH
     s.devices = count_devices(&s);
     say_what(r, done, text[n++]);
     say_where(&s, text[n++]);
-    const struct contest best = extremes(&s);
+    const struct run_extremes best = extremes(&s);
     const struct ew_run_data *fast = best.fast ? best.fast : last_trained(&s);
     if (best.fast && say_best(&s, &best, text[n]))
         n++;

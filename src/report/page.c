@@ -18,7 +18,7 @@
 /* ---- Figures ---- */
 
 /* How a page shows its figures. */
-struct look {
+struct figure_style {
     bool still;  /* no script */
     bool packed; /* the script holds the CSV of the figures */
 };
@@ -34,7 +34,7 @@ static ew_err csv_text(const struct ew_figure *f, char **text, size_t *size)
 }
 
 /* A link that holds the whole CSV, or gets it from the script. */
-static ew_err csv_link(const struct ew_figure *f, const struct look *l, FILE *out)
+static ew_err csv_link(const struct ew_figure *f, const struct figure_style *l, FILE *out)
 {
     EW_CLEANUP(ew_free_ptr) char *text = NULL;
     size_t size = 0;
@@ -79,7 +79,8 @@ static bool is_wide(const struct ew_figure *f)
     return chars > 75;
 }
 
-static ew_err panel(const struct ew_figure *f, const char *name, const struct look *l, FILE *out)
+static ew_err panel(const struct ew_figure *f, const char *name, const struct figure_style *l,
+                    FILE *out)
 {
     struct ew_grid g;
     EW_TRY(ew_figure_grid(f, false, &g));
@@ -132,7 +133,7 @@ static void prose(const char *text, FILE *out)
 }
 
 /* A section for one description, with its panels v[n]. */
-static ew_err section(const struct ew_figure *v, int n, const struct look *l, FILE *out)
+static ew_err section(const struct ew_figure *v, int n, const struct figure_style *l, FILE *out)
 {
     const struct ew_figure_desc *d = v->desc;
     fprintf(out, "<section><h2>%s</h2><p>", d->title);
@@ -169,7 +170,7 @@ static void not_shown(const struct ew_figures *f, FILE *out)
         fputs("</ul></details></section>", out);
 }
 
-static ew_err sections(const struct ew_figures *f, const struct look *l, FILE *out)
+static ew_err sections(const struct ew_figures *f, const struct figure_style *l, FILE *out)
 {
     for (int i = 0; i < f->n;) {
         int end = i + 1;
@@ -188,7 +189,7 @@ static ew_err sections(const struct ew_figures *f, const struct look *l, FILE *o
 
 ew_err ew_page_figures(const struct ew_figures *f, bool still, FILE *out)
 {
-    return sections(f, &(struct look){.still = still}, out);
+    return sections(f, &(struct figure_style){.still = still}, out);
 }
 
 /* ---- Frame ---- */
@@ -342,7 +343,7 @@ static ew_err pack(const struct ew_figures *f, uint8_t **out, size_t *size)
     return ew_gzip(text, strlen(text), out, size);
 }
 
-struct packed {
+struct compressed_text {
     uint8_t *bytes; /* NULL: as text */
     size_t size;
 };
@@ -370,8 +371,8 @@ static void lean_script(const char *file, FILE *out)
     }
 }
 
-static ew_err scripts(const struct ew_figures *f, const char *nonce, const struct packed *p,
-                      FILE *out)
+static ew_err scripts(const struct ew_figures *f, const char *nonce,
+                      const struct compressed_text *p, FILE *out)
 {
     size_t size = 0;
     const unsigned char *bytes = ew_asset("echarts.js.gz", &size);
@@ -393,7 +394,7 @@ static ew_err scripts(const struct ew_figures *f, const char *nonce, const struc
 }
 
 static ew_err write_page(const struct ew_results *r, const struct ew_figures *f,
-                         const struct ew_page_opts *o, const struct packed *p, FILE *out)
+                         const struct ew_page_opts *o, const struct compressed_text *p, FILE *out)
 {
     char nonce[EW_RUN_UID_CHARS], now[EW_RUN_TIME_CHARS];
     EW_TRY(ew_run_new_uid(nonce));
@@ -413,7 +414,7 @@ static ew_err write_page(const struct ew_results *r, const struct ew_figures *f,
     contents(r, f, o, out);
     fputs("</header><main>", out);
     own_tables(o, false, out);
-    EW_TRY(sections(f, &(struct look){o->still, p->bytes != NULL}, out));
+    EW_TRY(sections(f, &(struct figure_style){o->still, p->bytes != NULL}, out));
     own_tables(o, true, out);
     if (o->compared) {
         fputs("<section class=\"box\"><h2>Side by side</h2>", out);
@@ -437,7 +438,7 @@ ew_err ew_page_write(const struct ew_results *r, const struct ew_figures *f,
                      const struct ew_page_opts *o, FILE *out)
 {
     EW_C_LOCALE;
-    struct packed p = {NULL, 0};
+    struct compressed_text p = {NULL, 0};
     size_t library = 0;
     ew_err e = EW_OK;
     if (!o->still && ew_asset("echarts.js.gz", &library))

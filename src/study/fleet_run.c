@@ -33,12 +33,12 @@ struct task {
     char reason[EW_LINK_TEXT];
 };
 
-enum seat_state { DOWN, STARTING, READY, WORKING, EXPORTING, FETCHING, GIVEN_UP };
+enum worker_state { DOWN, STARTING, READY, WORKING, EXPORTING, FETCHING, GIVEN_UP };
 
-/* One machine. */
-struct seat {
+/* A machine that does jobs. */
+struct worker {
     struct ew_link link;
-    enum seat_state state;
+    enum worker_state state;
     int task;
     int64_t retry_ns, tries;
     int64_t begun_ns; /* its job */
@@ -48,7 +48,7 @@ struct ew_fleet_run {
     const struct ew_study *study;
     struct ew_fleet_opts opts;
     struct ew_store *store;
-    struct seat seats[EW_MACHINES_MAX];
+    struct worker workers[EW_MACHINES_MAX];
     struct task *tasks;
     int n_tasks;
     struct ew_runner_counts counts;
@@ -61,7 +61,7 @@ static const struct ew_fleet_machine *machine(const struct ew_fleet_run *f, int 
     return &f->opts.machines->list[i];
 }
 
-static int n_seats(const struct ew_fleet_run *f)
+static int n_workers(const struct ew_fleet_run *f)
 {
     return f->opts.machines->n;
 }
@@ -82,7 +82,7 @@ static ew_err check_study(const struct ew_study *s, const struct ew_machines *m)
 static ew_err make_tasks(struct ew_fleet_run *f)
 {
     const struct ew_study *s = f->study;
-    const int times = s->per_device ? n_seats(f) : 1;
+    const int times = s->per_device ? n_workers(f) : 1;
     f->tasks = calloc((size_t)s->n_jobs * (size_t)times + 1, sizeof(*f->tasks));
     EW_CHECK(f->tasks, EW_ERR_MEMORY, "no memory for a study");
     for (int i = 0; i < s->n_jobs; i++)
@@ -144,8 +144,8 @@ void ew_fleet_run_close(struct ew_fleet_run *f)
 {
     if (!f)
         return;
-    for (int i = 0; i < n_seats(f); i++)
-        ew_link_close(&f->seats[i].link);
+    for (int i = 0; i < n_workers(f); i++)
+        ew_link_close(&f->workers[i].link);
     ew_store_close(f->store);
     free(f->tasks);
     free(f);
@@ -167,7 +167,7 @@ struct ew_store *ew_fleet_run_store(struct ew_fleet_run *f)
  * file of machines says. */
 static ew_err put_back(struct ew_fleet_run *f, int i, const char *why)
 {
-    struct seat *s = &f->seats[i];
+    struct worker *s = &f->workers[i];
     struct task *t = &f->tasks[s->task];
     char reason[EW_LINK_TEXT + 64];
     snprintf(reason, sizeof(reason), "%s: %s", machine(f, i)->name, why);
@@ -177,14 +177,14 @@ static ew_err put_back(struct ew_fleet_run *f, int i, const char *why)
     return ew_store_run_end(f->store, t->run, EW_RUN_INTERRUPTED, reason, NAN);
 }
 
-static bool is_busy(const struct seat *s)
+static bool is_busy(const struct worker *s)
 {
     return s->state == WORKING || s->state == EXPORTING || s->state == FETCHING;
 }
 
 static ew_err lose(struct ew_fleet_run *f, int i, const char *why, struct ew_fleet_report *out)
 {
-    struct seat *s = &f->seats[i];
+    struct worker *s = &f->workers[i];
     const struct ew_fleet_machine *m = machine(f, i);
     snprintf(out->reason, sizeof(out->reason), "%s", why);
     const bool busy = is_busy(s);
@@ -202,11 +202,11 @@ static ew_err lose(struct ew_fleet_run *f, int i, const char *why, struct ew_fle
 
 static void greet(struct ew_fleet_run *f, int i, struct ew_fleet_report *out)
 {
-    struct seat *s = &f->seats[i];
+    struct worker *s = &f->workers[i];
     char file[160];
-    for (int k = 0; k < n_seats(f); k++)
-        if (k != i && f->seats[k].link.ready &&
-            strcmp(f->seats[k].link.device, s->link.device) == 0)
+    for (int k = 0; k < n_workers(f); k++)
+        if (k != i && f->workers[k].link.ready &&
+            strcmp(f->workers[k].link.device, s->link.device) == 0)
             EW_WARN("%s and %s are one device: their runs disturb each other", machine(f, k)->name,
                     machine(f, i)->name);
     snprintf(file, sizeof(file), "%.120s.study", f->study->name);
@@ -221,7 +221,7 @@ static void greet(struct ew_fleet_run *f, int i, struct ew_fleet_report *out)
 /* Asks the machine for the rows of its job as a database file. */
 static void ask_export(struct ew_fleet_run *f, int i)
 {
-    struct seat *s = &f->seats[i];
+    struct worker *s = &f->workers[i];
     const struct task *t = &f->tasks[s->task];
     char where[600];
     static const char *const ends[] = {"", "-wal", "-shm"};
@@ -241,7 +241,7 @@ static void ask_export(struct ew_fleet_run *f, int i)
 /* A command on the machine has ended. */
 static ew_err take_end(struct ew_fleet_run *f, int i, struct ew_fleet_report *out, bool *told)
 {
-    struct seat *s = &f->seats[i];
+    struct worker *s = &f->workers[i];
     const int status = s->link.status;
     const bool fine = s->state == WORKING ? status == 0 || status == 3 : status == 0;
     if (!fine) {
@@ -262,24 +262,25 @@ static ew_err take_end(struct ew_fleet_run *f, int i, struct ew_fleet_report *ou
 
 static void count(struct ew_fleet_run *f, const struct ew_fleet_report *r)
 {
-    int64_t seats = 0;
+    int64_t workers = 0;
     f->counts.done += r->event == EW_FLEET_DONE;
     f->counts.failed += r->event == EW_FLEET_FAILED;
     f->counts.skipped += r->event == EW_FLEET_SKIPPED;
     f->counts.at++;
     if (r->event == EW_FLEET_DONE && isfinite(r->wall_s))
         f->all_s += r->wall_s;
-    for (int i = 0; i < n_seats(f); i++)
-        seats += f->seats[i].state != GIVEN_UP;
+    for (int i = 0; i < n_workers(f); i++)
+        workers += f->workers[i].state != GIVEN_UP;
     if (f->counts.done > 0)
         f->counts.left_s = f->all_s / (double)f->counts.done *
-                           (double)(f->counts.total - f->counts.at) / (double)(seats ? seats : 1);
+                           (double)(f->counts.total - f->counts.at) /
+                           (double)(workers ? workers : 1);
 }
 
 /* The rows have arrived: the job is over, or another machine may be able to do it. */
 static ew_err take_rows(struct ew_fleet_run *f, int i, struct ew_fleet_report *out, bool *told)
 {
-    struct seat *s = &f->seats[i];
+    struct worker *s = &f->workers[i];
     struct task *t = &f->tasks[s->task];
     const struct ew_store_claim claim = {t->job->row.id, f->study->name, machine(f, i)->name,
                                          t->job->repeat};
@@ -308,7 +309,7 @@ static ew_err take_rows(struct ew_fleet_run *f, int i, struct ew_fleet_report *o
 /* An epoch of the job has ended.  Epochs of a finished job are ignored: they come with its rows. */
 static ew_err take_epoch(struct ew_fleet_run *f, int i, struct ew_fleet_report *out, bool *told)
 {
-    struct seat *s = &f->seats[i];
+    struct worker *s = &f->workers[i];
     char why[EW_LINK_TEXT];
     if (s->state != WORKING ||
         ew_epoch_feed_take(f->store, f->tasks[s->task].run, &s->link.frame) == EW_OK)
@@ -322,7 +323,7 @@ static ew_err take_epoch(struct ew_fleet_run *f, int i, struct ew_fleet_report *
 static ew_err take_event(struct ew_fleet_run *f, int i, enum ew_link_event e,
                          struct ew_fleet_report *out, bool *told)
 {
-    struct seat *s = &f->seats[i];
+    struct worker *s = &f->workers[i];
     switch (e) {
     case EW_LINK_READY:
         *told = true;
@@ -350,7 +351,7 @@ static ew_err take_event(struct ew_fleet_run *f, int i, enum ew_link_event e,
 /* A job that never ends would hold up the study, so its time is limited. */
 static ew_err check_job_time(struct ew_fleet_run *f, int i, struct ew_fleet_report *out, bool *told)
 {
-    const struct seat *s = &f->seats[i];
+    const struct worker *s = &f->workers[i];
     const double most_s = machine(f, i)->job_timeout_s;
     char why[64];
     if (!is_busy(s) || most_s <= 0 ||
@@ -364,9 +365,9 @@ static ew_err check_job_time(struct ew_fleet_run *f, int i, struct ew_fleet_repo
 /* Failures of the database end the study; failures of a machine are events. */
 static ew_err hear_all(struct ew_fleet_run *f, struct ew_fleet_report *out, bool *told)
 {
-    for (int i = 0; i < n_seats(f) && !*told; i++) {
+    for (int i = 0; i < n_workers(f) && !*told; i++) {
         enum ew_link_event e;
-        while (!*told && (e = ew_link_next(&f->seats[i].link)) != EW_LINK_NOTHING)
+        while (!*told && (e = ew_link_next(&f->workers[i].link)) != EW_LINK_NOTHING)
             EW_TRY(take_event(f, i, e, out, told));
         if (!*told)
             EW_TRY(check_job_time(f, i, out, told));
@@ -383,8 +384,8 @@ static bool may(const struct task *t, int i)
 
 static ew_err start_machines(struct ew_fleet_run *f, struct ew_fleet_report *out, bool *told)
 {
-    for (int i = 0; i < n_seats(f) && !*told; i++) {
-        struct seat *s = &f->seats[i];
+    for (int i = 0; i < n_workers(f) && !*told; i++) {
+        struct worker *s = &f->workers[i];
         if (s->state != DOWN || ew_clock_ns() < s->retry_ns)
             continue;
         s->state = STARTING;
@@ -412,13 +413,13 @@ static void send_job(struct ew_fleet_run *f, int i, const struct task *t)
     for (int k = 0; f->opts.words[k] && n + 1 < WORDS_MAX; k++)
         words[n++] = f->opts.words[k];
     words[n] = NULL;
-    ew_link_run(&f->seats[i].link, words);
+    ew_link_run(&f->workers[i].link, words);
 }
 
 static ew_err give_jobs(struct ew_fleet_run *f, struct ew_fleet_report *out, bool *told)
 {
-    for (int i = 0; i < n_seats(f) && !*told; i++) {
-        struct seat *s = &f->seats[i];
+    for (int i = 0; i < n_workers(f) && !*told; i++) {
+        struct worker *s = &f->workers[i];
         int k = 0;
         while (k < f->n_tasks && !(f->tasks[k].state == WAITING && may(&f->tasks[k], i)))
             k++;
@@ -448,8 +449,8 @@ static ew_err look_for_end(struct ew_fleet_run *f, struct ew_fleet_report *out, 
     for (int k = 0; k < f->n_tasks && !*told; k++) {
         struct task *t = &f->tasks[k];
         bool possible = t->state == RUNNING;
-        for (int i = 0; i < n_seats(f) && t->state == WAITING; i++)
-            possible |= f->seats[i].state != GIVEN_UP && may(t, i);
+        for (int i = 0; i < n_workers(f) && t->state == WAITING; i++)
+            possible |= f->workers[i].state != GIVEN_UP && may(t, i);
         *more |= possible;
         if (t->state != WAITING || possible || !t->refused)
             continue;
@@ -467,14 +468,14 @@ static void wait_for_something(struct ew_fleet_run *f)
 {
     struct pollfd fds[EW_MACHINES_MAX * EW_LINK_FDS];
     int n = 0;
-    for (int i = 0; i < n_seats(f); i++) {
+    for (int i = 0; i < n_workers(f); i++) {
         int more = 0;
-        ew_link_poll(&f->seats[i].link, fds + n, &more);
+        ew_link_poll(&f->workers[i].link, fds + n, &more);
         n += more;
     }
     poll(fds, (nfds_t)n, POLL_MS);
-    for (int i = 0; i < n_seats(f); i++)
-        ew_link_receive(&f->seats[i].link);
+    for (int i = 0; i < n_workers(f); i++)
+        ew_link_receive(&f->workers[i].link);
 }
 
 ew_err ew_fleet_run_step(struct ew_fleet_run *f, struct ew_fleet_report *out)

@@ -73,7 +73,7 @@ static ew_err add_row(struct ew_arena *a, struct ew_study *s, int *cap,
 }
 
 /* State of [published] up to a line. */
-struct said {
+struct section_state {
     struct ew_published_list values;
     struct ew_published_row row;
     const char *board, *file;
@@ -83,7 +83,7 @@ struct said {
 
 /* "stall_s s | network workers | metric=stall epochs=1+": rows of the file of published values. */
 static ew_err read_rows(struct ew_arena *a, const struct ew_study_file *f,
-                        const struct ew_study_line *l, struct said *t, struct ew_study *s)
+                        const struct ew_study_line *l, struct section_state *t, struct ew_study *s)
 {
     char *rest = l->value;
     const char *head = next_part(&rest), *settings = next_part(&rest), *fit = next_part(&rest);
@@ -120,7 +120,7 @@ static ew_err read_rows(struct ew_arena *a, const struct ew_study_file *f,
 
 /* "network resnet18 resnet18_cifar_gn": what a value of a column is called here. */
 static ew_err read_name(struct ew_arena *a, const struct ew_study_file *f,
-                        const struct ew_study_line *l, struct said *t)
+                        const struct ew_study_line *l, struct section_state *t)
 {
     const char **words;
     int n;
@@ -133,7 +133,7 @@ static ew_err read_name(struct ew_arena *a, const struct ew_study_file *f,
 }
 
 static ew_err read_own(struct ew_arena *a, const struct ew_study_file *f,
-                       const struct ew_study_line *l, struct said *t, struct ew_study *s)
+                       const struct ew_study_line *l, struct section_state *t, struct ew_study *s)
 {
     EW_CHECK(strcmp(l->key, "figure") == 0, EW_ERR_FORMAT, "%s:%d: [published] has no key '%s'",
              f->name, l->line, l->key);
@@ -146,7 +146,7 @@ static ew_err read_own(struct ew_arena *a, const struct ew_study_file *f,
 
 ew_err ew_study_published(struct ew_arena *a, const struct ew_study_file *f, struct ew_study *s)
 {
-    struct said t = {.board = ""};
+    struct section_state t = {.board = ""};
     ew_record_clear(EW_RECORD_PUBLISHED, &t.row);
     t.row.study = s->name;
     for (int i = 0; i < f->n; i++) {
