@@ -11,7 +11,7 @@
 
 #define SEED 19
 
-struct all {
+struct validation {
     struct ew_arena *arena;
     const struct ew_work_run *runs;
     const double *time;
@@ -20,7 +20,7 @@ struct all {
 };
 
 /* Fits to what is not left out, and appends predictions of the rest. */
-static ew_err predict_out(const struct all *all, struct ew_work_errors *s)
+static ew_err predict_out(const struct validation *all, struct ew_work_errors *s)
 {
     struct ew_arena *a = all->arena;
     struct ew_work_run *runs = ew_arena_array(a, (size_t)all->n, sizeof(*runs));
@@ -58,7 +58,7 @@ static ew_err summarise(struct ew_arena *a, struct ew_work_errors *s)
     return EW_OK;
 }
 
-static ew_err begin(struct all *all, int times, struct ew_work_errors *s)
+static ew_err begin(struct validation *all, int times, struct ew_work_errors *s)
 {
     *s = (struct ew_work_errors){
         .held_out =
@@ -71,7 +71,7 @@ static ew_err begin(struct all *all, int times, struct ew_work_errors *s)
 ew_err ew_work_check_thirds(struct ew_arena *a, const struct ew_work_run *runs, const double *time,
                             int n, struct ew_work_errors *out)
 {
-    struct all all = {.arena = a, .runs = runs, .time = time, .n = n};
+    struct validation all = {.arena = a, .runs = runs, .time = time, .n = n};
     struct ew_rng rng = {.seed = SEED};
     int64_t *order = ew_arena_array(a, (size_t)n, sizeof(*order));
     EW_CHECK(order, EW_ERR_MEMORY, "no memory for a check");
@@ -92,7 +92,7 @@ ew_err ew_work_check_thirds(struct ew_arena *a, const struct ew_work_run *runs, 
 ew_err ew_work_check_networks(struct ew_arena *a, const struct ew_work_run *runs,
                               const double *time, int n, struct ew_work_errors *out)
 {
-    struct all all = {.arena = a, .runs = runs, .time = time, .n = n};
+    struct validation all = {.arena = a, .runs = runs, .time = time, .n = n};
     EW_TRY(begin(&all, 1, out));
     for (int first = 0; first < n; first++) {
         int before = 0, left = 0;

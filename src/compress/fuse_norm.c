@@ -25,7 +25,7 @@ static struct ew_epilogue_attr *conv_end(void *attr)
 }
 
 /* An operator that can absorb an activation, and which ones. */
-struct host {
+struct fusable_op {
     const struct ew_op *op;
     struct ew_epilogue_attr *(*end)(void *attr);
     int max_in;
@@ -44,12 +44,12 @@ static bool conv_takes(const struct ew_node *n, enum ew_act act)
     return act == EW_ACT_RELU;
 }
 
-static const struct host norm_host = {&ew_op_batch_norm, norm_end, INT32_MAX, norm_takes};
-static const struct host conv_host = {&ew_op_conv, conv_end, 3, conv_takes};
+static const struct fusable_op norm_host = {&ew_op_batch_norm, norm_end, INT32_MAX, norm_takes};
+static const struct fusable_op conv_host = {&ew_op_conv, conv_end, 3, conv_takes};
 
 /* The producer of the node's input, if the node is its only use and it can absorb the activation;
  * else NULL. */
-static struct ew_node *host_before(struct ew_graph *g, const struct host *h,
+static struct ew_node *host_before(struct ew_graph *g, const struct fusable_op *h,
                                    const struct ew_readers *r, int node, enum ew_act act)
 {
     const int from = ew_readers_sole_producer(r, g->nodes[node].in[0]);
@@ -62,8 +62,9 @@ static struct ew_node *host_before(struct ew_graph *g, const struct host *h,
 }
 
 /* Swaps the outputs of host and activation node. */
-static ew_err absorb_activation(struct ew_graph *g, struct ew_readers *r, const struct host *h,
-                                struct ew_node *host, int node, const struct ew_epilogue_attr *end)
+static ew_err absorb_activation(struct ew_graph *g, struct ew_readers *r,
+                                const struct fusable_op *h, struct ew_node *host, int node,
+                                const struct ew_epilogue_attr *end)
 {
     const struct ew_node *act = &g->nodes[node];
     const int from = host->out[0], to = act->out[0];
@@ -79,7 +80,7 @@ static ew_err absorb_activation(struct ew_graph *g, struct ew_readers *r, const 
     return ew_readers_set(r, node, 0, to);
 }
 
-static ew_err fuse(struct ew_graph *g, const struct host *h)
+static ew_err fuse(struct ew_graph *g, const struct fusable_op *h)
 {
     EW_CLEANUP(ew_readers_free_ptr) struct ew_readers *r = NULL;
     EW_TRY(ew_readers_new(g, &r));

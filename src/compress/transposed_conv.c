@@ -12,22 +12,23 @@
 #define LANES 8 /* outputs that are computed as fast as one */
 
 /* The inputs m + d, d = first .. first + taps - 1, that the outputs of an axis read. */
-struct reach {
+struct input_span {
     int64_t first, taps, pad_end;
     int64_t kernel, stride, pad; /* of the transposed convolution */
 };
 
 /* The tap of phase a for offset d; -1: none. */
-static int64_t tap_of(const struct reach *r, int64_t a, int64_t d)
+static int64_t tap_of(const struct input_span *r, int64_t a, int64_t d)
 {
     const int64_t t = a + r->pad - d * r->stride;
     return t >= 0 && t < r->kernel ? t : -1;
 }
 
-static bool find_reach(const struct ew_window *w, int axis, struct reach *r)
+static bool find_reach(const struct ew_window *w, int axis, struct input_span *r)
 {
     const int64_t in = w->out[axis], out = w->in[axis];
-    *r = (struct reach){.kernel = w->kernel[axis], .stride = w->stride[axis], .pad = w->pad[axis]};
+    *r = (struct input_span){
+        .kernel = w->kernel[axis], .stride = w->stride[axis], .pad = w->pad[axis]};
     if (w->dilation[axis] != 1 || out % r->stride != 0 || r->kernel < r->stride)
         return false;
     /* From the last tap of phase 0 to the first of the last phase, each rounded to what has one. */
@@ -48,7 +49,7 @@ static int64_t vectors(int64_t channels)
     return (channels + LANES - 1) / LANES;
 }
 
-static bool pays(const struct ew_graph *g, const struct ew_node *n, struct reach r[2])
+static bool pays(const struct ew_graph *g, const struct ew_node *n, struct input_span r[2])
 {
     struct ew_tensor *slots[8];
     struct ew_call c;
@@ -71,7 +72,7 @@ static bool pays(const struct ew_graph *g, const struct ew_node *n, struct reach
 }
 
 /* [C, k, k, O] to [s s O, taps, taps, C]; zeros where a phase has no tap. */
-static void fill_filters(const struct reach r[2], const struct ew_tensor *from,
+static void fill_filters(const struct input_span r[2], const struct ew_tensor *from,
                          const struct ew_tensor *to)
 {
     const int64_t channels = from->shape.dim[0], outputs = from->shape.dim[3];
@@ -110,7 +111,7 @@ static ew_err reshape(struct ew_graph *g, const int64_t *dims, int n, int *value
 }
 
 /* The phases are interleaved by a transpose, which every device has; DepthToSpace is not. */
-static ew_err convert(struct ew_graph *g, int node, const struct reach r[2])
+static ew_err convert(struct ew_graph *g, int node, const struct input_span r[2])
 {
     const struct ew_node *n = &g->nodes[node];
     const char *name = n->name;
@@ -140,7 +141,7 @@ static ew_err convert(struct ew_graph *g, int node, const struct reach r[2])
 ew_err ew_pass_transposed_conv(struct ew_graph *g)
 {
     const int n_nodes = g->n_nodes;
-    struct reach r[2];
+    struct input_span r[2];
     EW_TRY(ew_graph_rewrite_begin(g));
     for (int k = 0; k < n_nodes; k++)
         if (pays(g, &g->nodes[k], r))

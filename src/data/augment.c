@@ -84,11 +84,11 @@ enum {
     TRIES = 10
 };
 
-struct dice {
+struct rng_counter {
     uint64_t seed, stream, index;
 };
 
-static struct ew_rng_block roll(const struct dice *d, int which)
+static struct ew_rng_block roll(const struct rng_counter *d, int which)
 {
     return ew_rng_block(d->seed, d->stream, d->index + (uint64_t)which);
 }
@@ -105,8 +105,8 @@ static int64_t below(uint32_t v, int64_t n)
 
 double ew_augment_place(uint64_t seed, int64_t epoch, int64_t index)
 {
-    const struct dice d = {ew_data_seed(seed), ew_data_stream(EW_STREAM_AUGMENT, epoch),
-                           (uint64_t)index * DRAWS};
+    const struct rng_counter d = {ew_data_seed(seed), ew_data_stream(EW_STREAM_AUGMENT, epoch),
+                                  (uint64_t)index * DRAWS};
     return unit(roll(&d, DRAW_TIME).v[0]) - 0.5;
 }
 
@@ -254,7 +254,7 @@ static struct ew_resize whole(const struct ew_augmenter *a, const struct view *v
 /* Random resized crop (Szegedy et al., CVPR 2015): area uniform between `zoom` and 1, aspect ratio
  * between 3/4 and 4/3. */
 static struct ew_resize zoomed(const struct ew_augmenter *a, const struct view *v,
-                               const struct dice *d)
+                               const struct rng_counter *d)
 {
     struct ew_resize r = {.h = a->spec.h, .w = a->spec.w};
     for (int t = 0; t < TRIES; t++) {
@@ -280,7 +280,7 @@ static struct ew_resize zoomed(const struct ew_augmenter *a, const struct view *
     return r;
 }
 
-static ew_err match_size(struct ew_augmenter *a, const struct dice *d, struct view *v)
+static ew_err match_size(struct ew_augmenter *a, const struct rng_counter *d, struct view *v)
 {
     const bool zoom = a->spec.augment.zoom > 0;
     struct ew_resize r = zoom ? zoomed(a, v, d) : whole(a, v);
@@ -335,7 +335,7 @@ static ew_err turn(struct ew_augmenter *a, double degrees, struct view *v)
 
 /* Random erasing (Zhong et al., AAAI 2020): sets a rectangle of 2 to 33 % of the area to the mean.
  */
-static void erase(const struct ew_augmenter *a, const struct dice *d, float *out)
+static void erase(const struct ew_augmenter *a, const struct rng_counter *d, float *out)
 {
     const int64_t h = a->spec.h, w = a->spec.w, c = a->spec.c;
     if (unit(roll(d, DRAW_ERASE).v[0]) >= a->spec.augment.erase)
@@ -358,8 +358,8 @@ ew_err ew_augmenter_run(struct ew_augmenter *a, const struct ew_sample *s, int64
                         int64_t index, float *out)
 {
     const struct ew_augment *g = &a->spec.augment;
-    const struct dice d = {a->seed, ew_data_stream(EW_STREAM_AUGMENT, epoch),
-                           (uint64_t)index * DRAWS};
+    const struct rng_counter d = {a->seed, ew_data_stream(EW_STREAM_AUGMENT, epoch),
+                                  (uint64_t)index * DRAWS};
     const bool draws = g->crop > 0 || g->flip || g->rotate > 0;
     const struct ew_rng_block b = draws ? roll(&d, DRAW_PLACE) : (struct ew_rng_block){{0}};
     struct view v;

@@ -293,14 +293,14 @@ static struct pose pose_at(const struct pose *from, const struct spec *s, int64_
 }
 
 /* Stored in s->raw between fetch and decode: label and pose. */
-struct ticket {
+struct sample_seed {
     uint64_t stream, index;
 };
 
 static ew_err fetch(const struct ew_dataset *d, enum ew_split split, int64_t i, struct ew_sample *s)
 {
     const struct spec *spec = d->state;
-    const struct ticket t = {.stream = (uint64_t)split, .index = (uint64_t)i << 16};
+    const struct sample_seed t = {.stream = (uint64_t)split, .index = (uint64_t)i << 16};
     EW_TRY(ew_bytes_need(&s->raw, sizeof(t)));
     memcpy(s->raw.at, &t, sizeof(t));
     s->label = i % spec->classes;
@@ -325,7 +325,7 @@ static void draw(const struct spec *spec, const struct pose *p, int64_t figure, 
 static ew_err decode(const struct ew_dataset *d, struct ew_sample *s)
 {
     const struct spec *spec = d->state;
-    struct ticket t;
+    struct sample_seed t;
     memcpy(&t, s->raw.at, sizeof(t));
     struct ew_rng r = {.seed = (uint64_t)spec->seed, .stream = t.stream, .index = t.index};
     const int64_t n = spec->size, c = spec->channels;

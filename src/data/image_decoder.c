@@ -24,7 +24,7 @@
 #define KEPT       ((size_t)1 << 20) /* memory that an idle process may keep */
 
 /* Header of the shared memory. */
-struct place {
+struct image_slot {
     uint64_t at, size; /* the image's bytes */
     uint64_t pixels_at;
     int64_t shape[3];
@@ -35,7 +35,7 @@ struct place {
 struct request {
     int32_t n, channels;
     uint64_t used; /* bytes in use */
-    struct place place[EW_IMAGE_JOBS];
+    struct image_slot place[EW_IMAGE_JOBS];
 };
 
 #define HEAD ew_align_up(sizeof(struct request))
@@ -46,14 +46,14 @@ struct ew_image_decoder {
 
 /* ---- Inside the process ---- */
 
-struct room {
+struct shared_block {
     uint8_t *memory;
     size_t size;
 };
 
-static void decode_one(const struct room *room, struct request *r, int i, void **kept)
+static void decode_one(const struct shared_block *room, struct request *r, int i, void **kept)
 {
-    struct place *p = &r->place[i];
+    struct image_slot *p = &r->place[i];
     struct ew_bytes out = {
         .at = room->memory + r->used, .room = room->size - r->used, .borrowed = true};
     p->err = (int32_t)ew_image_decode_here(room->memory + p->at, p->size, r->channels, kept, &out,
@@ -77,7 +77,7 @@ static void confine(void)
 
 static void serve(int socket, void *memory, size_t size)
 {
-    const struct room room = {memory, size};
+    const struct shared_block room = {memory, size};
     struct request *r = memory;
     void *kept = NULL;
     char byte;
@@ -143,7 +143,7 @@ static void put_request(const struct ew_server *s, int channels, const struct ew
     uint64_t at = HEAD;
     for (int i = 0; i < n; i++) {
         memcpy((char *)s->memory + at, jobs[i].bytes, jobs[i].size);
-        r->place[i] = (struct place){.at = at, .size = jobs[i].size};
+        r->place[i] = (struct image_slot){.at = at, .size = jobs[i].size};
         at = ew_align_up(at + jobs[i].size);
     }
     r->n = n;
@@ -162,7 +162,7 @@ static ew_err died(struct ew_server *s)
     return ew_fail(EW_ERR_FORMAT, "the image's decoder: %s", what);
 }
 
-static bool possible(const struct place *p, int channels, size_t size)
+static bool possible(const struct image_slot *p, int channels, size_t size)
 {
     const int64_t h = p->shape[0], w = p->shape[1], c = p->shape[2];
     const bool sizes = h > 0 && w > 0 && h <= INT32_MAX && w <= INT32_MAX &&
@@ -178,7 +178,7 @@ static ew_err take_answer(const struct ew_server *s, int channels, struct ew_ima
     const struct request *r = s->memory;
     for (int i = 0; i < n; i++) {
         struct ew_image_job *j = &jobs[i];
-        struct place p;
+        struct image_slot p;
         memcpy(&p, &r->place[i], sizeof(p));
         p.message[EW_IMAGE_TEXT - 1] = 0;
         *room = *room && p.err != EW_ERR_MEMORY;

@@ -12,7 +12,7 @@
 #include "format/image_input.h"
 #include "format/pixels.h"
 
-struct at_batch {
+struct batch_plan {
     struct ew_graph *g;
     struct ew_plan *p;
 };
@@ -20,9 +20,9 @@ struct at_batch {
 struct ew_context {
     const struct ew_engine *e;
     struct ew_backend *be;
-    struct ew_memory *block;  /* sized for batch_max; untouched pages take no memory */
-    struct at_batch *batches; /* by batch - batch_min; p NULL: not compiled yet */
-    struct at_batch *now;
+    struct ew_memory *block;    /* sized for batch_max; untouched pages take no memory */
+    struct batch_plan *batches; /* by batch - batch_min; p NULL: not compiled yet */
+    struct batch_plan *now;
     bool started;                  /* an asynchronous run is in flight */
     struct ew_image_input *images; /* made for the first image */
     struct ew_bytes frame;         /* conversion buffer of ew_context_put_pixels */
@@ -30,7 +30,7 @@ struct ew_context {
 
 /* ---- Life ---- */
 
-static ew_err compile(struct ew_context *c, int64_t batch, struct at_batch *out)
+static ew_err compile(struct ew_context *c, int64_t batch, struct batch_plan *out)
 {
     struct ew_plan_given given;
     struct ew_plan_opts o;
@@ -41,7 +41,7 @@ static ew_err compile(struct ew_context *c, int64_t batch, struct at_batch *out)
     const ew_err err = ew_plan_compile(out->g, &o, &out->p);
     if (err != EW_OK) {
         ew_graph_free(out->g);
-        *out = (struct at_batch){0};
+        *out = (struct batch_plan){0};
     }
     return err;
 }
@@ -61,7 +61,7 @@ EW_API ew_err ew_context_set_batch(struct ew_context *c, int64_t batch)
     EW_CHECK(batch >= card->batch_min && batch <= card->batch_max, EW_ERR_ARG,
              "batch %lld, engine %s is for %lld to %lld", (long long)batch, card->name,
              (long long)card->batch_min, (long long)card->batch_max);
-    struct at_batch *b = &c->batches[batch - card->batch_min];
+    struct batch_plan *b = &c->batches[batch - card->batch_min];
     if (!b->p)
         EW_TRY(compile(c, batch, b));
     c->now = b;

@@ -17,7 +17,7 @@ const char *const ew_partition_names[] = {
 #undef EW_PARTITION_NAME
         NULL};
 
-struct dealing {
+struct partitioning {
     const struct ew_partition_opts *o;
     const int32_t *labels;
     int64_t n, classes;
@@ -41,7 +41,7 @@ static double draw_gamma(struct ew_rng *r, double shape)
 }
 
 /* Sorted by class, in a random order within each: a counting sort of the shuffled list. */
-static ew_err sort_by_class(struct dealing *d)
+static ew_err sort_by_class(struct partitioning *d)
 {
     EW_CLEANUP(ew_free_ptr) int64_t *at = calloc((size_t)d->classes + 1, sizeof(*at));
     EW_CLEANUP(ew_free_ptr) int64_t *sorted = malloc((size_t)d->n * sizeof(*sorted) + 1);
@@ -58,19 +58,19 @@ static ew_err sort_by_class(struct dealing *d)
     return EW_OK;
 }
 
-static void deal_evenly(struct dealing *d)
+static void deal_evenly(struct partitioning *d)
 {
     for (int64_t i = 0; i < d->n; i++)
         d->client[i] = i * d->o->clients / d->n;
 }
 
-static void deal_by_key(struct dealing *d)
+static void deal_by_key(struct partitioning *d)
 {
     for (int64_t i = 0; i < d->n; i++)
         d->client[i] = d->o->keys[d->order[i]];
 }
 
-static ew_err deal_shards(struct dealing *d)
+static ew_err deal_shards(struct partitioning *d)
 {
     const int64_t n = d->o->clients * d->o->shards;
     EW_CHECK(n <= d->n, EW_ERR_ARG, "%lld clients with %lld shards each are more than %lld samples",
@@ -89,7 +89,8 @@ static ew_err deal_shards(struct dealing *d)
 
 /* Deals the samples [from, to) of one class to the clients by shares drawn from the Dirichlet
  * distribution. */
-static void deal_class(struct dealing *d, struct ew_rng *r, double *upto, int64_t from, int64_t to)
+static void deal_class(struct partitioning *d, struct ew_rng *r, double *upto, int64_t from,
+                       int64_t to)
 {
     double sum = 0;
     for (int64_t k = 0; k < d->o->clients; k++)
@@ -103,7 +104,7 @@ static void deal_class(struct dealing *d, struct ew_rng *r, double *upto, int64_
     }
 }
 
-static ew_err deal_dirichlet(struct dealing *d)
+static ew_err deal_dirichlet(struct partitioning *d)
 {
     EW_CLEANUP(ew_free_ptr) double *upto = malloc((size_t)d->o->clients * sizeof(*upto));
     EW_CHECK(upto, EW_ERR_MEMORY, "no memory for %lld clients", (long long)d->o->clients);
@@ -119,7 +120,7 @@ static ew_err deal_dirichlet(struct dealing *d)
 
 /* Gives a client without samples one from the largest client, which happens rarely, with small
  * alphas. */
-static void feed_the_empty(const struct dealing *d, int64_t *count)
+static void feed_the_empty(const struct partitioning *d, int64_t *count)
 {
     for (int64_t k = 0; k < d->o->clients; k++) {
         if (count[k])
@@ -135,7 +136,7 @@ static void feed_the_empty(const struct dealing *d, int64_t *count)
     }
 }
 
-static ew_err collect(const struct dealing *d, struct ew_partition *out)
+static ew_err collect(const struct partitioning *d, struct ew_partition *out)
 {
     const int64_t clients = d->o->clients;
     EW_CLEANUP(ew_free_ptr) int64_t *count = calloc((size_t)clients + 1, sizeof(*count));
@@ -156,7 +157,7 @@ static ew_err collect(const struct dealing *d, struct ew_partition *out)
     return EW_OK;
 }
 
-static ew_err deal(struct dealing *d, struct ew_partition *out)
+static ew_err deal(struct partitioning *d, struct ew_partition *out)
 {
     struct ew_rng r = {.seed = d->o->seed, .stream = ORDER_STREAM};
     d->order = malloc((size_t)d->n * sizeof(*d->order));
@@ -186,7 +187,7 @@ ew_err ew_partition_make(const struct ew_partition_opts *o, const int32_t *label
     for (int64_t i = 0; i < n; i++)
         EW_CHECK(labels[i] >= 0 && labels[i] < classes, EW_ERR_ARG, "sample %lld has no class",
                  (long long)i);
-    struct dealing d = {.o = o, .labels = labels, .n = n, .classes = classes};
+    struct partitioning d = {.o = o, .labels = labels, .n = n, .classes = classes};
     const ew_err e = deal(&d, out);
     free(d.order);
     free(d.client);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Which nodes' outputs are gated. */
-struct place {
+struct gate_rule {
     const char *network;        /* prefix of the name */
     const struct ew_op *ops[2]; /* operators that are gated, */
     const char *not_in;         /* except nodes with this in their names */
@@ -17,21 +17,21 @@ struct place {
 /* VGG-11: batch norms.  MobileNetV2: stem, the sums of 17 blocks, last convolution.  PreAct
  * ResNet-18: both batch norms of each block, which gate the layer before them, and the pooled map.
  */
-static const struct place places[] = {
+static const struct gate_rule gate_rules[] = {
     {"vgg11_cifar", {&ew_op_batch_norm, NULL}, NULL},
     {"mobilenet_v2_", {&ew_op_batch_norm, &ew_op_add}, "stage"},
     {"preact_resnet18", {&ew_op_batch_norm, &ew_op_global_average_pool}, "bn_out"},
 };
 
-static const struct place *place_of(const char *network)
+static const struct gate_rule *place_of(const char *network)
 {
-    for (size_t i = 0; i < EW_COUNT(places); i++)
-        if (strncmp(network, places[i].network, strlen(places[i].network)) == 0)
-            return &places[i];
+    for (size_t i = 0; i < EW_COUNT(gate_rules); i++)
+        if (strncmp(network, gate_rules[i].network, strlen(gate_rules[i].network)) == 0)
+            return &gate_rules[i];
     return NULL;
 }
 
-static bool is_gated(const struct place *p, const struct ew_node *n)
+static bool is_gated(const struct gate_rule *p, const struct ew_node *n)
 {
     if (n->op == p->ops[0])
         return !p->not_in || !strstr(n->name, p->not_in);
@@ -60,7 +60,7 @@ static ew_err gate_node(struct ew_graph *g, int node, int k)
 
 ew_err ew_gates_insert(struct ew_graph *g, const char *network, int n)
 {
-    const struct place *p = place_of(network);
+    const struct gate_rule *p = place_of(network);
     int k = 0;
     EW_CHECK(p, EW_ERR_UNSUPPORTED,
              "%s: its gates are not known; vgg11_cifar, mobilenet_v2_cifar, mobilenet_v2_tiny, "

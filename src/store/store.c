@@ -142,11 +142,11 @@ static ew_err pragma_int(struct ew_store *s, const char *sql, int64_t *out)
     return EW_OK;
 }
 
-struct marks {
+struct file_header {
     int64_t app, version, tables;
 };
 
-static ew_err read_marks(struct ew_store *s, struct marks *out)
+static ew_err read_header(struct ew_store *s, struct file_header *out)
 {
     EW_TRY(pragma_int(s, "PRAGMA application_id", &out->app));
     EW_TRY(pragma_int(s, "PRAGMA user_version", &out->version));
@@ -157,9 +157,9 @@ static ew_err read_marks(struct ew_store *s, struct marks *out)
  * creating the file. */
 static ew_err check_file(struct ew_store *s, bool *fresh, bool *older)
 {
-    struct marks m = {0};
+    struct file_header m = {0};
     EW_TRY(ew_store_exec(s, "SAVEPOINT look"));
-    const ew_err read = read_marks(s, &m);
+    const ew_err read = read_header(s, &m);
     if (read != EW_OK) { /* which may have ended the transaction */
         sqlite3_exec(s->db, "RELEASE look", NULL, NULL, NULL);
         return read;

@@ -58,7 +58,7 @@ ew_err ew_trainer_begin_epoch(struct ew_trainer *t)
 /* ---- One batch ---- */
 
 /* Nanoseconds of a batch. */
-struct spent {
+struct batch_times {
     int64_t got; /* when the batch arrived */
     int64_t stall, compute;
     int64_t comm; /* communication with other ranks */
@@ -77,7 +77,7 @@ static void add_times(struct ew_train_times *sum, const struct ew_batch_row *row
     sum->augment_s += row->augment_s;
 }
 
-static void fill_row(struct ew_trainer *t, const struct ew_batch *b, const struct spent *s,
+static void fill_row(struct ew_trainer *t, const struct ew_batch *b, const struct batch_times *s,
                      struct ew_batch_row *row)
 {
     const int64_t now = ew_clock_ns(), wall = now - t->mark_ns;
@@ -130,7 +130,7 @@ static ew_err learn(struct ew_trainer *t, const struct ew_batch *b)
 }
 
 /* Counts a finished batch: loss, accuracy, times, its row. */
-static ew_err use_batch(struct ew_trainer *t, const struct ew_batch *b, struct spent *s)
+static ew_err use_batch(struct ew_trainer *t, const struct ew_batch *b, struct batch_times *s)
 {
     int64_t device_ns, counted, right;
     EW_TRY(ew_learner_finish(&t->learner, &device_ns));
@@ -171,7 +171,7 @@ static ew_err next_batch(struct ew_trainer *t, struct ew_flight *f)
 }
 
 /* Fetches the next batch and starts its step; *last: there was none. */
-static ew_err begin_batch(struct ew_trainer *t, struct spent *s, bool *last)
+static ew_err begin_batch(struct ew_trainer *t, struct batch_times *s, bool *last)
 {
     struct ew_flight *f = &t->flight[t->n_flight];
     const int64_t ask = ew_clock_ns();
@@ -190,7 +190,7 @@ static ew_err begin_batch(struct ew_trainer *t, struct spent *s, bool *last)
 }
 
 /* Waits for the oldest step in flight. */
-static ew_err end_batch(struct ew_trainer *t, struct spent *s)
+static ew_err end_batch(struct ew_trainer *t, struct batch_times *s)
 {
     const struct ew_batch *b = t->flight[0].batch;
     const ew_err e = use_batch(t, b, s);
@@ -204,7 +204,7 @@ static ew_err end_batch(struct ew_trainer *t, struct spent *s)
 ew_err ew_trainer_drain(struct ew_trainer *t)
 {
     while (t->n_flight) {
-        struct spent s = {.got = t->mark_ns};
+        struct batch_times s = {.got = t->mark_ns};
         EW_TRY(end_batch(t, &s));
     }
     return EW_OK;
@@ -217,7 +217,7 @@ bool ew_trainer_save_due(const struct ew_trainer *t)
 
 ew_err ew_trainer_batch(struct ew_trainer *t, bool *over)
 {
-    struct spent s = {0};
+    struct batch_times s = {0};
     bool last = false;
     /* before a checkpoint no further step may be in flight */
     const int most = !t->exchange && ew_trainer_save_due(t) ? 1 : t->depth;

@@ -23,7 +23,7 @@
 #define STOP_NS 700000000
 
 /* Identity of a rank. */
-struct self {
+struct rank_identity {
     int64_t pid;
     char host[HOST_CHARS];
 };
@@ -31,7 +31,7 @@ struct self {
 struct ew_ranks {
     const struct ew_mpi_calls *mpi;
     int rank, size;
-    struct self *all;
+    struct rank_identity *all;
     char (*names)[EW_RANK_NAME];
     const volatile int *stop;
     int64_t stop_ns; /* when a wait first saw *stop set */
@@ -78,7 +78,7 @@ static ew_err load(const struct ew_mpi_calls **out)
 
 static ew_err introduce(struct ew_ranks *r)
 {
-    struct self me = {.pid = getpid()};
+    struct rank_identity me = {.pid = getpid()};
     gethostname(me.host, sizeof(me.host) - 1);
     r->all = calloc((size_t)r->size, sizeof(*r->all));
     r->names = calloc((size_t)r->size, sizeof(*r->names));
