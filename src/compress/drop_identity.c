@@ -21,7 +21,7 @@ static bool clips_nothing(const struct ew_graph *g, const struct ew_node *n)
     return true;
 }
 
-static bool hands_on(const struct ew_graph *g, const struct ew_node *n)
+static bool hands_on(const struct ew_graph *g, const struct ew_readers *r, const struct ew_node *n)
 {
     if (n->n_in < 1 || n->in[0] < 0 || n->out[0] < 0)
         return false;
@@ -29,7 +29,7 @@ static bool hands_on(const struct ew_graph *g, const struct ew_node *n)
     if (x->dtype != y->dtype || !ew_shape_equal(&x->shape, &y->shape))
         return false;
     for (int i = 1; i < n->n_out; i++)
-        if (n->out[i] >= 0)
+        if (n->out[i] >= 0 && ew_readers_count(r, n->out[i]) > 0) /* a mask that is read */
             return false;
     return (n->op->flags & (EW_OP_VIEW | EW_OP_IDENTITY)) != 0 || clips_nothing(g, n);
 }
@@ -42,7 +42,7 @@ static ew_err drop(struct ew_graph *g, struct ew_readers *r)
         is_output[g->outputs[i]] = true;
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
-        if (!hands_on(g, n))
+        if (!hands_on(g, r, n))
             continue;
         const int in = n->in[0], out = n->out[0];
         /* an output whose source is an input, a weight or another output keeps its node */

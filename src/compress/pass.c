@@ -63,6 +63,7 @@ ew_err ew_pass_all(struct ew_graph *g)
     EW_TRY(ew_pass_fold_pad(g));
     EW_TRY(ew_pass_fold_batch_norm(g));
     EW_TRY(ew_pass_fold_flatten(g));
+    EW_TRY(ew_pass_fuse_layer_norm(g));
     EW_TRY(ew_pass_matmul_conv(g));
     EW_TRY(ew_pass_transposed_conv(g));
     EW_TRY(ew_pass_fold_scale(g));

@@ -40,6 +40,8 @@ ew_err ew_pass_fold_flatten(struct ew_graph *g);
 ew_err ew_pass_fold_flatten_own(struct ew_graph *g);
 /* Trims taps of constant filters that only ever see padding, at the present input size. */
 ew_err ew_pass_trim_taps(struct ew_graph *g);
+/* Fuses the steps of a layer norm, as PyTorch writes them before opset 17; x ^ 2 becomes x * x. */
+ew_err ew_pass_fuse_layer_norm(struct ew_graph *g);
 /* Turns matrix products with constant matrices, and their biases, into 1x1 convolutions. */
 ew_err ew_pass_matmul_conv(struct ew_graph *g);
 /* Turns transposed convolutions of few outputs into a convolution and a transpose. */

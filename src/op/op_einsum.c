@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Einsum: sums of products over named axes ("bij,bjk->bik"), for any number of tensors, by plain
- * loops over all axes. */
+ * loops over all axes.  Files' products of two stacks of matrices become MatMul, which is fast. */
 #include <ctype.h>
 #include <string.h>
 
+#include "graph/graph.h"
+#include "graph/layout.h"
+#include "graph/onnx.h"
+#include "graph/ops.h"
 #include "op/types.h"
 
 #define MAX_TENSORS 8
@@ -296,6 +300,93 @@ static ew_err backward(const struct ew_call *c)
     return EW_OK;
 }
 
+/* ---- As a matrix product ---- */
+
+/* The letters of "a,b->out", each at most once in a term. */
+struct letters {
+    int n[3];
+    char at[3][EW_MAX_RANK + 1];
+};
+
+static bool read_letters(const char *equation, struct letters *l)
+{
+    int term = 0;
+    *l = (struct letters){0};
+    for (const char *p = equation; *p; p++) {
+        if (*p == ' ')
+            continue;
+        if ((*p == ',' && term == 0) || (p[0] == '-' && p[1] == '>' && term == 1)) {
+            term++;
+            p += *p == '-';
+            continue;
+        }
+        if (!isalpha((unsigned char)*p) || l->n[term] == EW_MAX_RANK || strchr(l->at[term], *p))
+            return false;
+        l->at[term][l->n[term]++] = *p;
+    }
+    return term == 2;
+}
+
+/* True for [batch..., m, k] times [batch..., n, k], in any order of axes: the output's letters
+ * without m and n are the batch; one letter is in both inputs alone. */
+static bool is_product(const struct letters *l, char *m, char *n, char *k)
+{
+    *m = *n = *k = 0;
+    for (int t = 0; t < 2; t++)
+        for (int i = 0; i < l->n[t]; i++) {
+            const char c = l->at[t][i];
+            const bool other = strchr(l->at[1 - t], c), out = strchr(l->at[2], c);
+            char *one = other ? k : t == 0 ? m : n;
+            if (other && out)
+                continue; /* batch */
+            if (other != !out || (*one && *one != c))
+                return false;
+            *one = c;
+        }
+    return *m && *n && *k && l->n[0] == l->n[1] && l->n[2] == l->n[0];
+}
+
+/* Transposes a value whose axes are `from` to the order `to`. */
+static ew_err reorder(struct ew_graph *g, const char *from, const char *to, int value, int *out)
+{
+    struct ew_transpose_attr a = {.perm = {.n = (int)strlen(to)}};
+    *out = value;
+    if (strcmp(from, to) == 0)
+        return EW_OK;
+    for (int i = 0; i < a.perm.n; i++)
+        a.perm.v[i] = strchr(from, to[i]) - from;
+    return ew_graph_add(g, &ew_op_transpose, NULL, &a, EW_INPUTS(value), out);
+}
+
+/* The batch, then two more axes. */
+static void order(const struct letters *l, char m, char n, char row, char column, char *out)
+{
+    for (const char *p = l->at[2]; *p; p++)
+        if (*p != m && *p != n)
+            *out++ = *p;
+    *out++ = row;
+    *out++ = column;
+    *out = 0;
+}
+
+static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
+{
+    struct letters l;
+    char m, columns, k, a[EW_MAX_RANK + 1], b[EW_MAX_RANK + 1], y[EW_MAX_RANK + 1];
+    int in[2];
+    if (n->n_in != 2 || n->in[0] < 0 || n->in[1] < 0 ||
+        !read_letters(ew_onnx_str(n, "equation", ""), &l) || !is_product(&l, &m, &columns, &k) ||
+        g->values[n->in[0]].t.shape.rank != l.n[0] || g->values[n->in[1]].t.shape.rank != l.n[1])
+        return ew_onnx_import_default(g, &ew_op_einsum, n, NULL, out);
+    order(&l, m, columns, m, k, a);
+    order(&l, m, columns, k, columns, b);
+    order(&l, m, columns, m, columns, y);
+    EW_TRY(reorder(g, l.at[0], a, n->in[0], &in[0]));
+    EW_TRY(reorder(g, l.at[1], b, n->in[1], &in[1]));
+    EW_TRY(ew_graph_add(g, &ew_op_matmul, n->name, NULL, ew_inputs(in, 2), out));
+    return reorder(g, y, l.at[2], *out, out);
+}
+
 /* clang-format off */
 static const struct ew_op_case cases[] = {
     {.name = "matmul", .attrs = "equation=ij,jk->ik", .in = {{"2x3"}, {"3x4"}}, .n_in = 2,
@@ -326,7 +417,7 @@ const struct ew_op ew_op_einsum = {
     .cost = cost,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "Einsum", .since = 12},
+    .onnx = {.type = "Einsum", .since = 12, .import = import},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };
