@@ -83,22 +83,21 @@ static bool normalised(const struct ew_graph *g, int value)
     return false;
 }
 
-static int by_producer(const void *x, const void *y)
+/* In execution order; a node may have several outputs. */
+static int by_node(const void *x, const void *y)
 {
     const struct ew_agreement *p = x, *q = y;
-    return p->a - q->a;
+    return p->node != q->node ? p->node - q->node : p->a - q->a;
 }
 
 /* Matches values by name and shape, outputs also by position.  If only one graph has a batch norm
- * folded into a layer, the layer's output differs and is skipped; the next values are compared.
- * Until the list is sorted `a` is the producer. */
+ * folded into a layer, the layer's output differs and is skipped; the next values are compared. */
 static ew_err match(struct ew_compared *c)
 {
     const struct ew_graph *g = c->graph[0], *h = c->graph[1];
     const int own = c->side[0].net->n_outputs;
     c->v = ew_arena_array(&c->arena, (size_t)g->n_outputs, sizeof(*c->v));
-    int *place = ew_arena_array(&c->arena, (size_t)g->n_nodes + 1, sizeof(*place));
-    EW_CHECK(c->v && place, EW_ERR_MEMORY, "no memory for %d values", g->n_outputs);
+    EW_CHECK(c->v, EW_ERR_MEMORY, "no memory for %d values", g->n_outputs);
     for (int i = 0; i < g->n_outputs; i++) {
         const struct ew_value *v = &g->values[g->outputs[i]];
         int j = find_output(h, v->name);
@@ -109,18 +108,15 @@ static ew_err match(struct ew_compared *c)
             continue;
         if (normalised(g, g->outputs[i]) != normalised(h, h->outputs[j]))
             continue;
-        const int node = v->producer >= 0 ? v->producer : g->n_nodes;
-        place[node] = i;
         c->v[c->n++] = (struct ew_agreement){.name = v->name,
                                              .op = op_of(g, g->outputs[i]),
                                              .shape = v->t.shape,
-                                             .a = node,
+                                             .a = i,
                                              .b = j,
+                                             .node = v->producer >= 0 ? v->producer : g->n_nodes,
                                              .output = i < own};
     }
-    qsort(c->v, (size_t)c->n, sizeof(*c->v), by_producer);
-    for (int i = 0; i < c->n; i++)
-        c->v[i].a = place[c->v[i].a];
+    qsort(c->v, (size_t)c->n, sizeof(*c->v), by_node);
     EW_CHECK(c->n > 0, EW_ERR_SHAPE, "%s and %s have no value of the same name and shape",
              c->side[0].net->name, c->side[1].net->name);
     return EW_OK;
@@ -311,7 +307,8 @@ static ew_err compare_file(struct ew_compared *c, int output, const char *path)
     *v = (struct ew_agreement){.name = g->values[g->outputs[output]].name,
                                .op = op_of(g, g->outputs[output]),
                                .shape = own->shape,
-                               .a = g->values[g->outputs[output]].producer,
+                               .a = output,
+                               .node = g->values[g->outputs[output]].producer,
                                .output = output < c->side[0].net->n_outputs};
     add_value(v, own->data, saved, ew_tensor_count(own));
     if (output == 0) {
@@ -353,7 +350,7 @@ ew_err ew_compare_saved(const char *network, const char *saved, const char *inpu
             EW_TRY(compare_file(out, i, path));
     EW_CHECK(out->n > 0, EW_ERR_NOT_FOUND, "%s: has no NAME.npy for any value of %s", saved,
              network);
-    qsort(out->v, (size_t)out->n, sizeof(*out->v), by_producer);
+    qsort(out->v, (size_t)out->n, sizeof(*out->v), by_node);
     return EW_OK;
 }
 
@@ -374,6 +371,27 @@ static ew_err write_value(const struct ew_tensor *t, const char *name, const cha
     return ew_tensor_file_write(path, &file, name);
 }
 
+/* Two names that differ only in '/' and '_' have one file. */
+static bool same_file(const char *x, const char *y)
+{
+    while (*x && (*x == '/' ? '_' : *x) == (*y == '/' ? '_' : *y)) {
+        x++;
+        y++;
+    }
+    return *x == *y;
+}
+
+static ew_err check_names(const struct ew_graph *g)
+{
+    for (int i = 0; i < g->n_outputs; i++)
+        for (int j = 0; j < i; j++) {
+            const char *x = g->values[g->outputs[i]].name, *y = g->values[g->outputs[j]].name;
+            EW_CHECK(g->outputs[i] == g->outputs[j] || !same_file(x, y), EW_ERR_UNSUPPORTED,
+                     "values %.80s and %.80s would have the same file", y, x);
+        }
+    return EW_OK;
+}
+
 ew_err ew_compare_save(const char *network, const char *folder, const char *input,
                        const struct ew_compare_values_opts *how, struct ew_compared *out)
 {
@@ -381,6 +399,7 @@ ew_err ew_compare_save(const char *network, const char *folder, const char *inpu
     struct ew_compare_values_opts all = *how;
     all.layers = true;
     EW_TRY(run_on_file(network, input, &all, out));
+    EW_TRY(check_names(out->graph[0]));
     EW_CHECK(mkdir(folder, 0777) == 0 || errno == EEXIST, EW_ERR_IO, "%s: %s", folder,
              strerror(errno));
     const struct ew_graph *g = out->graph[0];

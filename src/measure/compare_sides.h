@@ -15,6 +15,7 @@ struct ew_agreement {
     double worst;         /* largest difference */
     double largest;       /* largest magnitude in the first network */
     int a, b;             /* output indices of the plans */
+    int node;             /* its producer in the first network */
     bool output;          /* an output of the network */
 };
 

@@ -14,6 +14,9 @@ edgewise compare lenet5-mnist same.onnx --all 2>&1 || echo "exit $?"
 # A layer that only one side has folded its batch norm into is not compared: the values after it are.
 edgewise quantize resnet9-cifar10 --calib synthetic:kind=shapes,train=16,test=4 --no-time --no-equalize -o nine.onnx >/dev/null 2>&1
 edgewise compare resnet9-cifar10 nine.onnx --layers --all --data synthetic:kind=shapes,train=16,test=4 --min-sqnr 15 | grep -E '^(relu|prep.conv|they) ' | sed 's/  .*//'
+# Regression: of a node with several outputs each was compared with the last one of the other network.
+edgewise export shufflenet_v2_x0_5 --input 32x32x3 --classes 10 -o shuffle.onnx >/dev/null 2>&1
+edgewise compare shuffle.onnx shuffle.onnx --layers --gate 2>/dev/null | tail -n 1
 # The requested number of images, also if it is all of them or more than exist.
 edgewise data make --kind digits --train 10 --test 40 --to digits >/dev/null 2>&1
 for n in digits digits:5 digits:40 digits:50; do edgewise compare lenet5-mnist same.onnx --data $n | grep -o '^[0-9]* inputs'; done
@@ -46,6 +49,8 @@ ls values | wc -l
 edgewise compare resnet9-cifar10 values --input rgb.npy --layers --gate | tail -n 1
 head -c 128 values/prep.conv.npy | tail -c +11 | tr -s ' '
 edgewise compare resnet9-cifar10 values --save 2>&1 || echo "exit $?"
+sed 's|relu_4|relu/2|g' same.onnx >clash.onnx
+edgewise compare clash.onnx clash --input x.npy --save 2>&1 || echo "exit $?"
 edgewise compare resnet9-cifar10 rgb.npy/no --input rgb.npy --save 2>&1 || echo "exit $?"
 # For scripts: the same output, and exit status 1 on a difference.
 edgewise export lenet5 --seed 1 -o one.onnx >/dev/null 2>&1
