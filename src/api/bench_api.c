@@ -63,6 +63,12 @@ EW_API ew_err ew_context_bench(struct ew_context *c, const struct ew_timing_opts
     return e;
 }
 
+/* Element i of an array whose elements have the size that the caller's release gives them. */
+static struct ew_timing *timing_at(struct ew_timing *out, int i)
+{
+    return (void *)((char *)out + (size_t)i * out->size);
+}
+
 EW_API ew_err ew_contexts_compare(struct ew_context *const *contexts, int n,
                                   const struct ew_timing_opts *opts, struct ew_timing *out,
                                   double *speedup)
@@ -75,17 +81,20 @@ EW_API ew_err ew_contexts_compare(struct ew_context *const *contexts, int n,
     EW_CHECK(n >= 1 && n <= MOST_CONTEXTS, EW_ERR_ARG, "1 to %d contexts are compared, not %d",
              MOST_CONTEXTS, n);
     EW_TRY(options(opts, &o));
+    EW_TRY(ew_sized_check(out));
     EW_CHECK(!(o.seconds > 0) && !(o.per_second > 0), EW_ERR_ARG,
              "a comparison takes turns: it has neither seconds nor per_second");
     for (int i = 0; i < n; i++) {
         EW_NEED(contexts[i]);
-        EW_TRY(ew_sized_check(&out[i]));
+        EW_CHECK(timing_at(out, i)->size == out->size, EW_ERR_ARG,
+                 "the size of out[%d] is %zu bytes, that of out[0] %zu", i, timing_at(out, i)->size,
+                 out->size);
         sides[i].p = ew_context_plan(contexts[i]);
     }
     const struct ew_bench_opts b = {.warmup = o.warmup, .iters = o.runs, .trials = 1};
     EW_TRY(ew_bench_interleave(sides, n, &b, NULL, NULL));
     for (int i = 0; i < n; i++) {
-        give(&sides[i].time, contexts[i], (double)NAN, &out[i]);
+        give(&sides[i].time, contexts[i], (double)NAN, timing_at(out, i));
         if (speedup)
             speedup[i] = sides[i].ratio;
     }

@@ -17,7 +17,7 @@ static size_t size_of(const void *object)
 ew_err ew_sized_check(const void *result)
 {
     const size_t size = size_of(result);
-    EW_CHECK(size >= LEAST && size <= MOST, EW_ERR_ARG,
+    EW_CHECK(size >= LEAST && size <= MOST && size % sizeof(size) == 0, EW_ERR_ARG,
              "a struct's size is %zu bytes: set it to sizeof(the struct)", size);
     return EW_OK;
 }

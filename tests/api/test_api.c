@@ -131,6 +131,29 @@ static struct ew_graph *network(const char *name, int64_t side)
     return g;
 }
 
+/* Regression: arrays of results were written with the library's size of an element, not with the
+ * caller's. */
+static void times_of_every_release(struct ew_context *const *c, const struct ew_timing_opts *o)
+{
+    struct earlier {
+        size_t size;
+        int64_t runs;
+        double min_ms;
+    } old[3] = {{.size = sizeof(*old)}, {.size = sizeof(*old)}, {.size = 7, .runs = 7}};
+    struct later {
+        struct ew_timing now;
+        double more;
+    } new[2] = {{{.size = sizeof(*new)}, 1}, {{.size = sizeof(*new)}, 1}};
+    EW_EXPECT_OK(ew_contexts_compare(c, 2, o, (struct ew_timing *)(void *)old, NULL));
+    EW_EXPECT(old[1].size == sizeof(*old) && old[1].runs >= 7 && old[1].min_ms > 0);
+    EW_EXPECT(old[2].size == 7 && old[2].runs == 7); /* behind the array */
+    EW_EXPECT_OK(ew_contexts_compare(c, 2, o, &new[0].now, NULL));
+    EW_EXPECT(new[1].now.size == sizeof(*new) && new[1].now.min_ms > 0);
+    EW_EXPECT(new[0].more <= 0 && new[1].more <= 0);
+    new[1].now.size = sizeof(new[1].now);
+    EW_EXPECT_ERR(ew_contexts_compare(c, 2, o, &new[0].now, NULL), EW_ERR_ARG, "size of out[1]");
+}
+
 static void times(void)
 {
     const char *path = ew_test_path("times.ewe");
@@ -151,6 +174,7 @@ static void times(void)
     EW_EXPECT(t[0].images_per_s > 0);
     EW_EXPECT_OK(ew_contexts_compare(c, 2, &o, t, speedup));
     EW_EXPECT(t[1].runs >= 7 && speedup[0] > 0.999 && speedup[0] < 1.001 && speedup[1] > 0);
+    times_of_every_release(c, &o);
     const struct ew_timing_opts timed = {.size = sizeof(timed), .seconds = 1};
     EW_EXPECT_ERR(ew_contexts_compare(c, 2, &timed, t, NULL), EW_ERR_ARG, "neither seconds");
     EW_EXPECT_OK(ew_context_start(c[0]));

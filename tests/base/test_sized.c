@@ -52,7 +52,7 @@ static void results_of_every_release(void)
 
 static void sizes_that_were_not_set(void)
 {
-    static const size_t bad[] = {0, 1, sizeof(size_t), 4097, SIZE_MAX};
+    static const size_t bad[] = {0, 1, sizeof(size_t), 3 * sizeof(size_t) + 1, 4097, SIZE_MAX};
     struct now o, given = {.a = 1};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         given.size = bad[i];

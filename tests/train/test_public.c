@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Resuming a training, pruning, widths and federated learning through the public headers only. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "edgewise_federate.h"
@@ -134,6 +135,23 @@ static void widths(void)
     EW_EXPECT_ERR(ew_scale_filters("vgg11_cifar", &full, &o, small, 256, &m), EW_ERR_ARG, "one of");
 }
 
+/* Regression: the network's options were copied with the library's size, not with the caller's. */
+static void widths_of_every_release(void)
+{
+    const struct ew_width_opts half = {.size = sizeof(half), .ratio = 0.5};
+    int32_t filters[256];
+    int n = 0;
+    for (size_t size = 16; size <= sizeof(struct ew_model_opts) + 64; size += 8) {
+        struct ew_model_opts *base = calloc(1, size); /* its end is the block's */
+        if (!EW_EXPECT(base))
+            return;
+        memcpy(base, &size, sizeof(size));
+        EW_EXPECT_OK(ew_scale_filters("vgg11_cifar", base, &half, filters, 256, &n));
+        EW_EXPECT(n > 0 && filters[0] == 32);
+        free(base);
+    }
+}
+
 /* ---- Federated ---- */
 
 static double rounds(const struct ew_dataset *d, uint64_t seed)
@@ -185,5 +203,5 @@ static void no_results(void)
     EW_EXPECT_OK(ew_result_list_close(NULL));
 }
 
-EW_TEST_MAIN(EW_TEST(resumes), EW_TEST(prunes), EW_TEST(widths), EW_TEST(federates),
-             EW_TEST(no_results))
+EW_TEST_MAIN(EW_TEST(resumes), EW_TEST(prunes), EW_TEST(widths), EW_TEST(widths_of_every_release),
+             EW_TEST(federates), EW_TEST(no_results))

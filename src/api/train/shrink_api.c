@@ -107,16 +107,17 @@ EW_API ew_err ew_scale_filters(const char *network, const struct ew_model_opts *
     EW_NEED(opts);
     EW_NEED(n);
     EW_CHECK(filters || max <= 0, EW_ERR_ARG, "%s: filters is NULL", __func__);
-    const struct ew_model_opts none = {.size = sizeof(none)};
+    struct ew_model_opts whole;
     struct ew_widths_wanted w;
     struct ew_widths_found found;
     struct ew_scaling s;
     struct ew_width_opts o;
     EW_TRY(ew_sized_import(opts, &o, sizeof(o)));
+    EW_TRY(ew_sized_import(base, &whole, sizeof(whole)));
     EW_CHECK((o.ratio > 0) + (o.params > 0) + (o.macs > 0) == 1, EW_ERR_ARG,
              "exactly one of ratio, params and macs is needed");
     w = (struct ew_widths_wanted){.ratio = o.ratio, .params = o.params, .macs = o.macs};
-    EW_TRY(ew_scaling_open(network, base ? base : &none, &s));
+    EW_TRY(ew_scaling_open(network, &whole, &s));
     EW_CHECK(s.n <= max, EW_ERR_LIMIT, "%s has %d widths, there is room for %d", network, s.n, max);
     struct ew_power_law law;
     if (o.records)
