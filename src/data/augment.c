@@ -13,6 +13,8 @@
 #include "data/image_resize.h"
 #include "data/streams.h"
 
+#define MOST_PIXELS ((int64_t)64 << 20) /* of a resized image, as of a read one */
+
 /* ---- Text ------------------------------------------------------------------------------------ */
 
 static const struct ew_field fields[] = {
@@ -286,6 +288,9 @@ static ew_err match_size(struct ew_augmenter *a, const struct rng_counter *d, st
     struct ew_resize r = zoom ? zoomed(a, v, d) : whole(a, v);
     if (!zoom && r.h == v->h && r.w == v->w)
         return EW_OK;
+    EW_CHECK(r.h <= MOST_PIXELS / r.w, EW_ERR_LIMIT,
+             "%lld x %lld pixels, resized to %lld x %lld: at most %lld are made", (long long)v->w,
+             (long long)v->h, (long long)r.w, (long long)r.h, (long long)MOST_PIXELS);
     r.in = v->at;
     r.in_h = v->h;
     r.in_w = v->w;

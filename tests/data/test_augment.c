@@ -150,6 +150,22 @@ static void resizes(void)
     }
 }
 
+/* Regression: covering 224 x 224, an image of 65500 x 1 pixels was resized to 10 GB. */
+static void thin_images(void)
+{
+    static uint8_t line[65500];
+    static float out[224 * 224];
+    struct ew_sample s = {.pixels = line, .h = 1, .w = 65500, .c = 1, .sy = 65500, .sx = 1};
+    const struct ew_image_spec p = {.h = 224, .w = 224, .c = 1, .prep = {.std = {1}}};
+    struct ew_augmenter *a = NULL;
+    if (!EW_EXPECT_OK(ew_augmenter_new(&p, &a)))
+        return;
+    EW_EXPECT_ERR(ew_augmenter_run(a, &s, 0, 0, out), EW_ERR_LIMIT, "65500 x 1 pixels, resized to");
+    s = (struct ew_sample){.pixels = line, .h = 1000, .w = 1, .c = 1, .sy = 1, .sx = 1};
+    EW_EXPECT_OK(ew_augmenter_run(a, &s, 0, 0, out));
+    ew_augmenter_free(a);
+}
+
 static void turns(void)
 {
     uint8_t pixels[3 * H * W];
@@ -231,4 +247,5 @@ static void parses(void)
 }
 
 EW_TEST_MAIN(EW_TEST(normalises), EW_TEST(crops_and_flips), EW_TEST(grey_and_colour),
-             EW_TEST(resizes), EW_TEST(turns), EW_TEST(erases), EW_TEST(zooms), EW_TEST(parses))
+             EW_TEST(resizes), EW_TEST(thin_images), EW_TEST(turns), EW_TEST(erases),
+             EW_TEST(zooms), EW_TEST(parses))
