@@ -308,6 +308,16 @@ static char *still_name(const char *path)
     return name;
 }
 
+/* The path as SQLite takes no other: ":memory:" and "file:x" are names of files.  Release with
+ * free(). */
+static char *plain_name(const char *path)
+{
+    char *name = malloc(strlen(path) + 3);
+    if (name)
+        sprintf(name, "%s%s", *path == '/' ? "" : "./", path);
+    return name;
+}
+
 static bool has_log(const char *path)
 {
     char log[4096];
@@ -325,11 +335,11 @@ static bool is_still(const char *path)
 
 static int open_file(const char *path, int flags, bool still, sqlite3 **db)
 {
-    EW_CLEANUP(ew_free_ptr) char *name = still ? still_name(path) : NULL;
-    if (still && !name)
+    EW_CLEANUP(ew_free_ptr) char *name = still ? still_name(path) : plain_name(path);
+    if (!name)
         return SQLITE_NOMEM;
     flags = still ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : flags;
-    return sqlite3_open_v2(still ? name : path, db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+    return sqlite3_open_v2(name, db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 }
 
 static ew_err open_store(struct ew_store *s, const struct ew_store_opts *o, bool still)
@@ -346,6 +356,7 @@ ew_err ew_store_open(const char *path, const struct ew_store_opts *opts, struct 
     const struct ew_store_opts none = {0}, *o = opts ? opts : &none;
     struct stat st;
     const bool there = stat(path, &st) == 0;
+    EW_CHECK(*path, EW_ERR_USAGE, "a results database has no name: is --db empty?");
     EW_CHECK(!there || S_ISREG(st.st_mode), EW_ERR_IO, "%s: is not a regular file", path);
     EW_CHECK(there || (!o->read_only && !o->existing), EW_ERR_NOT_FOUND, "%s: %s", path,
              strerror(errno));

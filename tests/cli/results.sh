@@ -25,3 +25,8 @@ edgewise results --db a.db --where "id = 1; drop table run" 2>&1 || echo "exit $
 edgewise results --db a.db --where "no_such > 1" 2>&1 || echo "exit $?"
 edgewise results --db none.db 2>&1 || echo "exit $?"
 edgewise results diff 1 9 --db a.db 2>&1 || echo "exit $?"
+# Regression: results recorded under an empty name, or one that SQLite takes for memory, were lost without a word.
+for db in '' ':memory:' 'file:x.db?mode=memory'; do
+    edgewise bench lenet5 --iters 1 --warmup 0 --threads 1 --db "$db" 2>&1 >/dev/null || echo "exit $?"
+    [ ! -e "$db" ] || edgewise results --db "$db" --columns network
+done
