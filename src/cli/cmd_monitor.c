@@ -85,7 +85,7 @@ struct terminal {
 static void terminal_begin(struct terminal *t, bool draw)
 {
     *t = (struct terminal){.screen = draw && isatty(STDOUT_FILENO) != 0};
-    static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH};
+    static const int caught[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGWINCH};
     sigemptyset(&t->signals);
     for (size_t i = 0; i < EW_COUNT(caught); i++)
         sigaddset(&t->signals, caught[i]);

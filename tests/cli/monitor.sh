@@ -54,3 +54,12 @@ read -r _ <&3
 kill "$!"
 cat <&3 >/dev/null &
 wait %1 && echo "the view ended"
+# Regression: Ctrl-\ left the terminal without echo.  (Ignored by programs that a script starts in the background.)
+mkfifo quit
+env --default-signal=QUIT timeout -s KILL 60 edgewise monitor --interval 0.01 >quit &
+view=$!
+exec 4<quit
+read -r _ <&4
+kill -QUIT "$view"
+cat <&4 >/dev/null &
+wait "$view" && echo "so did this"

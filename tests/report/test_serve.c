@@ -179,6 +179,7 @@ static void refusals(void)
            "localhost");
     expect(ask("GET / HTTP/1.0\r\n\r\n"), " 403", NULL);
     expect(ask("GET / HTTP/1.0\r\nHost: localhost.evil.example\r\n\r\n"), " 403", NULL);
+    expect(ask("GET / HTTP/1.0\r\nHost: localhost:1@evil.example\r\n\r\n"), " 403", NULL);
     expect(ask("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999\r\n\r\nxxxx"),
            "HTTP/1.1 405", "only GET");
     expect(ask("DELETE /state.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),

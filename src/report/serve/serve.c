@@ -102,8 +102,10 @@ static bool host_is_ours(struct MHD_Connection *c)
     const char *host = mhd.lookup_connection_value(c, MHD_HEADER_KIND, "Host");
     for (size_t i = 0; host && i < EW_COUNT(names); i++) {
         const size_t n = strlen(names[i]);
-        if (strncasecmp(host, names[i], n) == 0 && (host[n] == 0 || host[n] == ':'))
-            return true;
+        if (strncasecmp(host, names[i], n) != 0 || (host[n] != 0 && host[n] != ':'))
+            continue;
+        const char *port = host + n + (host[n] == ':');
+        return port[strspn(port, "0123456789")] == 0;
     }
     return false;
 }
