@@ -32,7 +32,7 @@ static ew_err multiply_squares(struct ew_graph *g, struct ew_readers *r)
     for (int k = 0; k < g->n_nodes; k++) {
         struct ew_node *n = &g->nodes[k];
         if (n->op != &ew_op_pow || n->in[0] < 0 || g->values[n->in[0]].t.dtype != EW_F32 ||
-            !is_number(g, n->in[1], &exponent) || exponent < 2 || exponent > 2 ||
+            !is_number(g, n->in[1], &exponent) || !(exponent >= 2 && exponent <= 2) ||
             g->values[n->in[1]].t.shape.rank > g->values[n->in[0]].t.shape.rank)
             continue;
         n->op = &ew_op_mul;

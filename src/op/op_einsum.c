@@ -375,6 +375,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     char m, columns, k, a[EW_MAX_RANK + 1], b[EW_MAX_RANK + 1], y[EW_MAX_RANK + 1];
     int in[2];
     if (n->n_in != 2 || n->in[0] < 0 || n->in[1] < 0 ||
+        !(EW_TYPES_FLOAT & 1u << g->values[n->in[0]].t.dtype) ||
         !read_letters(ew_onnx_str(n, "equation", ""), &l) || !is_product(&l, &m, &columns, &k) ||
         g->values[n->in[0]].t.shape.rank != l.n[0] || g->values[n->in[1]].t.shape.rank != l.n[1])
         return ew_onnx_import_default(g, &ew_op_einsum, n, NULL, out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What exporters write as several slow steps runs as the operator that it stands for: einsums of
  * two stacks of matrices, layer norms in single steps, dropouts with a mask that nobody reads. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,6 +123,21 @@ static void einsums_become_products(void)
     }
 }
 
+/* MatMul has fewer types than Einsum. */
+static void einsums_of_bytes_stay(void)
+{
+    struct ew_build b;
+    ew_build_init(&b);
+    b.model.opset_import[0]->version = 17;
+    ew_build_input(&b, "x", 2, "2,3,4"); /* UINT8 */
+    ew_build_input(&b, "w", 2, "2,4,5");
+    add_einsum(&b, "x,w", "bij,bjk->bik", "y");
+    ew_build_output(&b, "y");
+    struct ew_graph *g = load(&b);
+    EW_EXPECT_INT(g ? count(g, "einsum") : -1, 1);
+    ew_graph_free(g);
+}
+
 /* ---- Layer norms ---- */
 
 struct steps {
@@ -216,6 +232,18 @@ static void layer_norms_are_found(void)
     }
 }
 
+static void powers_of_nan_stay(void)
+{
+    struct ew_build b;
+    begin(&b, "x", "2,3");
+    scalar(&b, "nan", NAN);
+    ew_build_node(&b, "Pow", "x,nan", "y");
+    ew_build_output(&b, "y");
+    struct ew_graph *g = load(&b);
+    EW_EXPECT_INT(g ? count_optimised(g, "pow") : -1, 1);
+    ew_graph_free(g);
+}
+
 /* Norms over the channels of an image, as ConvNeXt has them: the last axis on the device. */
 static void norms_over_channels_are_found(void)
 {
@@ -245,5 +273,6 @@ static void dropouts_go(void)
     ew_graph_free(g);
 }
 
-EW_TEST_MAIN(EW_TEST(einsums_become_products), EW_TEST(layer_norms_are_found),
+EW_TEST_MAIN(EW_TEST(einsums_become_products), EW_TEST(einsums_of_bytes_stay),
+             EW_TEST(layer_norms_are_found), EW_TEST(powers_of_nan_stay),
              EW_TEST(norms_over_channels_are_found), EW_TEST(dropouts_go))
