@@ -102,9 +102,7 @@ ew_err ew_backend_probe(const char *device, struct ew_device_found *out)
     *out = (struct ew_device_found){.backend = w.type->name,
                                     .help = w.type->help,
                                     .memory_bytes = i->memory_bytes,
-                                    .lowers_pow2 = i->lowers_pow2,
-                                    .launch_macs = i->launch_macs,
-                                    .cache_bytes = i->cache_bytes,
+                                    .passes = i->passes,
                                     .emulated = i->emulated};
     snprintf(out->device, sizeof(out->device), "%s", w.device);
     snprintf(out->name, sizeof(out->name), "%s", i->name);

@@ -42,6 +42,18 @@ enum ew_fused {
 
 #define EW_IDENTITY_CHARS 256
 
+/* What passes a device wants over graphs for inference, after those for all devices. */
+struct ew_device_passes {
+    bool lowers_pow2; /* lower int8 networks with power-of-two scales to operators that shift
+                       * (op/dpu.h) */
+    /* Multiply-accumulates that take as long as a few kernel launches: parallel convolutions are
+     * joined into one where that adds at most so many; 0: never join. */
+    int64_t launch_macs;
+    /* Bytes of an image that a core keeps in its cache: depthwise convolutions with larger values
+     * around them are fused with their neighbours; 0: never fuse. */
+    int64_t cache_bytes;
+};
+
 /* Properties of a device.  Strings are never NULL and live as long as the backend. */
 struct ew_device_info {
     const char *backend; /* "cpu" */
@@ -55,19 +67,12 @@ struct ew_device_info {
     /* Kernels access host memory: addresses are ordinary pointers, and weights are read from the
      * graph without a copy. */
     bool shares_host;
-    unsigned fused;   /* enum ew_fused */
-    bool lowers_pow2; /* lower int8 networks with power-of-two scales to operators that shift
-                       * (op/dpu.h) */
-    bool emulated;    /* simulated on the host; times come from a model of the device */
+    unsigned fused; /* enum ew_fused */
+    bool emulated;  /* simulated on the host; times come from a model of the device */
+    struct ew_device_passes passes;
     /* Storage type of float32 activations and their gradients: plans give kernels tensors of this
      * type.  Weights, their gradients and the training loss stay float32. */
     enum ew_dtype storage;
-    /* Multiply-accumulates that take as long as a few kernel launches: parallel convolutions are
-     * joined into one where that adds at most so many; 0: never join. */
-    int64_t launch_macs;
-    /* Bytes of an image that a core keeps in its cache: depthwise convolutions with larger values
-     * around them are fused with their neighbours; 0: never fuse. */
-    int64_t cache_bytes;
     /* Machine balance: multiply-accumulates in the time of one byte of memory traffic.  Training
      * plans then weigh what to recompute by its traffic; 0: by rules for caches. */
     double macs_per_byte;
@@ -276,8 +281,8 @@ struct ew_device_found {
                                  * reason */
     char name[128];
     char target[64], kernels[64]; /* as in ew_device_info */
-    bool lowers_pow2, emulated;
-    int64_t launch_macs, cache_bytes; /* of ew_backend_probe only */
+    bool emulated;
+    struct ew_device_passes passes; /* of ew_backend_probe only */
     char why[256];
     size_t memory_bytes; /* 0: unknown */
 };

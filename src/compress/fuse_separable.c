@@ -9,8 +9,6 @@
 #include "graph/readers.h"
 #include "op/separable.h"
 
-#define NARROW 17 /* narrower images have no fused kernel */
-
 struct fusing {
     struct ew_graph *g;
     struct ew_readers *r;
@@ -53,7 +51,8 @@ static bool is_depthwise(const struct fusing *f, int node)
 {
     struct ew_conv_sizes s;
     return read_conv(f, node, &s) && s.groups == s.w.channels && s.filters == s.w.channels &&
-           !has_residual(&f->g->nodes[node]) && s.w.in[2] >= NARROW && s.w.out[2] >= NARROW;
+           !has_residual(&f->g->nodes[node]) && s.w.in[2] > EW_SEPARABLE_NARROW &&
+           s.w.out[2] > EW_SEPARABLE_NARROW;
 }
 
 /* True if a value of one image does not fit in the cache. */

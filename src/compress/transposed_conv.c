@@ -24,7 +24,7 @@ static int64_t tap_of(const struct input_span *r, int64_t a, int64_t d)
     return t >= 0 && t < r->kernel ? t : -1;
 }
 
-static bool find_reach(const struct ew_window *w, int axis, struct input_span *r)
+static bool find_span(const struct ew_window *w, int axis, struct input_span *r)
 {
     const int64_t in = w->out[axis], out = w->in[axis];
     *r = (struct input_span){
@@ -62,8 +62,7 @@ static bool pays(const struct ew_graph *g, const struct ew_node *n, struct input
             return false;
     ew_graph_call(g, n, slots, &c);
     if (ew_conv_transpose_resolve(&c, &s) != EW_OK || s.groups != 1 ||
-        !find_reach(&s.w, EW_WINDOW_DIMS - 2, &r[0]) ||
-        !find_reach(&s.w, EW_WINDOW_DIMS - 1, &r[1]))
+        !find_span(&s.w, EW_WINDOW_DIMS - 2, &r[0]) || !find_span(&s.w, EW_WINDOW_DIMS - 1, &r[1]))
         return false;
     const int64_t stride = r[0].stride, channels = s.w.channels;
     return stride > 1 && stride == r[1].stride &&

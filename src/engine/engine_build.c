@@ -97,13 +97,7 @@ static ew_err make_graph(struct build *b, const struct ew_graph *g)
     /* not at batch 1, where more shapes coincide than at others: a constant added to every image
      * would look like the output, and a reshape to one row like an identity */
     EW_TRY(ew_graph_set_batch(b->file.graph, c->batch_max));
-    if (b->device.lowers_pow2)
-        EW_TRY(ew_pass_lower_dpu(b->file.graph));
-    EW_TRY(ew_pass_all(b->file.graph));
-    if (b->device.launch_macs > 0)
-        EW_TRY(ew_pass_join_convs(b->file.graph, b->device.launch_macs));
-    if (b->device.cache_bytes > 0)
-        EW_TRY(ew_pass_fuse_separable(b->file.graph, b->device.cache_bytes));
+    EW_TRY(ew_plan_passes(&b->device.passes, b->file.graph));
     EW_TRY(ew_graph_sweep(b->file.graph));
     EW_TRY(ew_graph_set_batch(b->file.graph, c->batch_min));
     return check_batches(b);

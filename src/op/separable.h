@@ -11,6 +11,10 @@ enum ew_separable_stage { EW_SEPARABLE_EXPAND, EW_SEPARABLE_DEPTHWISE, EW_SEPARA
 
 #define EW_SEPARABLE_STAGES 3
 
+/* Images of at most so many pixels a row have no fused kernel: their rows are packed in another way
+ * (plan_pairs of kernel/gemm), which a band of one row could not tell from an image of several. */
+#define EW_SEPARABLE_NARROW 16
+
 /* Inputs: x [N, H, W, C], then filters and bias of each stage, then a residual of the output's
  * shape.  Filters are as a convolution has them; only the depthwise ones are required. */
 enum ew_separable_input {

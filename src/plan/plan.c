@@ -208,9 +208,8 @@ static const struct {
                        {EW_FUSED_SINK_ACT, ew_pass_sink_activation},
                        {EW_FUSED_CONV_RELU, ew_pass_fuse_relu}};
 
-ew_err ew_plan_passes(const struct ew_backend *be, struct ew_graph *g)
+ew_err ew_plan_passes(const struct ew_device_passes *device, struct ew_graph *g)
 {
-    const struct ew_device_info *device = ew_backend_info(be);
     if (device->lowers_pow2)
         EW_TRY(ew_pass_lower_dpu(g));
     EW_TRY(ew_pass_all(g));
@@ -237,7 +236,7 @@ static ew_err make_graph(struct ew_plan *p, struct ew_graph *g)
             EW_TRY(ew_pass_fold_flatten_own(p->g));
             EW_TRY(ew_pass_fold_batch_norm_own(p->g));
         }
-        EW_TRY(ew_plan_passes(p->be, p->g));
+        EW_TRY(ew_plan_passes(&ew_backend_info(p->be)->passes, p->g));
         return ew_plan_release_replaced(p);
     }
     if (p->strategy.micro_batches >

@@ -113,6 +113,9 @@ struct ew_plan;
 ew_err ew_plan_compile(struct ew_graph *g, const struct ew_plan_opts *o, struct ew_plan **out);
 void ew_plan_free(struct ew_plan *p); /* NULL is fine */
 
+/* The passes of inference plans and engines for a device, over a copy of the caller's graph. */
+ew_err ew_plan_passes(const struct ew_device_passes *device, struct ew_graph *g);
+
 /* What this plan can lend to another that runs between two of its runs: its device and the block of
  * its steps, which then holds only the outputs of the last run. */
 struct ew_plan_given ew_plan_lend(const struct ew_plan *p);

@@ -19,7 +19,4 @@ struct ew_strategy {
 ew_err ew_plan_build(struct ew_graph *g, const struct ew_plan_opts *o, const struct ew_strategy *s,
                      struct ew_plan **out);
 
-/* The passes of inference plans for this device, over a copy of the caller's graph. */
-ew_err ew_plan_passes(const struct ew_backend *be, struct ew_graph *g);
-
 #endif

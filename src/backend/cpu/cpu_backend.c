@@ -20,7 +20,7 @@
 /* ---- The device ---- */
 
 #define NAME_CHARS 128
-/* ew_device_info.cache_bytes: most cores have 512 KiB to 2 MiB of L2, for all that a layer reads
+/* ew_device_passes.cache_bytes: most cores have 512 KiB to 2 MiB of L2, for all that a layer reads
  * and writes.  A constant, so that a network has the same steps on every machine. */
 #define CACHE_BYTES (512 << 10)
 
@@ -103,7 +103,7 @@ static ew_err open_cpu(const char *arguments, const struct ew_backend_opts *o,
         .threads = ew_pool_threads(cpu->pool),
         .memory_bytes = memory_bytes(),
         .shares_host = true,
-        .cache_bytes = cpu->isa ? CACHE_BYTES : 0,
+        .passes = {.cache_bytes = cpu->isa ? CACHE_BYTES : 0},
         .fused = cpu->isa ? EW_FUSED_NORM_ACT | EW_FUSED_CONV_RELU | EW_FUSED_SINK_ACT : 0};
     ew_backend_identify(&cpu->base);
     *out = &cpu->base;

@@ -137,7 +137,7 @@ static ew_err take_resources(struct ew_cuda_state *o, size_t memory, bool scaled
     return EW_OK;
 }
 
-/* ew_device_info.launch_macs: joined parallel convolutions do more arithmetic, but save launches
+/* ew_device_passes.launch_macs: joined parallel convolutions do more arithmetic, but save launches
  * and copies of outputs.  On an H200 with tensor cores even SqueezeNet's 1.6 billion at batch 64
  * pay off, in full float32 25 million at batch 1. */
 static int64_t launch_macs(const struct ew_cuda_device *d, const struct precision *precision)
@@ -184,7 +184,7 @@ static ew_err start(struct ew_cuda_state *o, int device, const struct precision 
                                             .memory_bytes = d.memory,
                                             .storage = precision->storage,
                                             .updates_last = true,
-                                            .launch_macs = launch_macs(&d, precision),
+                                            .passes = {.launch_macs = launch_macs(&d, precision)},
                                             .macs_per_byte = macs_per_byte(precision),
                                             .fused = EW_FUSED_NORM_ADD | EW_FUSED_NORM_ACT |
                                                      EW_FUSED_CONV_RELU | EW_FUSED_SINK_ACT};

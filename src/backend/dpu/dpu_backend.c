@@ -27,7 +27,7 @@ static bool find(int i, struct ew_device_found *out)
     snprintf(out->name, sizeof(out->name), "emulated, as %s", text);
     snprintf(out->target, sizeof(out->target), "dpu on %.48s", cpu.target);
     snprintf(out->kernels, sizeof(out->kernels), "%s", cpu.kernels);
-    out->lowers_pow2 = out->emulated = true;
+    out->emulated = true;
     return true;
 }
 
@@ -61,8 +61,7 @@ static ew_err open_dpu(const char *arguments, const struct ew_backend_opts *o,
     info->name = d->name;
     info->target = d->target;
     info->fused = 0;
-    info->cache_bytes = 0;
-    info->lowers_pow2 = true;
+    info->passes = (struct ew_device_passes){.lowers_pow2 = true};
     info->emulated = true;
     ew_backend_identify(&d->cpu.base);
     *out = &d->cpu.base;

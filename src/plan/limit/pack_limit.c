@@ -206,12 +206,10 @@ static ew_err passed_graph(struct ew_graph *g, const struct ew_plan_opts *o, str
         return EW_OK;
     EW_TRY(ew_graph_clone(g, out));
     if (o->given && o->given->backend)
-        return ew_plan_passes(o->given->backend, *out);
-    struct ew_backend *be;
-    EW_TRY(ew_backend_open(&o->backend, &be));
-    const ew_err e = ew_plan_passes(be, *out);
-    ew_backend_close(be);
-    return e;
+        return ew_plan_passes(&ew_backend_info(o->given->backend)->passes, *out);
+    struct ew_device_found device;
+    EW_TRY(ew_backend_probe(o->backend.device, &device));
+    return ew_plan_passes(&device.passes, *out);
 }
 
 static struct ew_strategy strategy_of(const struct search *s)

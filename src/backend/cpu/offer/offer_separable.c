@@ -14,10 +14,6 @@
  * mobilenet_v2 is 5 % slower, with twice as much no faster. */
 #define BAND_BYTES (384 << 10)
 
-/* Fewer pixels a row are packed in another way (plan_pairs of kernel/gemm), which a band of one row
- * could not tell from an image of several. */
-#define NARROW 16
-
 enum { EXPAND = EW_SEPARABLE_EXPAND, DEPTHWISE, PROJECT, STAGES };
 
 struct work {
@@ -128,8 +124,8 @@ static bool resolve(const struct ew_call *c, const struct ew_kernels *k, struct 
                                               .hi = (float)end->hi};
     }
     const struct ew_conv_axis *wide = &w->conv[DEPTHWISE].shape.axis[2];
-    if (!k->depthwise_fits(&w->conv[DEPTHWISE].shape) || wide->in <= NARROW ||
-        wide->out <= NARROW || rows_of(w)->out < 1)
+    if (!k->depthwise_fits(&w->conv[DEPTHWISE].shape) || wide->in <= EW_SEPARABLE_NARROW ||
+        wide->out <= EW_SEPARABLE_NARROW || rows_of(w)->out < 1)
         return false;
     plan_bands(w);
     plan_memory(k, w);
