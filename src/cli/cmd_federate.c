@@ -18,7 +18,7 @@
 #include "cli/recorded.h"
 #include "cli/resume.h"
 #include "federate/federation.h"
-#include "network/network.h"
+#include "network/train_network.h"
 #include "train/options.h"
 
 #define PATH_CHARS 4096
@@ -159,24 +159,24 @@ static ew_err load_rows(struct run *r, int64_t rounds)
 
 /* ---- Setting up ---- */
 
+/* The network, and the normalisation of its weights or, if they have none, of the data. */
 static ew_err open_network(struct run *r)
 {
     const struct ew_dataset_info *info = ew_dataset_info(r->data);
-    struct ew_network_open_opts how = {.seed = (uint64_t)r->o.f.seed,
-                                       .opts = {.classes = info->classes, .batch = 1}};
-    struct ew_network n;
-    if (info->h > 0 && !ew_network_is_file(r->o.network))
-        how.opts.input = (struct ew_ints){3, {info->h, info->w, info->c}};
-    if (ew_network_is_file(r->o.network))
-        how.opts.classes = 0;
-    EW_TRY(ew_network_open(r->o.network, &how, &n));
-    r->net = ew_network_take_graph(&n);
-    ew_network_close(&n);
+    const struct ew_train_network_opts how = {
+        .what = r->o.network, .net = {.width = 1}, .seed = (uint64_t)r->o.f.seed};
+    struct ew_train_network n;
+    EW_TRY(ew_train_network_open(&how, r->data, &n));
+    r->net = n.graph;
+    r->prep = n.prep;
     const struct ew_shape *out = &r->net->values[r->net->outputs[0]].t.shape;
-    EW_CHECK(out->rank == 2 && out->dim[1] >= info->classes, EW_ERR_SHAPE,
+    EW_CHECK(out->rank == 2 && out->dim[1] == info->classes, EW_ERR_SHAPE,
              "%s: not a classifier of the %lld classes of %s", r->o.network,
              (long long)info->classes, info->name);
-    return EW_OK;
+    if (n.classes_were)
+        EW_INFO("the last layer is reinitialised: %s has %lld classes, %s has %lld", r->net->name,
+                (long long)n.classes_were, info->name, (long long)info->classes);
+    return r->prep.normalised ? EW_OK : ew_preprocess_measure(r->data, &r->prep);
 }
 
 /* Without a checkpoint the folder may hold the header of a run that was killed in its first round;
@@ -224,7 +224,7 @@ static ew_err begin_new(struct ew_cmd_call *c, struct run *r)
     EW_TRY(open_network(r));
     EW_TRY(make_folder(c, r));
     fputs(header, r->row_file);
-    return ew_preprocess_measure(r->data, &r->prep);
+    return EW_OK;
 }
 
 static ew_err begin_resumed(struct ew_cmd_call *c, struct run *r)

@@ -40,3 +40,9 @@ cp whole/rounds.csv kept/
 edgewise federate lenet5 --data $data $quick --rounds 1 -o kept || cmp kept/rounds.csv whole/rounds.csv && echo "kept"
 head -n 2 whole/rounds.csv >begun/rounds.csv
 edgewise federate lenet5 --data $data $quick --rounds 1 -o begun >/dev/null 2>&1 && wc -l <begun/rounds.csv
+# A network from a file, or a trained one by name: as `train` opens it, with the normalisation of its weights.
+edgewise data make --kind digits --train 200 --test 100 --seed 5 --to digits >/dev/null 2>&1
+edgewise federate lenet5-mnist --data digits --clients 2 --share 1 --local-epochs 1 --lr 1e-9 --rounds 1 --threads 1 -o named 2>/dev/null | awk '{ print ($4 > 0.7 ? "trained" : "accuracy " $4) }'
+edgewise export lenet5 --classes 3 -o three.onnx >/dev/null 2>&1
+edgewise federate three.onnx --data digits --clients 2 --rounds 1 --threads 1 2>&1 >/dev/null | grep reinitialised
+edgewise federate named/last.ckpt --data digits --clients 2 --share 1 --local-epochs 1 --lr 1e-9 --rounds 1 --threads 1 2>/dev/null | awk '{ print ($4 > 0.7 ? "trained" : "accuracy " $4) }'
