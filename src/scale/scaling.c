@@ -116,7 +116,7 @@ static ew_err true_params(const struct ew_scaling *s, const double *widths, doub
     int32_t whole[EW_MAX_GATES];
     struct ew_scaling_facts f;
     for (int i = 0; i < s->n; i++)
-        whole[i] = (int32_t)fmax(1, trunc(widths[i]));
+        whole[i] = (int32_t)fmin(INT32_MAX, fmax(1, trunc(widths[i])));
     EW_TRY(ew_scaling_facts(s, whole, &f));
     *out = (double)f.params;
     return EW_OK;

@@ -133,6 +133,10 @@ static void widths(void)
     EW_EXPECT_ERR(ew_scale_filters("vgg11_cifar", &full, &o, small, 3, &m), EW_ERR_LIMIT, "room");
     o.params = 1e6;
     EW_EXPECT_ERR(ew_scale_filters("vgg11_cifar", &full, &o, small, 256, &m), EW_ERR_ARG, "one of");
+    /* Regression: the enormous width was converted to int, which is undefined. */
+    o = (struct ew_width_opts){.size = sizeof(o), .ratio = 1e300};
+    EW_EXPECT_ERR(ew_scale_filters("squeezenet1_1", NULL, &o, small, 256, &m), EW_ERR_LIMIT,
+                  "elements");
 }
 
 /* Regression: the network's options were copied with the library's size, not with the caller's. */
