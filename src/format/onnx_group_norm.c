@@ -4,6 +4,8 @@
  *   x [N, C, d...] -Reshape-> [N, g, ...] -InstanceNormalization-> -Reshape-> [N, C, d...]
  *
  * is a group norm of x with a scale and a bias for each group. */
+#include <math.h>
+
 #include "format/onnx_import.h"
 #include "graph/ops.h"
 #include "op/norm.h"
@@ -29,6 +31,18 @@ static bool is_group_norm(const struct ew_graph *g, int last, int *first, int *n
     const struct ew_shape *x = &g->values[g->nodes[*first].in[0]].t.shape;
     return groups_channels(x, &g->values[g->nodes[*norm].in[0]].t.shape) &&
            ew_shape_equal(x, &g->values[g->nodes[last].out[0]].t.shape);
+}
+
+/* The ones and zeros between the reshapes are no weights: those follow, for each channel. */
+static void keep_identity(struct ew_graph *g, int value, double identity)
+{
+    struct ew_value *v = &g->values[value];
+    const int64_t n = v->kind == EW_VALUE_PARAM && v->t.data ? ew_tensor_count(&v->t) : 0;
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs(ew_tensor_get(&v->t, i) - identity) <= 0))
+            return;
+    if (n)
+        v->kind = EW_VALUE_CONST;
 }
 
 static ew_err replace(struct ew_graph *g, int last, int reshape, int norm)
@@ -61,6 +75,8 @@ ew_err ew_onnx_find_group_norms(struct ew_graph *g)
         int first, norm;
         if (g->nodes[k].op != &ew_op_reshape || !is_group_norm(g, k, &first, &norm))
             continue;
+        keep_identity(g, g->nodes[norm].in[1], 1);
+        keep_identity(g, g->nodes[norm].in[2], 0);
         EW_TRY(replace(g, k, first, norm));
         any = true;
     }

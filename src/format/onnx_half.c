@@ -22,7 +22,9 @@ static ew_err widen_constant(struct ew_graph *g, int *value)
     for (int64_t i = 0; i < n; i++)
         to[i] = (float)ew_tensor_get(&v.t, i);
     t.data = to;
-    return ew_graph_const(g, v.name, v.kind, &t, false, value);
+    EW_TRY(ew_graph_const(g, v.name, v.kind, &t, false, value));
+    g->values[*value].literal = v.literal;
+    return EW_OK;
 }
 
 static ew_err cast(struct ew_graph *g, enum ew_dtype to, int *value)

@@ -217,12 +217,30 @@ static ew_err build(struct ew_onnx_import *im)
         EW_TRY(ew_onnx_import_node(im, im->topology.order[o]));
     return add_outputs(im);
 }
+
+/* Writes c + x and c * x as x + c and x * c: only the second operand can be a weight.  PyTorch adds
+ * the bias of a dense layer over tokens in the other order. */
+static void put_constants_second(struct ew_graph *g)
+{
+    for (int k = 0; k < g->n_nodes; k++) {
+        struct ew_node *n = &g->nodes[k];
+        if ((n->op != &ew_op_add && n->op != &ew_op_mul) || n->n_in != 2)
+            continue;
+        const int first = n->in[0];
+        if (g->values[first].kind == EW_VALUE_CONST && g->values[n->in[1]].kind != EW_VALUE_CONST) {
+            n->in[0] = n->in[1];
+            n->in[1] = first;
+        }
+    }
+}
+
 /* Finishes the graph: constants, shuffles, group norms, conversion to channels-last, parameters. */
 static ew_err settle(struct ew_onnx_import *im)
 {
     struct ew_graph *g = im->g;
     EW_TRY(ew_graph_keep_known(g)); /* weights that a file reshapes before use */
     EW_TRY(ew_graph_sweep(g));
+    put_constants_second(g);
     EW_TRY(ew_graph_mark_params(g));
     EW_TRY(ew_graph_find_shuffles(g));
     EW_TRY(ew_onnx_find_group_norms(g));

@@ -218,6 +218,13 @@ static ew_err name_outputs(struct ew_onnx_import *im, int node, const int *out, 
     return EW_OK;
 }
 
+/* PyTorch's exporter writes weights as initialisers, and numbers of formulas as Constant nodes. */
+static void mark_literals(struct ew_graph *g, int first)
+{
+    for (int v = first; v < g->n_values; v++)
+        g->values[v].literal = g->values[v].kind == EW_VALUE_CONST;
+}
+
 static ew_err import_node(struct ew_onnx_import *im, int node, const char *label)
 {
     const struct ew_onnx_topology *w = &im->topology;
@@ -253,6 +260,8 @@ static ew_err import_node(struct ew_onnx_import *im, int node, const char *label
     } else {
         EW_TRY(ew_onnx_import_call(im, from, &n, out));
     }
+    if (strcmp(from->op_type, "Constant") == 0 && !*n.domain)
+        mark_literals(im->g, n_before);
     return name_outputs(im, node, out, n_before);
 }
 

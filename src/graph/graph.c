@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/ops.h"
+
 ew_err ew_graph_new(const char *name, struct ew_graph **out)
 {
     struct ew_graph *g = calloc(1, sizeof(*g));
@@ -375,23 +377,49 @@ static void mark_known(const struct ew_graph *g, bool *known)
     }
 }
 
+/* The constant in a slot of weights, also behind transposes too large to be evaluated; -1: none. */
+static int weight_in(const struct ew_graph *g, const struct ew_node *n, int i, unsigned slots)
+{
+    int v = i < 32 && (slots >> i & 1) ? n->in[i] : -1;
+    while (v >= 0 && g->values[v].producer >= 0 &&
+           g->nodes[g->values[v].producer].op == &ew_op_transpose)
+        v = g->nodes[g->values[v].producer].in[0];
+    const bool weight =
+        v >= 0 && g->values[v].kind == EW_VALUE_CONST && ew_dtype_is_float(g->values[v].t.dtype);
+    return weight ? v : -1;
+}
+
+/* Some exporters write all weights as literals. */
+static bool has_named_weights(const struct ew_graph *g)
+{
+    for (int k = 0; k < g->n_nodes; k++) {
+        const struct ew_node *n = &g->nodes[k];
+        for (int i = 0; i < n->n_in; i++) {
+            const int v = weight_in(g, n, i, n->op->param_in);
+            if (v >= 0 && g->values[v].t.shape.rank > 1 && !g->values[v].literal)
+                return true;
+        }
+    }
+    return false;
+}
+
 ew_err ew_graph_mark_params(struct ew_graph *g)
 {
     EW_CLEANUP(ew_free_ptr) bool *known = calloc((size_t)g->n_values + 1, sizeof(*known));
     EW_CHECK(known, EW_ERR_MEMORY, "no memory for graph %s", g->name);
     mark_known(g, known);
+    const bool named = has_named_weights(g);
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
-        for (int i = 0; i < n->n_in && i < 32; i++) {
-            if (n->in[i] < 0 || known[n->in[i]])
+        for (int i = 0; i < n->n_in; i++) {
+            const int w = weight_in(g, n, i, n->op->param_in | n->op->state_in);
+            if (w < 0 || known[w])
                 continue;
-            struct ew_value *v = &g->values[n->in[i]];
-            if (v->kind != EW_VALUE_CONST || !ew_dtype_is_float(v->t.dtype))
-                continue;
-            if (n->op->param_in >> i & 1)
-                v->kind = EW_VALUE_PARAM;
-            else if (n->op->state_in >> i & 1)
+            struct ew_value *v = &g->values[w];
+            if (n->op->state_in >> i & 1)
                 v->kind = EW_VALUE_STATE;
+            else if (!(v->literal && named) && v->t.shape.rank > 0)
+                v->kind = EW_VALUE_PARAM;
         }
     }
     return EW_OK;

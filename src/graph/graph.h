@@ -30,6 +30,7 @@ struct ew_value {
     int producer;       /* node, or -1 */
     uint32_t dynamic;   /* INPUT: bit i: dimension i is dynamic (bit 0: the batch) */
     bool frozen;        /* PARAM: not trained */
+    bool literal;       /* CONST: a number in the network's code rather than one of its weights */
     bool channels_last; /* INPUT: an image [N, H, W, C], which an ONNX file gets as [N, C, H, W] */
 };
 
@@ -153,8 +154,9 @@ ew_err ew_graph_check(const struct ew_graph *g);
 /* Constant folding: values that inference has evaluated from constants alone, independent of the
  * inputs' shapes, become CONST; the nodes that made them are left to the sweep. */
 ew_err ew_graph_keep_known(struct ew_graph *g);
-/* Turns float constants in param_in and state_in slots into PARAM and STATE, except those from
- * which a shape, axes and the like are computed: these must stay known. */
+/* Turns float constants in param_in and state_in slots into PARAM and STATE, except literals, lone
+ * numbers (as 0.5 in x * 0.5), and those from which a shape, axes and the like are computed: these
+ * must stay known.  If all matrices and filters are literals, the others count as weights too. */
 ew_err ew_graph_mark_params(struct ew_graph *g);
 /* Dead code elimination: removes nodes that no output depends on, and unused values. */
 ew_err ew_graph_sweep(struct ew_graph *g);

@@ -209,7 +209,15 @@ static bool is_pure(const struct ew_node *n, const bool *pure)
     return true;
 }
 
-static ew_err make_constant(struct ew_graph *g, int value)
+static bool is_literal(const struct ew_graph *g, const struct ew_node *n)
+{
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0 && !g->values[n->in[i]].literal)
+            return false;
+    return true;
+}
+
+static ew_err make_constant(struct ew_graph *g, int value, bool literal)
 {
     struct ew_value *v = &g->values[value];
     void *copy = ew_arena_alloc(&g->arena, ew_tensor_bytes(&v->t));
@@ -217,6 +225,7 @@ static ew_err make_constant(struct ew_graph *g, int value)
     memcpy(copy, v->t.data, ew_tensor_bytes(&v->t));
     v->t.data = copy;
     v->kind = EW_VALUE_CONST;
+    v->literal = literal;
     v->producer = -1;
     return EW_OK;
 }
@@ -234,7 +243,7 @@ ew_err ew_graph_keep_known(struct ew_graph *g)
             if (n->out[i] < 0 || !g->values[n->out[i]].t.data)
                 continue;
             pure[n->out[i]] = true;
-            EW_TRY(make_constant(g, n->out[i]));
+            EW_TRY(make_constant(g, n->out[i], is_literal(g, n)));
             n->out[i] = -1;
         }
     }

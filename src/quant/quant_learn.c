@@ -8,6 +8,18 @@
 #include "quant/quant_impl.h"
 #include "quant/remedies.h"
 
+/* Parameters from the passes' constants, except what is a constant of the network itself. */
+static ew_err mark_params(const struct ew_graph *net, struct ew_graph *g)
+{
+    EW_TRY(ew_graph_mark_params(g));
+    for (int i = 0; i < g->n_values; i++) {
+        const int v = ew_graph_find(net, g->values[i].name);
+        if (v >= 0 && net->values[v].kind == EW_VALUE_CONST && g->values[i].kind == EW_VALUE_PARAM)
+            g->values[i].kind = EW_VALUE_CONST;
+    }
+    return EW_OK;
+}
+
 static ew_err build(const struct ew_quant_job *job, const struct ew_quant_variant *v,
                     struct ew_graph **out)
 {
@@ -20,8 +32,7 @@ static ew_err build(const struct ew_quant_job *job, const struct ew_quant_varian
     EW_TRY(ew_quantize(*out, &o));
     EW_TRY(ew_quant_own_weights(*out));
     EW_TRY(ew_graph_set_batch(*out, 1));
-    EW_TRY(ew_graph_mark_params(*out));
-    return EW_OK;
+    return mark_params(job->net, *out);
 }
 
 /* Training starts from the best post-training quantisation. */
