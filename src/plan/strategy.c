@@ -153,10 +153,11 @@ static size_t large_bytes(const struct ew_plan *p, int *chain)
  * convolutions: what counts is the memory traffic per byte that is not kept.  A batch norm has 2,
  * the 1x1 convolution that widens a bottleneck of ResNet-50 1.6 to 2.5 in bfloat16; a residual sum
  * has 3, and is kept: it ends the chains.  Smaller values than a traffic share take a launch for
- * little memory. */
+ * little memory.  Networks of few activations fit on any card, and time counts more there. */
 #define MOST_TRAFFIC  2.5
 #define TRAFFIC_CHAIN 2
 #define TRAFFIC_SHARE 512
+#define TRAFFIC_TOTAL ((size_t)1 << 30)
 
 /* True if the node multiplies at most once per input channel and output: it has no window. */
 static bool is_pointwise(const struct ew_plan *p, int node)
@@ -222,7 +223,7 @@ static ew_err drop_large(struct ew_plan *p)
     EW_CLEANUP(ew_free_ptr) bool *saved = calloc((size_t)p->g->n_values + 1, sizeof(*saved));
     EW_CHECK(saved, EW_ERR_MEMORY, "no memory to plan graph %s", p->g->name);
     mark_saved(p->g, saved);
-    if (ew_backend_info(p->be)->macs_per_byte > 0)
+    if (ew_backend_info(p->be)->macs_per_byte > 0 && activation_bytes(p->g) >= TRAFFIC_TOTAL)
         return drop_by_traffic(p, saved);
     int chain;
     const size_t bytes = large_bytes(p, &chain);
