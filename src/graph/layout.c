@@ -155,8 +155,11 @@ static ew_err permute_dequantised(struct layout_pass *s, int from, const int *pe
     EW_TRY(ew_graph_add_node(s->new, &n, out));
     const int node = s->new->n_nodes - 1;
     EW_TRY(n.op->permute(s->new, node, perm, out_perm));
-    EW_TRY(materialise(s, in[0], rank, perm, &in[0]));
-    s->new->nodes[node].in[0] = in[0];
+    for (int i = 0; i < n.n_in; i++) { /* scales and zero points of blocks are permuted too */
+        if (in[i] >= 0 && s->new->values[in[i]].t.shape.rank == rank)
+            EW_TRY(materialise(s, in[i], rank, perm, &in[i]));
+        s->new->nodes[node].in[i] = in[i];
+    }
     return ew_graph_infer_node(s->new, node);
 }
 

@@ -369,15 +369,32 @@ static void order(const struct letters *l, char m, char n, char row, char column
     *out = 0;
 }
 
+/* The size of axis `letter` of input i; 0: it has another number of axes. */
+static int64_t size_of(const struct ew_graph *g, const struct ew_onnx_node *n,
+                       const struct letters *l, int i, char letter)
+{
+    const struct ew_shape *s = &g->values[n->in[i]].t.shape;
+    return s->rank == l->n[i] ? s->dim[strchr(l->at[i], letter) - l->at[i]] : 0;
+}
+
+/* MatMul broadcasts the batch, as Einsum does, but not the axis that is summed over. */
+static bool becomes_matmul(const struct ew_graph *g, const struct ew_onnx_node *n,
+                           struct letters *l, char *m, char *columns, char *k)
+{
+    if (n->n_in != 2 || n->in[0] < 0 || n->in[1] < 0 ||
+        !(EW_TYPES_FLOAT & 1u << g->values[n->in[0]].t.dtype) ||
+        !read_letters(ew_onnx_str(n, "equation", ""), l) || !is_product(l, m, columns, k))
+        return false;
+    const int64_t depth = size_of(g, n, l, 0, *k);
+    return depth > 0 && depth == size_of(g, n, l, 1, *k);
+}
+
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     struct letters l;
     char m, columns, k, a[EW_MAX_RANK + 1], b[EW_MAX_RANK + 1], y[EW_MAX_RANK + 1];
     int in[2];
-    if (n->n_in != 2 || n->in[0] < 0 || n->in[1] < 0 ||
-        !(EW_TYPES_FLOAT & 1u << g->values[n->in[0]].t.dtype) ||
-        !read_letters(ew_onnx_str(n, "equation", ""), &l) || !is_product(&l, &m, &columns, &k) ||
-        g->values[n->in[0]].t.shape.rank != l.n[0] || g->values[n->in[1]].t.shape.rank != l.n[1])
+    if (!becomes_matmul(g, n, &l, &m, &columns, &k))
         return ew_onnx_import_default(g, &ew_op_einsum, n, NULL, out);
     order(&l, m, columns, m, k, a);
     order(&l, m, columns, k, columns, b);

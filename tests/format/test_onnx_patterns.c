@@ -103,6 +103,8 @@ static void einsums_become_products(void)
         {"2,4,5", "2,4,5", "aij,aij->a", "aij,aij,->a", false},
         {"2,4,5", "2,5", "aij,aj->ai", "aij,aj,->ai", false},
         {"4,4", "4,5", "ii,ij->ij", "ii,ij,->ij", false},
+        {"1,4,5", "3,5,6", "aij,ajk->aik", "aij,ajk,->aik", true},
+        {"2,4,5", "2,1,6", "aij,ajk->aik", "aij,ajk,->aik", false},
     };
     for (size_t i = 0; i < EW_COUNT(cases); i++) {
         struct ew_build b;

@@ -10,6 +10,7 @@
 #include "onnx_build.h"
 #include "plan/plan.h"
 #include "quant_graph.h"
+#include "run_graph.h"
 
 static struct ew_plan *compile(struct ew_graph *g)
 {
@@ -146,10 +147,86 @@ static void functions_become_tables(void)
     ew_test_end();
 }
 
+/* ---- Blocks ---- */
+
+enum { PB_INT8 = 3 };
+
+static void set_int(struct ew_build *b, Ew__OnnxNode *n, const char *name, int64_t value)
+{
+    Ew__OnnxAttr *a = ew_build_attr(b, n, name, EW_PB_ATTR_INT);
+    a->has_i = true;
+    a->i = value;
+}
+
+static float *add_floats(struct ew_build *b, const char *name, const char *dims)
+{
+    return (float *)(void *)ew_build_init_tensor(b, name, EW_PB_FLOAT, dims)->raw_data.data;
+}
+
+/* Filters [O, I, kh, kw] with a scale for each output and each `block` inputs, and as floats; the
+ * graph has an output of each. */
+static void build_blocks(struct ew_build *b, const int *d, int block)
+{
+    char dims[64], scales[64];
+    const int blocks = (d[1] + block - 1) / block, taps = d[2] * d[3];
+    snprintf(dims, sizeof(dims), "%d,%d,%d,%d", d[0], d[1], d[2], d[3]);
+    snprintf(scales, sizeof(scales), "%d,%d,%d,%d", d[0], blocks, d[2], d[3]);
+    ew_build_input(b, "x", EW_PB_FLOAT, "1,3,5,5");
+    uint8_t *q = ew_build_init_tensor(b, "q", PB_INT8, dims)->raw_data.data;
+    float *s = add_floats(b, "s", scales), *w = add_floats(b, "w", dims);
+    for (int i = 0; i < d[0] * blocks * taps; i++)
+        s[i] = 0.01f * (float)(i + 1);
+    for (int i = 0; i < d[0] * d[1] * taps; i++) {
+        const int o = i / taps / d[1], c = i / taps % d[1], tap = i % taps;
+        w[i] = (float)(int8_t)q[i] * s[(o * blocks + c / block) * taps + tap];
+    }
+    Ew__OnnxNode *n = ew_build_node(b, "DequantizeLinear", "q,s", "v");
+    set_int(b, n, "axis", 1);
+    set_int(b, n, "block_size", block);
+    ew_build_node(b, "Conv", "x,v", "y");
+    ew_build_node(b, "Conv", "x,w", "z");
+    ew_build_output(b, "y");
+    ew_build_output(b, "z");
+}
+
+static void check_blocks(struct ew_graph *g)
+{
+    struct ew_plan *p = compile(g);
+    if (!p)
+        return;
+    ew_quant_input(ew_plan_input(p, 0), 1);
+    if (EW_EXPECT_OK(ew_plan_run(p)))
+        EW_EXPECT_OK(ew_tensors_agree(ew_plan_output(p, 0), ew_plan_output(p, 1), 1e-6, 1e-6));
+    ew_plan_free(p);
+}
+
+/* Scales of blocks go with the filters into the layout of the device, also where a wrong order has
+ * the same shape. */
+static void blocks_of_filters(void)
+{
+    static const int dims[][4] = {{4, 3, 3, 2}, {3, 3, 3, 3}};
+    for (size_t i = 0; i < EW_COUNT(dims); i++)
+        for (int block = 1; block <= 2; block++) {
+            struct ew_build b;
+            struct ew_graph *g = NULL;
+            ew_test_begin("blocks of %d of %dx3x%dx%d filters", block, dims[i][0], dims[i][2],
+                          dims[i][3]);
+            ew_build_init(&b);
+            b.model.opset_import[0]->version = 21;
+            build_blocks(&b, dims[i], block);
+            if (EW_EXPECT_OK(ew_onnx_load(ew_build_file(&b, "blocks.onnx"), NULL, &g)))
+                check_blocks(g);
+            ew_graph_free(g);
+            ew_build_fini(&b);
+            ew_test_end();
+        }
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
     (void)argv;
+    blocks_of_filters();
     functions_become_tables();
     round_trip("lenet5", 0, false);
     round_trip("resnet18", 32, true);
