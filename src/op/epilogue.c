@@ -17,19 +17,26 @@ const char *const ew_act_names[] = {
 #undef EW_ACT_NAME
         NULL};
 
+/* fmin and fmax would drop NaN. */
+static double clip(double x, double lo, double hi)
+{
+    x = x < lo ? lo : x;
+    return x > hi ? hi : x;
+}
+
 double ew_act_apply(const struct ew_epilogue_attr *e, double x)
 {
     switch ((enum ew_act)e->act) {
     case EW_ACT_RELU:
         return x < 0 ? 0 : x; /* NaN stays NaN */
     case EW_ACT_CLIP:
-        return fmin(fmax(x, e->lo), e->hi);
+        return clip(x, e->lo, e->hi);
     case EW_ACT_LEAKY:
         return x < 0 ? x * e->lo : x;
     case EW_ACT_HARD_SWISH:
-        return x * fmin(fmax(x / 6 + 0.5, 0), 1);
+        return x * clip(x / 6 + 0.5, 0, 1);
     case EW_ACT_HARD_SIGMOID:
-        return fmin(fmax(x * e->lo + e->hi, 0), 1);
+        return clip(x * e->lo + e->hi, 0, 1);
     case EW_ACT_SILU:
         return x / (1 + exp(-x));
     case EW_ACT_SIGMOID:

@@ -29,6 +29,9 @@ struct row {
 #define U8(shape, text)    {shape, EW_U8, EW_FILL_VALUES, .values = text, .constant = true}
 #define BF16(shape, text)  {shape, EW_BF16, EW_FILL_VALUES, .values = text, .constant = true}
 
+#define NORM_OF_NAN                                                                             \
+    {F32("3x1", "nan,-9,9"), F32("1", "1"), F32("1", "0"), F32("1", "0"), F32("1", "1")}
+
 static const struct row rows[] = {
     /* torch.nn.functional.gelu, silu, mish, hardswish */
     {"gelu", NULL, {F32("3", "-1,0,1")}, 0, "-0.15865526,0,0.84134474"},
@@ -40,6 +43,8 @@ static const struct row rows[] = {
     {"softplus", NULL, {F32("3", "-800,0,800")}, 0, "0,0.69314718,800"},
     {"relu", NULL, {F32("3", "nan,-9,9")}, 0, "nan,0,9"},
     {"clip", NULL, {F32("3", "nan,-9,9"), F32("", "-1"), F32("", "1")}, 0, "nan,-1,1"},
+    {"batch_norm", "act=clip act_lo=-1 act_hi=1", NORM_OF_NAN, 0, "nan,-1,1"},
+    {"batch_norm", "act=hard_sigmoid act_lo=1 act_hi=0", NORM_OF_NAN, 0, "nan,0,1"},
     {"clip", NULL, {U64("2", "18446744073709549568,3"), U64("", "5")}, 0, "18446744073709549568,5"},
 
     {"bitwise_and", NULL, {S8("2", "12,-1"), S8("2", "10,6")}, 0, "8,6"},
