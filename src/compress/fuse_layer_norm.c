@@ -3,8 +3,8 @@
  *
  *   d = x - mean(x),  d / sqrt(mean(d ^ 2) + eps) [* scale] [+ bias]
  *
- * with means over the last dimensions.  It runs in the layout of the device, so that norms over the
- * channels of an image are among them. */
+ * with means over the last dimensions, without the batch, which may change.  It runs in the layout
+ * of the device, so that norms over the channels of an image are among them. */
 #include <string.h>
 
 #include "compress/pass.h"
@@ -106,7 +106,7 @@ static bool is_norm(const struct ew_graph *g, const struct ew_node *div, struct 
     const struct ew_node *mul = square < 0 ? NULL : producer(g, square, &ew_op_mul);
     over = mul && mul->in[0] == mul->in[1] ? mul->in[0] : -1;
     return over >= 0 && centred(g, over, &again) == out->x && axis == out->axis && again == axis &&
-           out->eps > 0 && g->values[out->x].t.dtype == EW_F32 &&
+           out->axis > 0 && out->eps > 0 && g->values[out->x].t.dtype == EW_F32 &&
            ew_shape_equal(&g->values[out->x].t.shape, &g->values[div->out[0]].t.shape);
 }
 

@@ -18,6 +18,19 @@ static bool groups_channels(const struct ew_shape *x, const struct ew_shape *mid
     return x->dim[1] % mid->dim[1] == 0 && ew_shape_count(mid) == ew_shape_count(x);
 }
 
+/* False if the reshape names a batch of 1 though there can be others, whose images it would join.
+ */
+static bool keeps_images(const struct ew_graph *g, const struct ew_node *reshape)
+{
+    const struct ew_value *to = &g->values[reshape->in[1]];
+    if (!ew_value_is_weight(to) || ew_tensor_get_int(&to->t, 0) < 1)
+        return true;
+    for (int i = 0; i < g->n_inputs; i++)
+        if (g->values[g->inputs[i]].dynamic & 1)
+            return false;
+    return true;
+}
+
 /* True if node `last` ends a group norm; then *first is its first reshape, *norm the node between
  * them. */
 static bool is_group_norm(const struct ew_graph *g, int last, int *first, int *norm)
@@ -30,6 +43,7 @@ static bool is_group_norm(const struct ew_graph *g, int last, int *first, int *n
         return false;
     const struct ew_shape *x = &g->values[g->nodes[*first].in[0]].t.shape;
     return groups_channels(x, &g->values[g->nodes[*norm].in[0]].t.shape) &&
+           keeps_images(g, &g->nodes[*first]) &&
            ew_shape_equal(x, &g->values[g->nodes[last].out[0]].t.shape);
 }
 

@@ -211,6 +211,7 @@ static void layer_norms_are_found(void)
         {"2,3,5,8", "2,3", "-1,-2", "5,8", "1,5,8", "Pow", "5,8", "2"},
         {"2,3,40", "-1", "-2", "40", "40", "Pow", NULL, NULL},
         {"2,3,40", "-2", "-2", NULL, NULL, "Pow", NULL, NULL},
+        {"2,40", "0,1", "0,1", NULL, NULL, "Pow", NULL, NULL},
         {"2,3,40", "-1", "-1", "3,1", NULL, "Pow", "", "-1"},
     };
     for (size_t i = 0; i < EW_COUNT(cases); i++) {
@@ -246,6 +247,33 @@ static void powers_of_nan_stay(void)
     ew_graph_free(g);
 }
 
+/* Group norms whose first reshape is to `shape`. */
+static int group_norms(const char *shape)
+{
+    struct ew_build b;
+    begin(&b, "x", "-1,6,3,5");
+    constant(&b, "scale", "3");
+    constant(&b, "bias", "3");
+    ew_build_ints(&b, ew_build_node(&b, "Constant", "", "apart"), "value_ints", shape);
+    ew_build_ints(&b, ew_build_node(&b, "Constant", "", "whole"), "value_ints", "-1,6,3,5");
+    ew_build_node(&b, "Reshape", "x,apart", "groups");
+    ew_build_node(&b, "InstanceNormalization", "groups,scale,bias", "normed");
+    ew_build_node(&b, "Reshape", "normed,whole", "y");
+    ew_build_output(&b, "y");
+    struct ew_graph *g = load(&b);
+    const int n = g ? count(g, "group_norm") : -1;
+    ew_graph_free(g);
+    return n;
+}
+
+/* [1, g, -1] of several images is one with all their elements. */
+static void group_norms_keep_images_apart(void)
+{
+    EW_EXPECT_INT(group_norms("0,3,-1"), 1);
+    EW_EXPECT_INT(group_norms("-1,3,30"), 1);
+    EW_EXPECT_INT(group_norms("1,3,-1"), 0);
+}
+
 /* Norms over the channels of an image, as ConvNeXt has them: the last axis on the device. */
 static void norms_over_channels_are_found(void)
 {
@@ -277,4 +305,5 @@ static void dropouts_go(void)
 
 EW_TEST_MAIN(EW_TEST(einsums_become_products), EW_TEST(einsums_of_bytes_stay),
              EW_TEST(layer_norms_are_found), EW_TEST(powers_of_nan_stay),
-             EW_TEST(norms_over_channels_are_found), EW_TEST(dropouts_go))
+             EW_TEST(group_norms_keep_images_apart), EW_TEST(norms_over_channels_are_found),
+             EW_TEST(dropouts_go))
