@@ -37,22 +37,26 @@ def _words(options: Dict[str, Any]) -> List[str]:
             words.append(f"--{flag}" if value else f"--no-{flag}")
         elif isinstance(value, (list, tuple)):
             words += [f"--{flag}", ",".join(str(v) for v in value)]
+        elif isinstance(value, (bytes, os.PathLike)):
+            words += [f"--{flag}", os.fsdecode(value)]
         else:
-            words += [f"--{flag}", os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
+            words += [f"--{flag}", str(value)]
     return words
 
 
 def call(verb: str, *arguments: Path, **options: Any) -> Any:
     """Any command of the program with ``--json``; its progress goes to standard error.
 
+    None where the command prints nothing, as ``report`` into a file.
     Raises ``Error`` with the command's own words.  Status 3 (some jobs skipped) raises too.
     """
     words = [_program(), verb, "--json", *_words(options), "--", *(os.fspath(a) for a in arguments)]
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                          encoding="utf-8", errors="backslashreplace")  # whatever the locale is
     if done.returncode != 0:
         said = [line[len("edgewise: "):] for line in done.stderr.splitlines() if line.startswith("edgewise: ")]
         raise Error(f"exit {done.returncode}", said[-1] if said else done.stderr.strip())
-    return json.loads(done.stdout)
+    return json.loads(done.stdout) if done.stdout else None
 
 
 def train(network: Path, *, data: Path, **options: Any) -> Dict[str, Any]:

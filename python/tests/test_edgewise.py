@@ -6,6 +6,8 @@ import copy
 import os
 import pickle
 import struct
+import subprocess
+import sys
 import tempfile
 import unittest
 import zlib
@@ -166,6 +168,9 @@ class Networks(unittest.TestCase):
         for wrong in ({"std": 0}, {"mean": 0.5, "std": -1}, {"std": (1, float("nan"))}):
             with self.assertRaisesRegex(ValueError, "std is over 0"):
                 edgewise.open("lenet5", **wrong)
+        for wrong, why in (({"threads": -1}, "^-1 threads"), ({"resize": 1 << 62}, "resizing to 4611686018427387904")):
+            with self.assertRaisesRegex(edgewise.Error, why):
+                edgewise.open("lenet5", **wrong)
         with edgewise.open("lenet5", threads=1, batch=(1, 4)) as net:
             with self.assertRaisesRegex(ValueError, "batch is 18446744073709551617, out of range"):
                 net.batch = (1 << 64) + 1
@@ -225,12 +230,24 @@ class Commands(unittest.TestCase):
             rows = edgewise.results(db, where="batch = 32")
             self.assertEqual([r["network"] for r in rows], ["lenet5"])
             self.assertEqual(edgewise.results(db, where="batch = 33"), [])
+            self.assertEqual(len(edgewise.results(os.fsencode(db))), 1)
+            page = os.path.join(folder, "r.html")
+            self.assertIsNone(edgewise.call("report", db=os.fsencode(db), output=page))
+            self.assertTrue(os.path.exists(page))
 
     def test_failures_are_errors(self):
         with self.assertRaisesRegex(edgewise.Error, "no network is called nosuch"):
             edgewise.call("info", "nosuch")
         with self.assertRaisesRegex(edgewise.Error, "no option --colour"):
             edgewise.call("info", "lenet5", colour="red")
+
+    def test_messages_are_utf8_in_any_locale(self):
+        script = ("import edgewise\n"
+                  "try: edgewise.call('info', b'n\\xc3\\xa9t.onnx')\n"
+                  "except edgewise.Error as e: print(ascii(e))")
+        ascii_only = dict(os.environ, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+        said = subprocess.run([sys.executable, "-c", script], env=ascii_only, stdout=subprocess.PIPE, check=True).stdout
+        self.assertIn(b"n\\xe9t.onnx", said)
 
 
 if __name__ == "__main__":

@@ -310,10 +310,10 @@ static ew_err fill_card(struct build *b, const struct ew_graph *g)
                  c->batch_max - c->batch_min < EW_ENGINE_BATCHES,
              EW_ERR_ARG, "batches %lld to %lld are no range of at most %d", (long long)c->batch_min,
              (long long)c->batch_max, EW_ENGINE_BATCHES);
-    EW_CHECK(o->threads >= 0 && o->threads <= 1024 && o->resize >= EW_RESIZE_COVER &&
-                 o->resize <= EW_RESIZE_MAX,
-             EW_ERR_ARG, "%d threads or a side of %lld are out of range", o->threads,
-             (long long)o->resize);
+    EW_CHECK(o->threads >= 0 && o->threads <= 1024, EW_ERR_ARG, "%d threads are out of range",
+             o->threads);
+    EW_CHECK(o->resize >= EW_RESIZE_COVER && o->resize <= EW_RESIZE_MAX, EW_ERR_ARG,
+             "resizing to %lld pixels is out of range", (long long)o->resize);
     return fill_images(b, g);
 }
 
