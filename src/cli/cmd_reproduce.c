@@ -174,13 +174,13 @@ static ew_err show_all(struct context *x)
 {
     struct ew_grid list;
     EW_TRY(load(x, NULL));
-    if (x->call->json)
-        return print_json(x);
     ew_grid_init(&list);
     ew_err err = ew_reproduce_list(x->loaded ? &x->figures : NULL, &x->here, &list);
     if (err == EW_OK && x->o->output)
         err = write_page(x, NULL, &list, x->o->output);
-    else if (err == EW_OK)
+    if (err == EW_OK && x->call->json)
+        err = print_json(x);
+    else if (err == EW_OK && !x->o->output)
         err = ew_grid_text(&list, NULL, stdout);
     ew_grid_fini(&list);
     return err;
@@ -248,10 +248,10 @@ static ew_err show_figures(struct context *x, const struct ew_reproduction *r)
     return write_page(x, r, &none, x->o->output ? x->o->output : path);
 }
 
-static ew_err run_command(const struct ew_reproduction *r)
+static ew_err run_command(const struct context *x, const struct ew_reproduction *r)
 {
     char text[128];
-    const char *words[8];
+    const char *words[9];
     int n = 0;
     EW_CHECK(!strstr(r->command, "BEFORE.db"), EW_ERR_UNSUPPORTED,
              "%s takes two stores: run one study with --db BEFORE.db, update the software, run it "
@@ -261,18 +261,37 @@ static ew_err run_command(const struct ew_reproduction *r)
     char *at = text;
     for (char *w; n < 8 && (w = strsep(&at, " ")) != NULL;)
         words[n++] = w;
+    if (x->call->json)
+        words[n++] = "--json";
     return ew_cmd_perform(words[0], n - 1, words + 1);
 }
 
-static ew_err show_fits(void)
+/* An object for each row of the grid, its members named by the heading. */
+static ew_err json_grid(const struct ew_grid *g)
+{
+    struct ew_json j;
+    ew_json_init(&j, stdout);
+    ew_json_array(&j, NULL);
+    for (int i = g->cols; i < g->n; i++) {
+        if (i % g->cols == 0)
+            ew_json_object(&j, NULL);
+        ew_json_str(&j, g->cells[i % g->cols], g->cells[i]);
+        if (i % g->cols == g->cols - 1)
+            ew_json_end(&j);
+    }
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
+static ew_err show_fits(bool json)
 {
     struct ew_grid g;
     ew_grid_init(&g);
     ew_err err = ew_reproduce_fits(&g);
     if (err == EW_OK)
-        err = ew_grid_text(&g, NULL, stdout);
+        err = json ? json_grid(&g) : ew_grid_text(&g, NULL, stdout);
     ew_grid_fini(&g);
-    if (err == EW_OK)
+    if (err == EW_OK && !json)
         printf("\nA training step with SGD and momentum, planned here; the studies' memory was "
                "PyTorch's, with CUDA's libraries.\n");
     return err;
@@ -282,7 +301,7 @@ static ew_err make_one(struct context *x, const char *id)
 {
     char text[EW_REPRODUCE_CHARS];
     if (strcmp(id, "fits") == 0)
-        return show_fits();
+        return show_fits(x->call->json);
     const struct ew_reproduction *r = ew_reproduction_find(id);
     if (!r)
         ew_cmd_hint(x->call, "edgewise reproduce");
@@ -290,7 +309,11 @@ static ew_err make_one(struct context *x, const char *id)
     if (x->o->output)
         EW_TRY(ew_file_out_check(x->o->output)); /* fail early */
     if (r->command)
-        return run_command(r);
+        return run_command(x, r);
+    if (x->call->json)
+        ew_cmd_hint(x->call, "edgewise report --json");
+    EW_CHECK(!x->call->json, EW_ERR_USAGE,
+             "--json is for the list and for fits; the figures of a study are text and a page");
     const enum ew_reproduce_state s = ew_reproduce_state(r, NULL, &x->here, text);
     EW_CHECK(s != EW_REPRODUCE_NONE && r->study, EW_ERR_UNSUPPORTED, "%s: %s", r->id, text);
     /* A figure about GPUs is not reproduced on the CPU. */

@@ -3,6 +3,10 @@
 # once: numbers of tables and figures; report/reproduce runs the code on small ones.
 edgewise reproduce | awk 'NR > 1 { split($1, p, "-"); n[p[1]]++ } END { for (s in n) print s, n[s] }' | sort
 edgewise reproduce --json | grep -c '"state"'
+edgewise reproduce fits --json | grep -c '"planned"'
+edgewise reproduce TRAIN-fig9a --simulate agx-xavier --json 2>&1 || echo "exit $?"
+edgewise reproduce --json -o listed.html 2>/dev/null | grep -c '"state"'
+[ -s listed.html ]
 edgewise reproduce TRAIN-table2 | sed -E 's/ +[0-9.]+ [KMG]iB/ N/; s/[0-9]+ % left/N % left/g; s/to batch [0-9]+( or more)?/to batch N/g; s/  +/ /g'
 edgewise reproduce train-table3 | grep '^k '
 for id in TRAIN-fig1 TRAIN-fig77 SCALE-fig8 TRAIN-sec5.4.4; do
