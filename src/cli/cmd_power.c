@@ -166,9 +166,11 @@ static ew_err set_for_command(struct context *x, const struct ew_power_list *cha
     int skipped, n, status = 0;
     ew_signals_hold(&before);
     EW_TRY(ew_power_apply(root, changes, &(struct ew_power_opts){.keep = false}, &skipped));
+    char why[512];
     const ew_err err = run_under(argv, &before, &status);
+    snprintf(why, sizeof(why), "%s", ew_error_message());
     EW_TRY(ew_power_restore(root, NULL, &n));
-    EW_TRY(err);
+    EW_CHECK(err == EW_OK, err, "%s", why);
     char text[EW_STATUS_CHARS];
     ew_status_text(status, text);
     EW_CHECK(ew_status_is_success(status), EW_ERR_IO, "%s: %s", argv[0], text);

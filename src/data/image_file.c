@@ -2,6 +2,7 @@
 /* PNG (libpng's simplified interface) and JPEG (TurboJPEG), neither of which needs setjmp. */
 #include "data/image_file.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,8 +196,9 @@ ew_err ew_image_put_png(FILE *f, const char *what, const uint8_t *pixels, const 
                        .width = (png_uint_32)shape[1],
                        .height = (png_uint_32)shape[0],
                        .format = shape[2] == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY};
+    errno = 0;
     EW_CHECK(png_image_write_to_stdio(&image, f, 0, pixels, 0, NULL), EW_ERR_IO, "%s: %s", what,
-             image.message);
+             ferror(f) && errno ? strerror(errno) : image.message);
     return EW_OK;
 }
 

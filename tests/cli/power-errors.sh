@@ -19,6 +19,8 @@ try set --cores 4 false
 try list 2
 try show -- true
 try set --cores 4 -- false
+# Regression: nothing needed a change, and the reason was that there was no journal to restore.
+try set --cores 8 -- no-such-command
 rm -rf agx/run
 diff -r <(cd agx && grep -ra . sys | sort) <(cd before && grep -ra . sys | sort) >&2
 # A machine without clock control, like many virtual ones: nothing was set, and success must not be reported.

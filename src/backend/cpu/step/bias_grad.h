@@ -29,7 +29,7 @@ static inline void ew_bias_tiles(void *ctx, int64_t begin, int64_t end, int work
         struct ew_column_sums s = w->sums;
         s.rows = w->sums.rows * (part + 1) / w->parts - first;
         s.x += first * s.step;
-        s.y += s.y ? first * s.step : 0;
+        s.y = s.y ? s.y + first * s.step : NULL;
         s.out += w->parts > 1 ? part * s.channels : 0;
         ew_cpu(w->c->be)->isa->column_sums(&s, c, ew_min_i64(c + EW_BIAS_WIDE, s.channels));
     }
