@@ -117,7 +117,7 @@ static void node_text(const struct ew_graph *g, const struct ew_node *n, char *t
 struct builder {
     const struct ew_graph *g;
     struct ew_drawing *d;
-    int *uses;   /* by value: readers */
+    int *uses;   /* by value: readers that are drawn */
     int *box_of; /* by value: the box that produces it; -1: constants and weights */
 };
 
@@ -214,12 +214,21 @@ static ew_err box_node(const struct builder *m, const struct ew_node *n, int *ou
     return EW_OK;
 }
 
+/* True if the outputs are known before a run: arithmetic with sizes, as PyTorch writes it. */
+static bool is_known(const struct ew_graph *g, const struct ew_node *n)
+{
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i] >= 0 && !g->values[n->out[i]].t.data)
+            return false;
+    return true;
+}
+
 static ew_err add_node(const struct builder *m, int k)
 {
     const struct ew_node *n = &m->g->nodes[k];
     int box = -1;
     bool drawn = false;
-    for (int i = 0; i < n->n_in; i++)
+    for (int i = 0; i < n->n_in && !is_known(m->g, n); i++)
         drawn |= n->in[i] >= 0 && m->box_of[n->in[i]] >= 0;
     const int in = only_input(m, n);
     if (drawn && follows(m, n, in)) {
@@ -235,6 +244,17 @@ static ew_err add_node(const struct builder *m, int k)
     return EW_OK;
 }
 
+static void count_uses(const struct builder *m)
+{
+    ew_graph_count_uses(m->g, m->uses);
+    for (int k = 0; k < m->g->n_nodes; k++) {
+        const struct ew_node *n = &m->g->nodes[k];
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i] >= 0 && is_known(m->g, n))
+                m->uses[n->in[i]]--;
+    }
+}
+
 static ew_err make(const struct builder *m)
 {
     const struct ew_graph *g = m->g;
@@ -242,7 +262,7 @@ static ew_err make(const struct builder *m)
         m->box_of[i] = -1;
     for (int i = 0; i < g->n_inputs; i++)
         EW_TRY(add_end(m, "input", g->inputs[i], &m->box_of[g->inputs[i]]));
-    ew_graph_count_uses(g, m->uses);
+    count_uses(m);
     for (int k = 0; k < g->n_nodes; k++)
         EW_TRY(add_node(m, k));
     for (int i = 0; i < g->n_outputs; i++) {
