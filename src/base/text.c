@@ -4,6 +4,16 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <strings.h>
+
+bool ew_has_extension(const char *name, const char *const *extensions)
+{
+    const char *dot = strrchr(name, '.');
+    for (; dot && *extensions; extensions++)
+        if (strcasecmp(dot, *extensions) == 0)
+            return true;
+    return false;
+}
 
 void ew_text_add(char *text, size_t size, const char *format, ...)
 {

@@ -15,6 +15,9 @@ static inline bool ew_ends_with(const char *text, const char *end)
     return n >= k && memcmp(text + n - k, end, k) == 0;
 }
 
+/* True for "photo.JPG" and a list that has ".jpg" and ends with NULL. */
+bool ew_has_extension(const char *name, const char *const *extensions);
+
 /* Appends to the string in `text`, a buffer of `size` bytes; truncates. */
 void ew_text_add(char *text, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

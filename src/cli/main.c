@@ -77,6 +77,13 @@ static bool names_no_network(const struct ew_cmd_call *c)
     return true;
 }
 
+/* True if a sample of a data set ended the command, which can leave such samples out. */
+static bool names_sample(const struct ew_cmd_call *c)
+{
+    return ew_field_find(c->cmd->opts, "on-bad-sample") && !ew_cmd_given(c, "on-bad-sample") &&
+           strstr(ew_error_message(), " sample ");
+}
+
 static int run(const struct ew_cmd_line *line)
 {
     struct ew_cmd_call call = {.cmd = line->cmd,
@@ -97,6 +104,8 @@ static int run(const struct ew_cmd_line *line)
         err = flush_output();
     if (err == EW_ERR_NOT_FOUND && !call.hint[0] && names_no_network(&call))
         ew_cmd_hint(&call, "edgewise models lists the networks");
+    if (err != EW_OK && !call.hint[0] && names_sample(&call))
+        ew_cmd_hint(&call, "--on-bad-sample skip leaves out what cannot be read");
     if (err == EW_ERR_USAGE && !call.hint[0])
         ew_cmd_hint(&call, "edgewise help %s", line->cmd->name);
     return err == EW_OK ? 0 : failed(err, call.hint);

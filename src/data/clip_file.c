@@ -3,20 +3,16 @@
 #include "data/clip_file.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "data/video_decoder.h"
 
 bool ew_clip_is(const char *name)
 {
-    static const char *const ends[] = {".mp4",  ".avi", ".mkv", ".mov",
-                                       ".webm", ".mpg", ".m4v", ".ts"};
-    const char *dot = strrchr(name, '.');
-    for (size_t i = 0; dot && i < EW_COUNT(ends); i++)
-        if (strcasecmp(dot, ends[i]) == 0)
-            return true;
-    return false;
+    static const char *const ends[] = {".mp4", ".avi", ".mkv", ".mov", ".webm",
+                                       ".mpg", ".m4v", ".ts",  NULL};
+    return ew_has_extension(name, ends);
 }
 
 /* Reads frames from `first` on, as many as there are. */

@@ -10,11 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
 #include "data/folder.h"
 #include "data/image_file.h"
 #include "data/reader.h"
@@ -29,12 +30,8 @@ static const char *const test_dirs[] = {"test", "val", "valid", "validation", NU
 
 static bool is_image(const char *name)
 {
-    static const char *const ends[] = {".jpg", ".jpeg", ".png", ".jpe"};
-    const char *dot = strrchr(name, '.');
-    for (size_t i = 0; dot && i < EW_COUNT(ends); i++)
-        if (strcasecmp(dot, ends[i]) == 0)
-            return true;
-    return false;
+    static const char *const ends[] = {".jpg", ".jpeg", ".png", ".jpe", NULL};
+    return ew_has_extension(name, ends);
 }
 
 static bool has(const char *dir, const char *name)
@@ -131,6 +128,9 @@ static ew_err open_folder(struct ew_dataset *d)
              "%s: not a data set: no PNG or JPEG in it or in a folder per class, no labels.txt",
              d->info.path);
     EW_TRY(ew_folder_name_classes(d, f));
+    if (f->left_out)
+        EW_WARN("%s: pictures that are neither PNG nor JPEG are left out: %lld, such as %s",
+                d->info.path, (long long)f->left_out, f->left_out_path);
     sniff(d);
     return EW_OK;
 }

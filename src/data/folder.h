@@ -23,6 +23,8 @@ struct ew_folder {
     bool fixed;                       /* classes are from a list: other names are errors */
     int64_t max_label;                /* of numbered lists; -1: none */
     bool (*wanted)(const char *name); /* accepts file names */
+    int64_t left_out;                 /* images of formats that are not read */
+    const char *left_out_path;        /* one of them */
 };
 
 /* Reads classes.txt or tinyImageNet's wnids.txt, if present. */

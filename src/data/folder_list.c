@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "base/rootfs.h"
+#include "base/text.h"
 #include "data/folder.h"
 
 #define MAX_LIST    ((size_t)1 << 30)
@@ -110,6 +111,31 @@ static ew_err take_classes(struct ew_dataset *d, struct ew_folder *f, const stru
     return EW_OK;
 }
 
+/* Images of other programs, cameras and phones, which are not read. */
+static bool is_foreign_image(const char *name)
+{
+    static const char *const ends[] = {".webp", ".heic", ".heif", ".avif", ".bmp", ".gif",
+                                       ".tif",  ".tiff", ".jxl",  ".jp2",  NULL};
+    return ew_has_extension(name, ends);
+}
+
+/* Adds a file of a class's folder, if it is an image and not hidden (as ._photo.jpg, in which a Mac
+ * keeps what it knows about photo.jpg). */
+static ew_err add_file(struct ew_dataset *d, struct ew_folder *f, struct ew_folder_part *p,
+                       const char *dir, const char *name, int64_t label)
+{
+    const bool wanted = f->wanted(name);
+    if (name[0] == '.' || (!wanted && !is_foreign_image(name)))
+        return EW_OK;
+    const char *path = ew_arena_printf(&d->arena, "%s/%s", dir, name);
+    if (wanted)
+        return add(d, p, path, label);
+    EW_CHECK(path, EW_ERR_MEMORY, "%s: no memory for its file names", p->dir);
+    f->left_out++;
+    f->left_out_path = path;
+    return EW_OK;
+}
+
 /* Adds the files of a class's folder, which may be a symbolic link. */
 static ew_err add_dir(struct ew_dataset *d, struct ew_folder *f, struct ew_folder_part *p,
                       const char *dir, int64_t label)
@@ -124,8 +150,7 @@ static ew_err add_dir(struct ew_dataset *d, struct ew_folder *f, struct ew_folde
     int n = 0;
     ew_err err = ew_root_list(&root, "/", &names_arena, &names, &n);
     for (int i = 0; i < n && err == EW_OK; i++)
-        if (f->wanted(names[i]))
-            err = add(d, p, ew_arena_printf(&d->arena, "%s/%s", dir, names[i]), label);
+        err = add_file(d, f, p, dir, names[i], label);
     ew_arena_fini(&names_arena);
     return err;
 }

@@ -5,7 +5,9 @@ edgewise data make --train 12 --test 4 --to digits >/dev/null
 mkdir flat && i=0
 for f in digits/train/*/*.png; do cp "$f" flat/$((i += 1)).png; done
 echo text >flat/notes.txt
-edgewise data info flat | grep -E '^(train|test|unlabelled|classes|images|from)'
+touch flat/13.HEIC flat/._1.png # of a phone; of a Mac's file system
+edgewise data info flat 2>&1 | grep -E '^(warning|train|test|unlabelled|classes|images|from)'
+rm flat/13.HEIC
 edgewise data bench flat --epochs 1 --batch 4 --json | grep samples\"
 edgewise data pack flat --to flat.ewpack | sed 's/, .*//'
 edgewise data info flat.ewpack --json | grep -E '"(unlabelled|classes)"'
