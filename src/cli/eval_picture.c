@@ -18,6 +18,7 @@
 #define PAD         10  /* pixels around everything */
 #define DOT         2   /* pixels per dot of a glyph; 1 where that does not fit */
 #define NAME_CHARS  14  /* longer class names are cut */
+#define TITLE_CHARS 128
 
 static const uint8_t dark[3] = {40, 40, 40}, grey[3] = {90, 90, 90}, light[3] = {255, 255, 255};
 
@@ -118,15 +119,20 @@ static void draw_names(struct ew_canvas *c, const struct ew_eval_report *r, cons
     }
 }
 
-static void draw_titles(struct ew_canvas *c, const struct ew_eval_report *r, const struct layout *l)
+static void title_of(const struct ew_eval_report *r, char out[TITLE_CHARS])
+{
+    const struct ew_scores s = ew_confusion_scores(&r->run->confusion);
+    char count[EW_TEXT_CHARS];
+    snprintf(out, TITLE_CHARS, "%.60s: %.2f %% of %s images", r->network, 100 * s.accuracy,
+             ew_text_count(s.samples, count));
+}
+
+static void draw_titles(struct ew_canvas *c, const struct ew_eval_report *r, const struct layout *l,
+                        const char *title)
 {
     static const char down[] = "true class", across[] = "predicted class";
     const int64_t size = l->side * l->classes;
     const int64_t length = ew_canvas_text_width(down, DOT);
-    char title[256], count[EW_TEXT_CHARS];
-    snprintf(title, sizeof(title), "%.100s: %.2f %% of %s images", r->network,
-             100 * ew_confusion_scores(&r->run->confusion).accuracy,
-             ew_text_count(r->run->n, count));
     ew_canvas_text(c, (const int64_t[]){PAD, PAD}, DOT, title, dark);
     const int64_t x = l->left + (size - ew_canvas_text_width(across, DOT)) / 2;
     ew_canvas_text(c, (const int64_t[]){ew_max_i64(x, l->left), PAD + line_height(DOT)}, DOT,
@@ -140,13 +146,15 @@ ew_err ew_eval_write_png(const struct ew_eval_report *r, const char *path)
 {
     const struct layout l = lay_out(r);
     const int64_t size = l.side * l.classes;
+    char title[TITLE_CHARS];
     struct ew_canvas c;
-    EW_TRY(ew_canvas_new(ew_max_i64(l.left + size, 320) + PAD, ew_max_i64(l.top + size, 180) + PAD,
-                         245, &c));
+    title_of(r, title);
+    const int64_t wide = ew_max_i64(l.left + size, PAD + ew_canvas_text_width(title, DOT));
+    EW_TRY(ew_canvas_new(wide + PAD, ew_max_i64(l.top + size, 180) + PAD, 245, &c));
     for (int64_t i = 0; i < l.classes; i++)
         draw_row(&c, &r->run->confusion, &l, i);
     draw_names(&c, r, &l);
-    draw_titles(&c, r, &l);
+    draw_titles(&c, r, &l, title);
     const ew_err e = ew_image_write_png(path, c.rgb, (const int64_t[]){c.h, c.w, 3});
     free(c.rgb);
     return e;

@@ -35,6 +35,12 @@ edgewise eval one.ewe --data synthetic:100 | grep ^accuracy | cut -d , -f 1 | di
 edgewise eval run/best.ckpt --data synthetic:classes=4,train=40,test=20 2>&1 >/dev/null | grep 'classes' || echo "not a word"
 # Refused before any work: nothing is written.
 edgewise eval run/best.ckpt --data synthetic:20 --csv first.csv --png nowhere/m.png || ls first.csv 2>/dev/null || true
+# The picture has the same title whatever else is written, and room for it.
+two=synthetic:kind=shapes,size=16,classes=2,train=32,test=8
+edgewise train lenet5 --data $two --epochs 1 --batch 8 -o two >/dev/null 2>&1
+edgewise eval two/best.ckpt --data $two --png two.png >/dev/null 2>&1
+edgewise eval two/best.ckpt --data $two --png all.png --predictions two.csv >/dev/null 2>&1
+cmp two.png all.png && od -An -tu1 -j 18 -N 2 two.png | awk '{ print (256 * $1 + $2 > 340) ? "wide enough" : "narrow" }'
 # NaN scores predict no class, which is reported.
 nan=$CASES/../fixtures/finds/nan-score.onnx few=synthetic:size=8,train=40,test=20
 edgewise eval "$nan" --data $few --mean 0.5 --std 0.5 --predictions nan.csv --mistakes nan.png | grep -E '^(accuracy|no answer|top 5|mistakes)' | cut -d , -f 1
