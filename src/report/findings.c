@@ -213,24 +213,6 @@ static void say_where(const struct scope *s, char *out)
 
 /* ---- What is best ---------------------------------------------------------------------------- */
 
-/* The options in which two runs of a network differ: "workers 4". */
-static void differences(const struct ew_run_data *a, const struct ew_run_data *b,
-                        struct ew_arena *arena, char *out, size_t size)
-{
-    struct ew_option_walk w = ew_option_begin(a->job.options, arena);
-    size_t used = 0;
-    out[0] = '\0';
-    while (ew_option_next(&w) && used < size) {
-        const char *other = ew_run_property(b, w.name, arena);
-        const bool said =
-            strcmp(w.name, "simulate") == 0 && ew_run_property(a, "power-mode", arena);
-        if (ew_option_is_incidental(w.name) || said || (other && strcmp(other, w.value) == 0))
-            continue;
-        used += (size_t)snprintf(out + used, size - used, "%s%s %.40s", used ? ", " : "", w.name,
-                                 w.value);
-    }
-}
-
 /* Whether two runs may be ranked against each other: same device, network, data set and section
  * of a study. */
 static bool is_beside(const struct scope *in, const struct ew_run_data *a,
@@ -241,6 +223,36 @@ static bool is_beside(const struct scope *in, const struct ew_run_data *a,
            same_text(a->job.network, b->job.network) && same_text(a->run.study, b->run.study) &&
            (!a->run.label || same_text(a->run.label, b->run.label)) &&
            same_text(a->job.dataset, b->job.dataset);
+}
+
+static bool is_other(const struct ew_run_data *d, const struct ew_option_walk *w)
+{
+    const char *other = ew_run_property(d, w->name, w->arena);
+    return !other || strcmp(other, w->value) != 0;
+}
+
+/* The options in which two runs of a network differ: "workers 4".  b NULL: those in which any run
+ * beside `a` differs. */
+static void differences(const struct scope *in, const struct ew_run_data *a,
+                        const struct ew_run_data *b, char *out, size_t size)
+{
+    struct ew_arena arena;
+    ew_arena_init(&arena);
+    struct ew_option_walk w = ew_option_begin(a->job.options, &arena);
+    const bool mode = ew_run_property(a, "power-mode", &arena); /* which `simulate` repeats */
+    size_t used = 0;
+    out[0] = '\0';
+    while (ew_option_next(&w) && used < size) {
+        if (ew_option_is_incidental(w.name) || (mode && strcmp(w.name, "simulate") == 0))
+            continue;
+        bool differs = b && is_other(b, &w);
+        for (int i = 0; i < in->r->n_runs && !b && !differs; i++)
+            differs = is_beside(in, a, &in->r->runs[i]) && is_other(&in->r->runs[i], &w);
+        if (differs)
+            used += (size_t)snprintf(out + used, size - used, "%s%s %.40s", used ? ", " : "",
+                                     w.name, w.value);
+    }
+    ew_arena_fini(&arena);
 }
 
 /* Fastest and slowest of a set of comparable training runs. */
@@ -314,7 +326,7 @@ static bool say_best(const struct scope *s, const struct run_extremes *c, char *
     char what[104], epoch[EW_VALUE_CHARS], gain[EW_VALUE_CHARS];
     const bool several = s->devices > 1;
     ew_arena_init(&a);
-    differences(c->fast, c->slow, &a, what, sizeof(what));
+    differences(s, c->fast, NULL, what, sizeof(what));
     if (*what)
         snprintf(out, EW_FINDING_CHARS,
                  "%s%.40s%sf %d configurations of %.60s%s%.40s the fastest is %.100s: %.12s s an "
@@ -421,12 +433,8 @@ static void say_time(const struct scope *s, const struct ew_run_data *d, char *o
     if (isfinite(energy))
         ew_text_add(out, EW_FINDING_CHARS, "; it takes %s J at %s W", digits(energy, joule),
                     digits(energy / epoch_s(d), watt));
-    if (less) {
-        struct ew_arena a;
-        ew_arena_init(&a);
-        differences(less, d, &a, what, sizeof(what));
-        ew_arena_fini(&a);
-    }
+    if (less)
+        differences(s, less, d, what, sizeof(what));
     if (*what)
         ew_text_add(out, EW_FINDING_CHARS,
                     ", while %.100s is as fast within 2 %% and takes %.0f %% less", what,
@@ -460,7 +468,7 @@ static bool workers_are_enough(const struct scope *s, const struct ew_run_data *
         const struct ew_run_data *d = &s->r->runs[i];
         char what[104] = "";
         if (is_beside(s, fast, d))
-            differences(d, fast, &a, what, sizeof(what));
+            differences(s, d, fast, what, sizeof(what));
         if (strncmp(what, "workers ", 8) != 0 || strchr(what, ','))
             continue;
         const double others = strtod(what + 8, NULL);

@@ -59,6 +59,19 @@ static void two_configurations(void)
     ew_results_fini(&r);
 }
 
+/* The fastest is told apart from all others, not from the slowest alone. */
+static void two_options_vary(void)
+{
+    struct ew_results r;
+    ew_results_init(&r);
+    put(&r, "lenet5", "{\"batch\":8,\"workers\":0}", 4, 3);
+    put(&r, "lenet5", "{\"batch\":8,\"workers\":2}", 2, 0.5);
+    put(&r, "lenet5", "{\"batch\":16,\"workers\":2}", 3, 0.5);
+    EW_EXPECT_INT(ew_findings(&r, text), 5);
+    EW_EXPECT_HAS(text[2], "the fastest is batch 8, workers 2: ");
+    ew_results_fini(&r);
+}
+
 /* As long a wait with fewer of them: what was tried is not advised. */
 static void more_workers_bring_nothing(void)
 {
@@ -260,8 +273,9 @@ static void a_full_store(void)
     ew_results_fini(&r);
 }
 
-EW_TEST_MAIN(EW_TEST(two_configurations), EW_TEST(more_workers_bring_nothing),
-             EW_TEST(models_do_not_count), EW_TEST(models_alone), EW_TEST(as_fast_for_less),
-             EW_TEST(accelerator_alone), EW_TEST(two_devices), EW_TEST(boundless_numbers),
-             EW_TEST(nothing_done), EW_TEST(little_data), EW_TEST(benches),
-             EW_TEST(a_boundless_rate), EW_TEST(a_full_store))
+EW_TEST_MAIN(EW_TEST(two_configurations), EW_TEST(two_options_vary),
+             EW_TEST(more_workers_bring_nothing), EW_TEST(models_do_not_count),
+             EW_TEST(models_alone), EW_TEST(as_fast_for_less), EW_TEST(accelerator_alone),
+             EW_TEST(two_devices), EW_TEST(boundless_numbers), EW_TEST(nothing_done),
+             EW_TEST(little_data), EW_TEST(benches), EW_TEST(a_boundless_rate),
+             EW_TEST(a_full_store))
