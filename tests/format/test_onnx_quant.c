@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* QDQ networks: written, read back, and lowered to the same integers. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "compress/pass.h"
