@@ -37,13 +37,39 @@ static bool is_last(const struct ew_channel_search *s, int value)
     return s->axis[value] == shape_of(s, value)->rank - 1;
 }
 
+/* New fixed units. */
+static ew_err fixed_units(struct ew_channel_search *s, int64_t n, int node, int **out)
+{
+    EW_TRY(ew_unit_fresh(s, n, out));
+    for (int64_t i = 0; i < n; i++)
+        s->keeper[(*out)[i]] = node;
+    return EW_OK;
+}
+
+/* An axis of a weight that reads channels without units: another layer with the same weight must
+ * not lose any either. */
+static ew_err fix_shared(struct ew_channel_search *s, int node, int weight, int axis)
+{
+    int *fixed;
+    if (s->uses[weight] < 2)
+        return EW_OK;
+    EW_TRY(fixed_units(s, shape_of(s, weight)->dim[axis], node, &fixed));
+    return ew_unit_set(s, weight, axis, fixed);
+}
+
 /* Unknown operator: fixes the channels of all inputs that it reads as data. */
 static ew_err fix_inputs(struct ew_channel_search *s, int node)
 {
     const struct ew_node *n = &s->g->nodes[node];
-    for (int i = 0; i < n->n_in && !(n->op->flags & EW_OP_SHAPE_ONLY); i++)
-        if (n->in[i] >= 0)
-            ew_unit_fix(s, n->in[i], node);
+    for (int i = 0; i < n->n_in && !(n->op->flags & EW_OP_SHAPE_ONLY); i++) {
+        if (n->in[i] < 0)
+            continue;
+        ew_unit_fix(s, n->in[i], node);
+        const int rank =
+            ew_value_is_weight(&s->g->values[n->in[i]]) ? shape_of(s, n->in[i])->rank : 0;
+        for (int a = 0; a < rank; a++)
+            EW_TRY(fix_shared(s, node, n->in[i], a));
+    }
     return EW_OK;
 }
 
@@ -68,6 +94,17 @@ static void add_maker(struct ew_channel_search *s, int node, int weight, int axi
     s->c->producers[s->c->n_producers++] = m;
 }
 
+/* Couples x's channels with an axis of the weights. */
+static ew_err read_channels(struct ew_channel_search *s, int node, int axis)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    int *x = is_last(s, n->in[0]) ? ew_unit_of(s, n->in[0]) : NULL;
+    if (x)
+        return ew_unit_set(s, n->in[1], axis, x);
+    ew_unit_fix(s, n->in[0], node);
+    return fix_shared(s, node, n->in[1], axis);
+}
+
 /* Couples the same positions of all groups, so that groups keep equal sizes. */
 static ew_err grouped(struct ew_channel_search *s, int node, int64_t groups)
 {
@@ -83,10 +120,7 @@ static ew_err grouped(struct ew_channel_search *s, int node, int64_t groups)
         all[i] = made[i % out];
     for (int64_t i = 0; x && i < groups * in; i++)
         ew_unit_join(s, x[i % in], x[i]);
-    if (x)
-        EW_TRY(ew_unit_set(s, n->in[1], last, x));
-    else
-        ew_unit_fix(s, n->in[0], node);
+    EW_TRY(read_channels(s, node, last));
     EW_TRY(ew_unit_set(s, n->in[1], 0, all));
     if (n->n_in > 2 && n->in[2] >= 0)
         EW_TRY(ew_unit_set(s, n->in[2], 0, all));
@@ -131,10 +165,7 @@ static ew_err dense(struct ew_channel_search *s, int node, int in_axis, int bias
     const struct ew_node *n = &s->g->nodes[node];
     int *made;
     EW_TRY(ew_unit_fresh(s, shape_of(s, n->in[1])->dim[!in_axis], &made));
-    if (ew_unit_of(s, n->in[0]) && is_last(s, n->in[0]))
-        EW_TRY(ew_unit_set(s, n->in[1], in_axis, ew_unit_of(s, n->in[0])));
-    else
-        ew_unit_fix(s, n->in[0], node);
+    EW_TRY(read_channels(s, node, in_axis));
     EW_TRY(ew_unit_set(s, n->in[1], !in_axis, made));
     if (bias >= 0 && shape_of(s, bias)->rank > 0) {
         const struct ew_shape *b = shape_of(s, bias);
@@ -175,10 +206,7 @@ static ew_err conv_transpose(struct ew_channel_search *s, int node)
         return fix_inputs(s, node);
     const int last = shape_of(s, n->in[1])->rank - 1;
     EW_TRY(ew_unit_fresh(s, shape_of(s, n->in[1])->dim[last], &made));
-    if (ew_unit_of(s, n->in[0]) && is_last(s, n->in[0]))
-        EW_TRY(ew_unit_set(s, n->in[1], 0, ew_unit_of(s, n->in[0])));
-    else
-        ew_unit_fix(s, n->in[0], node);
+    EW_TRY(read_channels(s, node, 0));
     EW_TRY(ew_unit_set(s, n->in[1], last, made));
     if (n->n_in > 2 && n->in[2] >= 0)
         EW_TRY(ew_unit_set(s, n->in[2], 0, made));
@@ -308,15 +336,6 @@ static ew_err reduce(struct ew_channel_search *s, int node)
 }
 
 /* ---- Data movement ---- */
-
-/* New fixed units, for an input of a concatenation without any. */
-static ew_err fixed_units(struct ew_channel_search *s, int64_t n, int node, int **out)
-{
-    EW_TRY(ew_unit_fresh(s, n, out));
-    for (int64_t i = 0; i < n; i++)
-        s->keeper[(*out)[i]] = node;
-    return EW_OK;
-}
 
 static int channel_axis(const struct ew_channel_search *s, const struct ew_node *n)
 {

@@ -198,7 +198,10 @@ ew_err ew_channels_find(const struct ew_graph *g, struct ew_channels *out)
     out->producers = ew_arena_array(&out->arena, (size_t)g->n_nodes + 1, sizeof(*out->producers));
     struct ew_channel_search s = {.g = g, .c = out};
     s.axis = ew_arena_array(&out->arena, (size_t)g->n_values + 1, sizeof(*s.axis));
-    EW_CHECK(out->of && out->producers && s.axis, EW_ERR_MEMORY, "no memory for channels");
+    s.uses = ew_arena_array(&out->arena, (size_t)g->n_values + 1, sizeof(*s.uses));
+    EW_CHECK(out->of && out->producers && s.axis && s.uses, EW_ERR_MEMORY,
+             "no memory for channels");
+    ew_graph_count_uses(g, s.uses);
     const ew_err e = find_units(&s);
     free(s.parent);
     free(s.keeper);

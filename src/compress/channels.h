@@ -62,6 +62,7 @@ ew_err ew_channels_remove(struct ew_graph *g, const struct ew_channels *c, const
 struct ew_channel_search {
     const struct ew_graph *g;
     struct ew_channels *c;
+    int *uses;              /* by value: reads by nodes and as an output */
     int *axis;              /* by value: its channel axis; -1: nothing can be removed */
     int *parent;            /* union-find over provisional units */
     int *keeper;            /* by provisional unit: node that fixes it; FREE: none */

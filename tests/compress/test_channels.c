@@ -215,6 +215,29 @@ static void groups_stay_alike(void)
     ew_graph_free(g);
 }
 
+/* Weights that also read the graph's input keep what they read, and so what the layer gives. */
+static void shared_weights(void)
+{
+    const struct ew_conv_attr a = {.groups = 1};
+    int x;
+    struct ew_graph *g = start(&x);
+    const int w = weight(g, "w", (struct ew_shape){4, {3, 1, 1, 3}});
+    const int scale = weight(g, "scale", (struct ew_shape){1, {3}});
+    int y = add(g, "mul", NULL, (const int[]){x, scale}, 2);
+    y = add(g, "conv", &a, (const int[]){y, w}, 2);
+    y = add(g, "conv", &a, (const int[]){y, w}, 2);
+    int z = conv(g, x, 3, 3, 1);
+    z = add(g, "mul", NULL, (const int[]){z, scale}, 2);
+    z = conv(g, z, 3, 3, 1);
+    y = add(g, "add", NULL, (const int[]){y, z}, 2);
+    y = conv(g, y, 8, 3, 1);
+    y = conv(g, y, 4, 8, 1);
+    EW_EXPECT_OK(ew_graph_output(g, y));
+    EW_EXPECT_OK(ew_graph_infer(g));
+    check_graph(g, 1);
+    ew_graph_free(g);
+}
+
 /* Operators that mix channels in an unknown way, graph inputs and outputs keep their channels. */
 static void unknown_keeps(void)
 {
@@ -240,9 +263,10 @@ static void unknown_keeps(void)
 int main(int argc, char **argv)
 {
     static const struct ew_test tests[] = {EW_TEST(slices_and_constants),
-                                           EW_TEST(groups_stay_alike), EW_TEST(unknown_keeps)};
+                                           EW_TEST(groups_stay_alike), EW_TEST(shared_weights),
+                                           EW_TEST(unknown_keeps)};
     zoo();
-    const int small = ew_test_main(argc, argv, tests, 3);
+    const int small = ew_test_main(argc, argv, tests, 4);
     const int all = ew_test_status();
     return small ? small : all;
 }
