@@ -8,6 +8,9 @@
 
 #include "base/file.h"
 #include "base/num.h"
+#include "base/pool.h"
+#include "bench/quiet.h"
+#include "cli/bench_times.h"
 #include "cli/data_cmd.h"
 #include "cli/device_opt.h"
 #include "cli/prune_cmd.h"
@@ -199,7 +202,10 @@ static ew_err finish(struct work *w, struct ew_recording *rec)
     w->r.file = w->o->output;
     EW_TRY(ew_onnx_save(w->k.net, w->o->output, NULL));
     w->r.file_bytes = stat(w->o->output, &st) == 0 ? (int64_t)st.st_size : 0;
+    const struct ew_cpu_use before = ew_cpu_use_now();
     EW_TRY(ew_prune_compare(w->before, w->k.net, (int)w->o->train.threads, &w->r.pruned));
+    const struct ew_cpu_use after = ew_cpu_use_now();
+    ew_times_warn_busy(ew_cpu_use_others(&before, &after, ew_pool_cpus()));
     EW_TRY(record(rec, &w->r));
     return w->c->json ? ew_prune_print_json(&w->r) : ew_prune_print(&w->r);
 }
