@@ -212,8 +212,8 @@ static void relax(const struct ew_recommend_data *d, struct ew_recommendation *c
         memcpy(wider, d->limits, (size_t)d->n_limits * sizeof(*wider));
         wider[k].bound *= ew_criteria[wider[k].of].at_least ? 0.9 : 1.1;
         const int i = find_best(d, wider, -1, false);
-        c->relaxed[k] = d->candidates[i >= 0 ? i : c->best].v[d->goal].mid;
         const double won = i >= 0 ? (now - loss(d, i)) / fabs(now) : 0;
+        c->relaxed[k] = d->candidates[won > 0 ? i : c->best].v[d->goal].mid;
         if (won > most) {
             most = won;
             c->binding = k;

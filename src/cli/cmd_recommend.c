@@ -19,6 +19,9 @@
 #include "measure/work_candidates.h"
 #include "report/figure.h"
 
+#define FIT_TOLD 0.03 /* difference in ln of a fitted value from the measured one that is printed  \
+                       */
+
 struct opts {
     const char *from, *board, *modes, *workload, *limits, *among, *network, *data, *on;
     struct ew_network_opts net;
@@ -178,6 +181,8 @@ static void print_candidate(const struct job *b, const struct ew_candidate *x)
         if (g->high90 > g->low90)
             printf(", 90 %% interval %s to %s", ew_text_value(g->low90, low),
                    ew_text_value(g->high90, high));
+        else if (x->fitted && fabs(log(x->fitted[k].mid / g->mid)) > FIT_TOLD)
+            printf(", by the fit %s %s", ew_text_value(x->fitted[k].mid, low), ew_criteria[k].unit);
         printf("\n");
     }
 }
@@ -195,9 +200,9 @@ static void print_why(const struct job *b)
             c->n_good, b->n, goal->name);
     else
         printf("\nwhy: %d of %d configurations may meet the limits; this one has %s within "
-               "3 %% of the "
-               "best and is the most likely to meet them\n",
-               c->n_good, b->n, goal->name);
+               "3 %% of the best%s and is the most likely to meet them\n",
+               c->n_good, b->n, goal->name,
+               best->fitted ? " by the fit, which evens out the noise of runs," : "");
     for (int k = 0; k < b->n_limits; k++) {
         const struct ew_criterion_info *q = &ew_criteria[b->limits[k].of];
         printf("  %s %s %s %s: met with a probability of %.0f %%", q->name,

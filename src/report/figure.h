@@ -193,7 +193,8 @@ const char *ew_text_value(double v, char buf[EW_VALUE_CHARS]);
 /* "measured"; "published" where quality is -1. */
 const char *ew_figure_quality(int quality);
 
-/* Whether the left axis is logarithmic: asked for, and what is on it spans a factor of ten. */
+/* Whether the left axis is logarithmic: asked for, and what is on it spans a factor of ten or the
+ * lower axis is logarithmic as well. */
 bool ew_figure_log(const struct ew_figure *f);
 
 #endif

@@ -120,7 +120,8 @@ bool ew_figure_log(const struct ew_figure *f)
                 high = fmax(high, y);
             }
         }
-    return high >= 10 * low;
+    /* Both axes: whatever the range, since equal values are a straight line on equal axes alone. */
+    return high > 0 && (high >= 10 * low || (f->desc->log && f->desc->log_x));
 }
 
 void ew_axis_fill(struct ew_axis *a, const char *label, const char *unit, int better)

@@ -74,6 +74,25 @@ static void chooses_and_says_why(void)
     EW_EXPECT_NEAR(c.relaxed[0], 7, 1e-12);
 }
 
+/* Regression: within the wider limit a slower mode was the more certain one, and the relaxed limit
+ * was said to cost time. */
+static void a_wider_limit_is_not_worse(void)
+{
+    const struct ew_candidate all[] = {candidate(10.2, 11, true), candidate(10, 10, false)};
+    const struct ew_limit limit = {EW_CRITERION_POWER, 10.3};
+    const struct ew_recommend_data d = {.candidates = all,
+                                        .n = 2,
+                                        .goal = EW_CRITERION_TIME,
+                                        .limits = &limit,
+                                        .n_limits = 1,
+                                        .sure = 0.5};
+    struct ew_recommendation c;
+    EW_EXPECT_OK(ew_recommend(&d, &c));
+    EW_EXPECT_INT(c.best, 1);
+    EW_EXPECT_INT(c.binding, -1);
+    EW_EXPECT_NEAR(c.relaxed[0], 10, 1e-12);
+}
+
 static void says_what_contradicts(void)
 {
     const struct ew_candidate all[] = {candidate(10, 5, true), candidate(8, 9.8, true),
@@ -317,6 +336,6 @@ static void random_limits_follow_up(void)
 }
 
 EW_TEST_MAIN(EW_TEST(limits_are_read), EW_TEST(chooses_and_says_why),
-             EW_TEST(says_what_contradicts), EW_TEST(battery_and_duty),
-             EW_TEST(random_limits_all_measured), EW_TEST(random_limits_fifty_measured),
-             EW_TEST(random_limits_follow_up))
+             EW_TEST(a_wider_limit_is_not_worse), EW_TEST(says_what_contradicts),
+             EW_TEST(battery_and_duty), EW_TEST(random_limits_all_measured),
+             EW_TEST(random_limits_fifty_measured), EW_TEST(random_limits_follow_up))

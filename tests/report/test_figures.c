@@ -460,12 +460,27 @@ static void least_bar_of_a_logarithmic_axis(void)
     free(text);
 }
 
-EW_TEST_MAIN(EW_TEST(least_bar_of_a_logarithmic_axis), EW_TEST(statistics_of_repetitions),
-             EW_TEST(settings_are_kept_apart), EW_TEST(qualities_never_share_a_series),
-             EW_TEST(simulated_modes_have_settings), EW_TEST(front_is_what_nothing_beats),
-             EW_TEST(jobs_are_joined_by_network), EW_TEST(published_stand_beside),
-             EW_TEST(one_run_gives_both_variants), EW_TEST(ratios_are_derived),
-             EW_TEST(lines_go_through_dots), EW_TEST(published_lines_stand_beside),
-             EW_TEST(traces_and_matrices), EW_TEST(traces_of_bytes_are_in_mebibytes),
-             EW_TEST(what_is_missing_says_why), EW_TEST(options_are_walked),
-             EW_TEST(fewest_names_tell_apart), EW_TEST(values_as_text))
+/* Regression: predicted over measured times had one logarithmic axis, on which the straight line of
+ * equal values was none. */
+static void both_axes_are_logarithmic(void)
+{
+    static const struct ew_figure_desc one = {.kind = EW_FIGURE_POINTS, .log = true},
+                                       both = {
+                                           .kind = EW_FIGURE_POINTS, .log = true, .log_x = true};
+    struct ew_point points[2] = {{.x = 3, .y = 3}, {.x = 24, .y = 24}};
+    struct ew_series series = {.points = points, .n_points = 2};
+    struct ew_figure f = {.desc = &one, .series = &series, .n_series = 1};
+    EW_EXPECT(!ew_figure_log(&f));
+    f.desc = &both;
+    EW_EXPECT(ew_figure_log(&f));
+}
+
+EW_TEST_MAIN(EW_TEST(both_axes_are_logarithmic), EW_TEST(least_bar_of_a_logarithmic_axis),
+             EW_TEST(statistics_of_repetitions), EW_TEST(settings_are_kept_apart),
+             EW_TEST(qualities_never_share_a_series), EW_TEST(simulated_modes_have_settings),
+             EW_TEST(front_is_what_nothing_beats), EW_TEST(jobs_are_joined_by_network),
+             EW_TEST(published_stand_beside), EW_TEST(one_run_gives_both_variants),
+             EW_TEST(ratios_are_derived), EW_TEST(lines_go_through_dots),
+             EW_TEST(published_lines_stand_beside), EW_TEST(traces_and_matrices),
+             EW_TEST(traces_of_bytes_are_in_mebibytes), EW_TEST(what_is_missing_says_why),
+             EW_TEST(options_are_walked), EW_TEST(fewest_names_tell_apart), EW_TEST(values_as_text))
