@@ -19,8 +19,8 @@
 #include "measure/work_candidates.h"
 #include "report/figure.h"
 
-#define FIT_TOLD 0.03 /* difference in ln of a fitted value from the measured one that is printed  \
-                       */
+/* Fitted values are printed where they differ from measured ones by more than this, in ln. */
+#define FIT_TOLD 0.03
 
 struct opts {
     const char *from, *board, *modes, *workload, *limits, *among, *network, *data, *on;
