@@ -274,8 +274,7 @@ static ew_err emit(struct layout_pass *s, const struct ew_node *n, const int *in
             continue;
         const bool permuted = perm && s->new->values[out[i]].t.shape.rank == rank;
         set_view(s, n->out[i], out[i], permuted ? perm : NULL);
-        if (!permuted)
-            EW_TRY(ew_graph_rename(s->new, out[i], s->old->values[n->out[i]].name));
+        EW_TRY(ew_graph_rename(s->new, out[i], s->old->values[n->out[i]].name));
     }
     return EW_OK;
 }

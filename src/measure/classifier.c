@@ -18,6 +18,7 @@ void ew_classifier_fini(struct ew_classifier *k)
     *k = (struct ew_classifier){0};
 }
 
+/* Images as inputs; all outputs. */
 static ew_err load(const char *what, const struct ew_image_opts *o,
                    const struct ew_network_open_opts *how, struct ew_classifier *out)
 {
@@ -32,21 +33,28 @@ static ew_err load(const char *what, const struct ew_image_opts *o,
     if (n->engine)
         return EW_OK;
     EW_TRY(ew_adapt_images(out->net));
-    EW_TRY(ew_adapt_scores(out->net));
     return ew_image_card_put(out->net, &n->card);
+}
+
+ew_err ew_classifier_load_whole(const char *what, const struct ew_image_opts *o,
+                                struct ew_classifier *out)
+{
+    return load(what, o, &(struct ew_network_open_opts){.seed = 1}, out);
 }
 
 ew_err ew_classifier_load(const char *what, const struct ew_image_opts *o,
                           struct ew_classifier *out)
 {
-    return load(what, o, &(struct ew_network_open_opts){.seed = 1}, out);
+    EW_TRY(ew_classifier_load_whole(what, o, out));
+    return ew_adapt_scores(out->net);
 }
 
 ew_err ew_classifier_open(const char *what, const struct ew_image_opts *o, int threads,
                           struct ew_classifier *out)
 {
     const struct ew_network_open_opts how = {.seed = 1, .engines = true, .threads = threads};
-    return load(what, o, &how, out);
+    EW_TRY(load(what, o, &how, out));
+    return out->network.engine ? EW_OK : ew_adapt_scores(out->net);
 }
 
 /* ---- Images ---- */

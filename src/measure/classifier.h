@@ -18,6 +18,9 @@ struct ew_classifier {
  * image options are stored in the graph.  Release with fini, also after a failure. */
 ew_err ew_classifier_load(const char *what, const struct ew_image_opts *o,
                           struct ew_classifier *out);
+/* The same with every output of the network as it is, a softmax and probabilities included. */
+ew_err ew_classifier_load_whole(const char *what, const struct ew_image_opts *o,
+                                struct ew_classifier *out);
 /* Also opens engines: `net` is then the graph of network.context, which has these threads. */
 ew_err ew_classifier_open(const char *what, const struct ew_image_opts *o, int threads,
                           struct ew_classifier *out);

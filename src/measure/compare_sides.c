@@ -14,6 +14,7 @@
 #include "bench/bench.h"
 #include "format/tensor_file.h"
 #include "graph/ops.h"
+#include "measure/file_layout.h"
 
 #define NOTHING_DB 200.0
 
@@ -46,12 +47,11 @@ static ew_err with_all_values(const struct ew_graph *g, struct ew_graph **out)
     return EW_OK;
 }
 
-static ew_err open_side(const char *what, const struct ew_compare_values_opts *how, int i,
-                        struct ew_compared *c)
+/* Compiles side i, which is loaded. */
+static ew_err compile_side(const struct ew_compare_values_opts *how, int i, struct ew_compared *c)
 {
     const struct ew_plan_opts po = {
         .mode = EW_PLAN_INFER, .optimize = !how->layers, .backend = {.threads = how->threads}};
-    EW_TRY(ew_classifier_load(what, &how->images, &c->side[i]));
     const struct ew_graph *g = c->side[i].net;
     EW_TRY(how->layers ? with_all_values(g, &c->graph[i]) : ew_graph_clone(g, &c->graph[i]));
     return ew_plan_compile(c->graph[i], &po, &c->plan[i]);
@@ -127,8 +127,10 @@ ew_err ew_compare_open(const char *a, const char *b, const struct ew_compare_val
 {
     *out = (struct ew_compared){0};
     ew_arena_init(&out->arena);
-    EW_TRY(open_side(a, how, 0, out));
-    EW_TRY(open_side(b, how, 1, out));
+    for (int i = 0; i < 2; i++) {
+        EW_TRY(ew_classifier_load(i ? b : a, &how->images, &out->side[i]));
+        EW_TRY(compile_side(how, i, out));
+    }
     const struct ew_tensor *x = ew_plan_input(out->plan[0], 0), *y = ew_plan_input(out->plan[1], 0);
     char s[EW_SHAPE_TEXT], t[EW_SHAPE_TEXT];
     EW_CHECK(ew_shape_equal(&x->shape, &y->shape) && x->dtype == y->dtype, EW_ERR_SHAPE,
@@ -245,30 +247,32 @@ static void channels_first(const struct ew_shape *s, const float *from, float *t
                 to[(i * c + k) * places + p] = from[(i * places + p) * c + k];
 }
 
-/* Whether the file's shape is [N, C, ...] of this [N, ..., C]; equal for rank 2 and below. */
-static bool fits(const struct ew_shape *file, const struct ew_shape *own)
+/* The file's shape of a value. */
+static struct ew_shape file_shape(const struct ew_shape *own, bool last)
 {
-    if (own->rank < 4)
-        return ew_shape_equal(file, own);
-    bool same = file->rank == own->rank && file->dim[0] == own->dim[0] &&
-                file->dim[1] == own->dim[own->rank - 1];
-    for (int i = 2; same && i < own->rank; i++)
-        same = file->dim[i] == own->dim[i - 1];
-    return same;
+    struct ew_shape s = *own;
+    if (!last)
+        return s;
+    s.dim[1] = own->dim[own->rank - 1];
+    for (int i = 2; i < own->rank; i++)
+        s.dim[i] = own->dim[i - 1];
+    return s;
 }
 
-static ew_err read_saved(const char *path, const struct ew_shape *own, struct ew_arena *a,
-                         float **out)
+/* last: the value is [N, ..., C] and the file [N, C, ...], else both are alike. */
+static ew_err read_saved(const char *path, const struct ew_shape *own, bool last,
+                         struct ew_arena *a, float **out)
 {
     struct ew_tensor t;
     char s[EW_SHAPE_TEXT], want[EW_SHAPE_TEXT];
+    const struct ew_shape file = file_shape(own, last);
     EW_TRY(ew_tensor_file_read(path, a, &t, NULL));
-    EW_CHECK(
-        t.dtype == EW_F32 && fits(&t.shape, own), EW_ERR_SHAPE,
-        "%s: holds %s of %s, which does not match [N, C, H, W] for %s of float32 in [N, H, W, C]",
-        path, ew_shape_text(&t.shape, s), ew_dtype_name(t.dtype), ew_shape_text(own, want));
+    EW_CHECK(t.dtype == EW_F32 && ew_shape_equal(&t.shape, &file), EW_ERR_SHAPE,
+             "%s: holds %s of %s, must be %s of float32%s", path, ew_shape_text(&t.shape, s),
+             ew_dtype_name(t.dtype), ew_shape_text(&file, want),
+             last ? " in the order [N, C, H, W]" : "");
     *out = t.data;
-    if (own->rank < 4)
+    if (!last)
         return EW_OK;
     *out = ew_arena_array(a, (size_t)ew_tensor_count(&t), sizeof(**out));
     EW_CHECK(*out, EW_ERR_MEMORY, "no memory for %s", path);
@@ -302,7 +306,7 @@ static ew_err compare_file(struct ew_compared *c, int output, const char *path)
     const struct ew_graph *g = c->graph[0];
     const struct ew_tensor *own = ew_plan_output(c->plan[0], output);
     float *saved;
-    EW_TRY(read_saved(path, &own->shape, &c->arena, &saved));
+    EW_TRY(read_saved(path, &own->shape, c->last[g->outputs[output]], &c->arena, &saved));
     struct ew_agreement *v = &c->v[c->n++];
     *v = (struct ew_agreement){.name = g->values[g->outputs[output]].name,
                                .op = op_of(g, g->outputs[output]),
@@ -325,9 +329,14 @@ static ew_err run_on_file(const char *network, const char *input,
     float *x;
     *out = (struct ew_compared){.same_top = -1, .inputs = 1};
     ew_arena_init(&out->arena);
-    EW_TRY(open_side(network, how, 0, out));
+    EW_TRY(ew_classifier_load_whole(network, &how->images, &out->side[0]));
+    EW_TRY(compile_side(how, 0, out));
+    const struct ew_graph *g = out->graph[0];
     struct ew_tensor *in = ew_plan_input(out->plan[0], 0);
-    EW_TRY(read_saved(input, &in->shape, &out->arena, &x));
+    out->last = ew_arena_array(&out->arena, (size_t)g->n_values, sizeof(*out->last));
+    EW_CHECK(out->last, EW_ERR_MEMORY, "no memory for %d values", g->n_values);
+    ew_file_layout(g, out->last);
+    EW_TRY(read_saved(input, &in->shape, out->last[g->inputs[0]], &out->arena, &x));
     memcpy(in->data, x, ew_tensor_bytes(in));
     return ew_plan_run(out->plan[0]);
 }
@@ -354,19 +363,15 @@ ew_err ew_compare_saved(const char *network, const char *saved, const char *inpu
     return EW_OK;
 }
 
-/* Writes a value as [N, C, ...]. */
-static ew_err write_value(const struct ew_tensor *t, const char *name, const char *path,
+/* Writes a value in the file's layout. */
+static ew_err write_value(const struct ew_tensor *t, bool last, const char *name, const char *path,
                           struct ew_arena *a)
 {
-    struct ew_tensor file = *t;
-    const int rank = t->shape.rank;
-    if (rank < 4)
+    struct ew_tensor file = {.dtype = t->dtype, .shape = file_shape(&t->shape, last)};
+    if (!last)
         return ew_tensor_file_write(path, t, name);
     file.data = ew_arena_alloc(a, ew_tensor_bytes(t));
     EW_CHECK(file.data, EW_ERR_MEMORY, "no memory for %s", path);
-    file.shape.dim[1] = t->shape.dim[rank - 1];
-    for (int i = 2; i < rank; i++)
-        file.shape.dim[i] = t->shape.dim[i - 1];
     channels_first(&t->shape, t->data, file.data);
     return ew_tensor_file_write(path, &file, name);
 }
@@ -410,7 +415,7 @@ ew_err ew_compare_save(const char *network, const char *folder, const char *inpu
             continue;
         EW_CHECK(value_path(folder, name, path, sizeof(path)), EW_ERR_LIMIT,
                  "%s: too long a path for %.80s", folder, name);
-        EW_TRY(write_value(t, name, path, &out->arena));
+        EW_TRY(write_value(t, out->last[g->outputs[i]], name, path, &out->arena));
         out->n++;
     }
     return EW_OK;

@@ -24,6 +24,7 @@ struct ew_compared {
     struct ew_classifier side[2];
     struct ew_graph *graph[2];
     struct ew_plan *plan[2];
+    bool *last;             /* with saved values, by value of graph[0]: see file_layout.h */
     struct ew_agreement *v; /* in execution order of the first network */
     int n;
     int64_t inputs;   /* inputs run so far */
@@ -47,8 +48,8 @@ ew_err ew_compare_random(struct ew_compared *c, uint64_t seed);
 ew_err ew_compare_images(struct ew_compared *c, const struct ew_loader_opts *set, int64_t most);
 
 /* Compares a network on `input` (.npy or .pb) with another program's results: `saved` is a file
- * with the first output, or a folder with NAME.npy for each value ('_' for '/').  Tensors of rank 4
- * and more are [N, C, ...] in the files.  Release with close, also after a failure. */
+ * with the first output, or a folder with NAME.npy for each value ('_' for '/').  Images are
+ * [N, C, ...] in the files.  Release with close, also after a failure. */
 ew_err ew_compare_saved(const char *network, const char *saved, const char *input,
                         const struct ew_compare_values_opts *how, struct ew_compared *out);
 

@@ -65,7 +65,8 @@ static ew_err transpose_output(struct ew_graph *g, const struct ew_shape *first)
     struct ew_transpose_attr attr = {.perm = {rank, {0}}};
     for (int i = 1; i < rank; i++)
         attr.perm.v[i] = i + 1 < rank ? i + 1 : 1;
-    return ew_graph_add(g, &ew_op_transpose, "reconstruction", &attr, EW_INPUTS(old), g->outputs);
+    EW_TRY(ew_graph_add(g, &ew_op_transpose, "reconstruction", &attr, EW_INPUTS(old), g->outputs));
+    return ew_graph_claim_name(g, g->outputs[0], g->values[old].name);
 }
 
 static bool follows_batch(struct ew_graph *g, int64_t batch)
