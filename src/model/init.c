@@ -165,8 +165,10 @@ ew_err ew_init_weights(struct ew_graph *g, const struct ew_init *how, uint64_t s
 {
     EW_CLEANUP(ew_free_ptr) bool *todo = calloc((size_t)g->n_values + 1, sizeof(*todo));
     EW_CHECK(todo, EW_ERR_MEMORY, "no memory to initialise graph %s", g->name);
-    for (int i = 0; i < g->n_values; i++)
-        todo[i] = !g->values[i].t.data; /* values without a rule start at 0 */
+    for (int i = 0; i < g->n_values; i++) { /* values without a rule start at 0 */
+        const struct ew_value *v = &g->values[i];
+        todo[i] = !v->t.data && (v->kind == EW_VALUE_PARAM || v->kind == EW_VALUE_STATE);
+    }
     EW_TRY(ew_graph_alloc_weights(g));
     struct init_pass f = {g, how, seed, todo, -1};
     for (int k = 0; k < g->n_nodes && how->last_conv != EW_INIT_DEFAULT; k++)

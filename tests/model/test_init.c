@@ -119,4 +119,19 @@ static void only_what_is_missing(void)
     ew_graph_free(g);
 }
 
-EW_TEST_MAIN(EW_TEST(rules), EW_TEST(seeds_and_names), EW_TEST(only_what_is_missing))
+/* Regression: a weight that the network computes or is given, as one that is dequantised, has no
+ * memory yet, and was written to. */
+static void weights_that_are_no_parameters(void)
+{
+    struct ew_graph *g = NULL;
+    EW_EXPECT_OK(ew_model_build("lenet5", NULL, &g));
+    struct ew_value *given = &g->values[ew_graph_find(g, "conv1.weight")];
+    given->kind = EW_VALUE_INPUT;
+    EW_EXPECT_OK(ew_model_init("lenet5", 1, g));
+    EW_EXPECT(!given->t.data);
+    EW_EXPECT(measure(g, "conv2.weight").deviation > 0);
+    ew_graph_free(g);
+}
+
+EW_TEST_MAIN(EW_TEST(rules), EW_TEST(seeds_and_names), EW_TEST(only_what_is_missing),
+             EW_TEST(weights_that_are_no_parameters))
