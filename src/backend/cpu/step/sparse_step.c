@@ -227,7 +227,7 @@ static ew_err run_backward(const struct ew_call *c)
                      .by_x = c->din[1] && ew_cpu(c->be)->isa->sparse_fits(s) &&
                              share_of(c, c->in[0], 0) < share};
     const bool bias = c->n_in > 2 && c->din[2], scattered = !ew_cpu(c->be)->isa->sparse_fits(s);
-    w.backward.no_filter = w.by_x; /* a pass of its own */
+    w.backward.no_filter |= w.by_x; /* a pass of its own */
     w.backward.mask = ew_has_role(c, EW_ROLE_RELU_MASK);
     w.backward.filter.db = bias && scattered && !masks && c->din[1] ? c->din[2]->data : NULL;
     w.backward.filter.add_db = !(c->fresh & 4);
