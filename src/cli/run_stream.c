@@ -49,6 +49,8 @@ static ew_err add_folder(struct finding *f, const char *folder)
     EW_TRY(ew_root_open(folder, &root));
     EW_TRY(ew_root_list(&root, "/", f->a, &names, &n));
     for (int i = 0; i < n; i++) {
+        if (names[i][0] == '.') /* hidden, such as a Mac's ._photo.jpg */
+            continue;
         const char *path =
             ew_arena_printf(f->a, "%s%s%s", folder, folder[length - 1] == '/' ? "" : "/", names[i]);
         EW_CHECK(path, EW_ERR_MEMORY, "no memory");
@@ -124,7 +126,8 @@ struct shown {
     ew_err csv_err;
     struct ew_progress bar; /* shown if the lines of the images go to the CSV file only */
     int done;
-    int width; /* of the column of file names */
+    int width;   /* of the column of file names */
+    int64_t bad; /* files that cannot be read */
 };
 
 #define MOST_NAME 60 /* longer names are not padded to */
@@ -195,6 +198,7 @@ static void json_summary(struct shown *t, const struct ew_image_stream_result *r
     struct ew_json *j = &t->json;
     ew_json_int(j, "images", r->n);
     ew_json_int(j, "frames", r->n + r->lost);
+    ew_json_int(j, "unreadable", r->bad);
     if (t->s->fps > 0)
         ew_json_num(j, "fps", t->s->fps);
     if (t->s->budget_ms > 0) {
@@ -240,6 +244,7 @@ static ew_err run_stream(struct shown *t)
                                            .ctx = t,
                                            .talk = stderr};
     const ew_err e = ew_image_stream_run(&stream, &r);
+    t->bad = r.bad;
     if (s->json && (t->begun || e == EW_OK)) {
         begin_json(t);
         ew_json_end(&t->json);
@@ -253,6 +258,23 @@ static ew_err run_stream(struct shown *t)
     return e;
 }
 
+static ew_err run_to_csv(struct shown *t)
+{
+    const struct ew_run_stream *s = t->s;
+    EW_TRY(ew_file_out_open(s->csv, &t->csv));
+    ew_run_csv_head(t->csv.f, &s->show);
+    ew_progress_begin(&t->bar, stderr, "run", s->frames.n);
+    const ew_err e = run_stream(t);
+    ew_progress_end(&t->bar);
+    if (e != EW_OK || t->csv_err != EW_OK) {
+        ew_file_out_abort(&t->csv);
+        return e ? e : t->csv_err;
+    }
+    EW_TRY(ew_file_out_commit(&t->csv));
+    EW_INFO("%s: written", s->csv);
+    return EW_OK;
+}
+
 ew_err ew_run_stream(const struct ew_run_stream *s)
 {
     struct shown t = {.s = s};
@@ -260,18 +282,8 @@ ew_err ew_run_stream(const struct ew_run_stream *s)
         const int width = (int)strlen(s->frames.paths[i]);
         t.width = width <= MOST_NAME && width > t.width ? width : t.width;
     }
-    if (!s->csv)
-        return run_stream(&t);
-    EW_TRY(ew_file_out_open(s->csv, &t.csv));
-    ew_run_csv_head(t.csv.f, &s->show);
-    ew_progress_begin(&t.bar, stderr, "run", s->frames.n);
-    const ew_err e = run_stream(&t);
-    ew_progress_end(&t.bar);
-    if (e != EW_OK || t.csv_err != EW_OK) {
-        ew_file_out_abort(&t.csv);
-        return e ? e : t.csv_err;
-    }
-    EW_TRY(ew_file_out_commit(&t.csv));
-    EW_INFO("%s: written", s->csv);
+    EW_TRY(s->csv ? run_to_csv(&t) : run_stream(&t));
+    EW_CHECK(t.bad == 0, EW_ERR_FORMAT, "%lld of %d images cannot be read", (long long)t.bad,
+             s->frames.n);
     return EW_OK;
 }

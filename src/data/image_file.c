@@ -45,7 +45,8 @@ struct ew_sample ew_image_sample(const struct ew_tensor *image)
 
 static ew_err check_size(int64_t w, int64_t h)
 {
-    EW_CHECK(w > 0 && h > 0 && (uint64_t)w <= MAX_PIXELS / (uint64_t)h, EW_ERR_LIMIT,
+    EW_CHECK(w > 0 && h > 0, EW_ERR_FORMAT, "has no size: it is cut off or damaged");
+    EW_CHECK((uint64_t)w <= MAX_PIXELS / (uint64_t)h, EW_ERR_LIMIT,
              "an image of %lld x %lld pixels, at most %llu are read", (long long)w, (long long)h,
              (unsigned long long)MAX_PIXELS);
     return EW_OK;

@@ -30,20 +30,37 @@ static ew_err note(struct stream *t, int64_t ns)
     return EW_OK;
 }
 
+/* Notes a file that cannot be read. */
+static void leave_out(struct stream *t)
+{
+    EW_WARN("left out: %s", ew_error_message());
+    t->out->bad++;
+}
+
+static ew_err check_any(const struct stream *t)
+{
+    EW_CHECK(t->out->bad < t->s->n, EW_ERR_FORMAT, "%s: none of %d images can be read", t->s->name,
+             t->s->n);
+    return EW_OK;
+}
+
 /* Back to back; the time includes reading the file. */
 static ew_err run_files(struct stream *t)
 {
     for (int i = 0; i < t->s->n; i++) {
         const char *path = t->s->paths[i];
         const int64_t start = ew_clock_ns();
-        EW_TRY(ew_image_input_read(t->images, path, 0, t->to));
+        if (ew_image_input_read(t->images, path, 0, t->to) != EW_OK) {
+            leave_out(t);
+            continue;
+        }
         const int64_t ready = ew_clock_ns();
         EW_TRY(ew_plan_run(t->s->p));
         const int64_t end = ew_clock_ns();
         EW_TRY(note(t, end - start));
         t->s->show(t->s->ctx, path, ready - start, end - ready);
     }
-    return EW_OK;
+    return check_any(t);
 }
 
 static ew_err run_frame(struct stream *t, const struct ew_sample *image)
@@ -79,18 +96,19 @@ static ew_err run_frames(struct stream *t, const struct ew_sample *images, int n
 
 static ew_err run_camera(struct stream *t)
 {
-    const int n = t->s->n < CAMERA_IMAGES ? t->s->n : CAMERA_IMAGES;
+    int n = 0;
     const int channels = (int)ew_image_input_size(t->images)[2];
     struct ew_sample images[CAMERA_IMAGES];
     struct ew_arena a;
     ew_arena_init(&a);
-    ew_err e = EW_OK;
-    for (int i = 0; e == EW_OK && i < n; i++) {
+    for (int i = 0; n < CAMERA_IMAGES && i < t->s->n; i++) {
         struct ew_tensor image;
-        e = ew_image_read(t->s->paths[i], channels, &a, &image);
-        if (e == EW_OK)
-            images[i] = ew_image_sample(&image);
+        if (ew_image_read(t->s->paths[i], channels, &a, &image) == EW_OK)
+            images[n++] = ew_image_sample(&image);
+        else
+            leave_out(t);
     }
+    ew_err e = check_any(t);
     if (e == EW_OK)
         e = run_frames(t, images, n);
     ew_arena_fini(&a);

@@ -33,10 +33,11 @@ struct ew_image_stream {
 struct ew_image_stream_result {
     struct ew_bench_stats time; /* latency from frame, or file, to outputs */
     int64_t n;                  /* images processed */
+    int64_t bad;                /* files that cannot be read, with a warning each */
     int64_t late, lost;         /* frames over the budget; frames dropped */
 };
 
-/* Runs the stream; *out is valid up to a failure. */
+/* Runs the stream; *out is valid up to a failure.  Fails if no file can be read. */
 ew_err ew_image_stream_run(const struct ew_image_stream *s, struct ew_image_stream_result *out);
 
 #endif

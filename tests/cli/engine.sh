@@ -17,6 +17,15 @@ edgewise run a.ewe images --budget 17 | sed -E 's/class +[0-9]/class N/; s/ +/ /
 edgewise run a.ewe images --top 2 -o classes.csv 2>&1 | grep -cE 'deadline|class' || true
 sed -E "s/[0-9]+\\.[0-9]+(e-[0-9]+)?/N/g; s/,[0-9],/,K,/g" classes.csv
 edgewise run a.ewe images -o classes.npy || echo "status $?"
+# A damaged image is named and left out, the others are written, and the status says so; hidden files are no images.
+cp -r images some
+head -c 100 "$CASES/../fuzz/corpus/image/rgb.jpg" >some/0.jpg
+cp some/0.jpg some/._a.jpg
+edgewise run a.ewe some -o some.csv 2>&1 | grep -E '^(warning|edgewise)' || true
+wc -l <some.csv
+edgewise run a.ewe some --json 2>/dev/null | grep unreadable || true
+rm some/[a-z]*
+edgewise run a.ewe some 2>&1 | grep ^edgewise || true
 edgewise run a.ewe --random -o classes.csv || echo "status $?"
 edgewise run a.ewe images --fps 9 -o classes.csv || echo "status $?"
 printf 'images/grey.png\n' | edgewise run a.ewe - --json | grep -cE '"(class|read_ms|run_ms|missed|budget_ms)"'
