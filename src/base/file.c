@@ -291,7 +291,8 @@ static void sync_folder(const char *path)
         (void)!fsync(fd);
 }
 
-ew_err ew_file_out_commit(struct ew_file_out *o)
+/* Writes out what is buffered, and closes. */
+static ew_err finish(struct ew_file_out *o)
 {
     bool ok = fflush(o->f) == 0 && !ferror(o->f) && (!o->temp || fsync(fileno(o->f)) == 0);
     int reason = errno;
@@ -300,12 +301,20 @@ ew_err ew_file_out_commit(struct ew_file_out *o)
         reason = errno;
     }
     o->f = NULL;
-    if (ok && o->temp) {
-        ok = rename(o->temp, o->path) == 0;
-        reason = errno;
-    }
-    if (!ok) {
-        const ew_err err = ew_fail(EW_ERR_IO, "%s: %s", o->path, strerror(reason));
+    EW_CHECK(ok, EW_ERR_IO, "%s: %s", o->path, strerror(reason));
+    return EW_OK;
+}
+
+static ew_err appear(const struct ew_file_out *o)
+{
+    EW_CHECK(!o->temp || rename(o->temp, o->path) == 0, EW_ERR_IO, "%s: %s", o->path,
+             strerror(errno));
+    return EW_OK;
+}
+
+static ew_err end(struct ew_file_out *o, ew_err err)
+{
+    if (err != EW_OK) {
         ew_file_out_abort(o);
         return err;
     }
@@ -313,6 +322,29 @@ ew_err ew_file_out_commit(struct ew_file_out *o)
         sync_folder(o->path);
     release(o);
     return EW_OK;
+}
+
+ew_err ew_file_out_commit(struct ew_file_out *o)
+{
+    ew_err err = finish(o);
+    if (err == EW_OK)
+        err = appear(o);
+    return end(o, err);
+}
+
+ew_err ew_file_out_commit_both(struct ew_file_out *beside, struct ew_file_out *o)
+{
+    ew_err err = finish(beside);
+    if (err == EW_OK)
+        err = finish(o);
+    if (err == EW_OK && o->temp)
+        (void)!unlink(o->path);
+    if (err == EW_OK)
+        err = appear(beside);
+    if (err == EW_OK)
+        err = appear(o);
+    end(beside, err);
+    return end(o, err);
 }
 
 static ew_err write_out(struct ew_file_out *o, const void *data, size_t size)

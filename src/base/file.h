@@ -45,6 +45,9 @@ ew_err ew_file_out_open(const char *path, struct ew_file_out *o);
 ew_err ew_file_out_replace(const char *path, struct ew_file_out *o);
 ew_err ew_file_replace(const char *path, const void *data, size_t size);
 ew_err ew_file_out_commit(struct ew_file_out *o); /* frees everything, also on failure */
+/* Commits a file and the one that it refers to.  The old file is removed before the new `beside`
+ * appears, so that it is never read with that; if one cannot be written, both stay as they were. */
+ew_err ew_file_out_commit_both(struct ew_file_out *beside, struct ew_file_out *o);
 void ew_file_out_abort(struct ew_file_out *o); /* removes the temporary file; fine after commit */
 
 /* Fails if the file could not be written; to be called before long work. */

@@ -154,16 +154,32 @@ static ew_err put_externals(FILE *f, const struct ew_onnx_out *o, const struct i
     return EW_OK;
 }
 
-static ew_err write_file(const char *path, const struct ew_onnx_out *o, const struct item *items,
-                         ew_err (*fill)(FILE *, const struct ew_onnx_out *, const struct item *))
+/* Opens and fills a file; on failure it is aborted. */
+static ew_err fill_file(const char *path, const struct ew_onnx_out *o, const struct item *items,
+                        ew_err (*fill)(FILE *, const struct ew_onnx_out *, const struct item *),
+                        struct ew_file_out *out)
 {
-    struct ew_file_out out;
-    EW_TRY(o->replace ? ew_file_out_replace(path, &out) : ew_file_out_open(path, &out));
-    const ew_err e = fill(out.f, o, items);
+    EW_TRY(o->replace ? ew_file_out_replace(path, out) : ew_file_out_open(path, out));
+    const ew_err e = fill(out->f, o, items);
     if (e == EW_OK)
-        return ew_file_out_commit(&out);
-    ew_file_out_abort(&out);
+        return EW_OK;
+    ew_file_out_abort(out);
     return ew_fail_in(e, "%s", path);
+}
+
+/* `data`: path of the external file; NULL: none. */
+static ew_err write_files(const char *path, const char *data, const struct ew_onnx_out *o,
+                          const struct item *items)
+{
+    struct ew_file_out model, beside;
+    EW_TRY(fill_file(path, o, items, put_model, &model));
+    if (!data)
+        return ew_file_out_commit(&model);
+    const ew_err e = fill_file(data, o, items, put_externals, &beside);
+    if (e == EW_OK)
+        return ew_file_out_commit_both(&beside, &model);
+    ew_file_out_abort(&model);
+    return e;
 }
 
 ew_err ew_onnx_write(struct ew_onnx_out *o, const char *path, int64_t limit)
@@ -174,9 +190,10 @@ ew_err ew_onnx_write(struct ew_onnx_out *o, const char *path, int64_t limit)
         EW_TRY(make_item(o, i, &items[i]));
     const uint64_t rest = ew__onnx_model__get_packed_size(&o->model) +
                           ew__onnx_graph__get_packed_size(&o->graph) + 16;
+    const char *data = NULL;
     if (rest + items_size(items, o->n_inits) > (uint64_t)limit) {
         const char *slash = strrchr(path, '/');
-        const char *data = ew_arena_printf(&o->arena, "%s.data", path);
+        data = ew_arena_printf(&o->arena, "%s.data", path);
         EW_CHECK(data, EW_ERR_MEMORY, "no memory");
         const char *location = slash ? data + (slash - path) + 1 : data;
         int64_t end = 0;
@@ -185,7 +202,6 @@ ew_err ew_onnx_write(struct ew_onnx_out *o, const char *path, int64_t limit)
                 EW_TRY(make_external(o, location, &items[i], &end));
         EW_CHECK(rest + items_size(items, o->n_inits) <= INT32_MAX, EW_ERR_LIMIT,
                  "%s: has more than 2 GiB besides large tensors", path);
-        EW_TRY(write_file(data, o, items, put_externals));
     }
-    return write_file(path, o, items, put_model);
+    return write_files(path, data, o, items);
 }

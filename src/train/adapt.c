@@ -333,6 +333,8 @@ ew_err ew_adapt_freeze(struct ew_graph *g, const char *what, int *n)
         v->frozen = freeze;
         *n += freeze;
     }
+    EW_CHECK(*n > 0 || !backbone, EW_ERR_USAGE,
+             "--freeze backbone: %s has no weights besides those of its last layer", g->name);
     EW_CHECK(*n > 0, EW_ERR_USAGE, "--freeze: no weight of %s is called '%s'", g->name, what);
     return EW_OK;
 }

@@ -69,7 +69,8 @@ ew_err ew_features_make(struct ew_learner *l, const struct ew_loader_opts *loade
     struct ew_progress bar;
     *out = (struct ew_features){
         .batch_size = l->batch, .seed = loader->seed, .shuffle = loader->shuffle};
-    EW_CHECK(l->features, EW_ERR_USAGE, "--cache-features: nothing is frozen");
+    EW_CHECK(l->features, EW_ERR_USAGE,
+             "--cache-features: no layer is frozen before the first that is trained");
     struct ew_loader_opts o = *loader;
     o.shuffle = o.drop_last = o.refill = false;
     o.batch = l->batch;

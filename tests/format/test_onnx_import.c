@@ -295,6 +295,33 @@ static void saved_beside(void)
     ew_graph_free(g);
 }
 
+/* A model that cannot be written leaves the weights beside the old one alone. */
+static void not_saved_beside(void)
+{
+    struct ew_build b;
+    ew_build_init(&b);
+    ew_build_input(&b, "x", EW_PB_FLOAT, "1,300");
+    ew_build_init_tensor(&b, "m", EW_PB_FLOAT, "300,7");
+    ew_build_node(&b, "MatMul", "x,m", "y");
+    ew_build_output(&b, "y");
+    struct ew_graph *g = load(&b, NULL);
+    char *data = NULL;
+    size_t size = 0;
+    if (!g)
+        return;
+    const char *path = ew_test_path("folder.onnx"), *beside = ew_test_path("folder.onnx.data");
+    EW_EXPECT(mkdir(path, 0777) == 0);
+    EW_EXPECT_OK(ew_file_write(beside, "old", 3));
+    EW_EXPECT_ERR(ew_onnx_save(g, path,
+                               &(struct ew_onnx_save_opts){.size = sizeof(struct ew_onnx_save_opts),
+                                                           .max_bytes = 4096}),
+                  EW_ERR_IO, "is a folder");
+    if (EW_EXPECT_OK(ew_file_read(beside, 1 << 20, &data, &size)))
+        EW_EXPECT_STR(data, "old");
+    free(data);
+    ew_graph_free(g);
+}
+
 /* Many short nodes with large constant results: memory stays bounded. */
 static void many_known_values(void)
 {
@@ -407,6 +434,6 @@ static void convolution_of_halves(void)
 EW_TEST_MAIN(EW_TEST(nodes_out_of_order), EW_TEST(initializer_is_an_input),
              EW_TEST(open_dimensions), EW_TEST(shape_as_input), EW_TEST(size_through_floats),
              EW_TEST(outputs_keep_their_names), EW_TEST(external_data), EW_TEST(from_memory),
-             EW_TEST(one_copy_of_weights), EW_TEST(saved_beside), EW_TEST(many_known_values),
-             EW_TEST(old_broadcasting), EW_TEST(zero_behind_transpose),
+             EW_TEST(one_copy_of_weights), EW_TEST(saved_beside), EW_TEST(not_saved_beside),
+             EW_TEST(many_known_values), EW_TEST(old_broadcasting), EW_TEST(zero_behind_transpose),
              EW_TEST(convolution_of_halves))
