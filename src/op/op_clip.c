@@ -104,6 +104,19 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     out->flops += 2 * ew_tensor_count(c->out[0]);
 }
 
+/* The bound that is an attribute, in the type of x, as Clip has it from opset 11 on; -1: none. */
+static ew_err bound_of(struct ew_graph *g, const struct ew_onnx_node *n, int slot, const char *name,
+                       int *out)
+{
+    EW_TRY(ew_onnx_input_or_attr(g, n, slot, name, out));
+    const enum ew_dtype x = n->in[0] >= 0 ? g->values[n->in[0]].t.dtype : EW_F32;
+    const struct ew_tensor *t = *out >= 0 ? &g->values[*out].t : NULL;
+    if (slot < n->n_in || !t || t->dtype == x || !ew_dtype_is_float(x) ||
+        !ew_dtype_is_float(t->dtype) || ew_tensor_count(t) != 1)
+        return EW_OK;
+    return ew_onnx_scalar(g, x, ew_tensor_get(t, 0), out);
+}
+
 /* Before opset 11 the bounds are attributes. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
@@ -111,8 +124,8 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     if (n->n_in < 1 || n->opset >= 11)
         return ew_onnx_import_default(g, op, n, NULL, out);
     int in[3] = {n->in[0], -1, -1};
-    EW_TRY(ew_onnx_input_or_attr(g, n, 1, "min", &in[1]));
-    EW_TRY(ew_onnx_input_or_attr(g, n, 2, "max", &in[2]));
+    EW_TRY(bound_of(g, n, 1, "min", &in[1]));
+    EW_TRY(bound_of(g, n, 2, "max", &in[2]));
     const struct ew_onnx_node own = ew_onnx_with_inputs(n, in, 3);
     return ew_onnx_import_default(g, op, &own, "", out);
 }

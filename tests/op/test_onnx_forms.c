@@ -63,6 +63,16 @@ static void clip_had_attributes(void)
     }
     n = import((struct ew_onnx_node){.type = "Clip", .opset = 7}, -1);
     EW_EXPECT(n && n->n_in == 1);
+    g->values[x].t.dtype = EW_F16; /* bounds that are inputs must have the type of x */
+    n = import((struct ew_onnx_node){.type = "Clip",
+                                     .opset = 7,
+                                     .attrs = {{.name = "min", .type = EW_ONNX_FLOAT, .f = -0.5F}},
+                                     .n_attrs = 1},
+               -1);
+    if (EW_EXPECT(n) && EW_EXPECT(n->n_in > 1)) {
+        EW_EXPECT_INT(g->values[n->in[1]].t.dtype, EW_F16);
+        EW_EXPECT_NEAR(const_of(n, 1), -0.5, 0);
+    }
     end();
 }
 
