@@ -19,7 +19,7 @@
 
 /* ---- Predictions ----------------------------------------------------------------------------- */
 
-static void guess_cells(struct ew_table *t, const struct ew_interval *g)
+static void interval_cells(struct ew_table *t, const struct ew_interval *g)
 {
     char mid[EW_VALUE_CHARS], low[EW_VALUE_CHARS], high[EW_VALUE_CHARS];
     if (!isfinite(g->mid)) {
@@ -155,9 +155,9 @@ ew_err ew_predicted_text(const struct ew_predicted *p)
     for (int k = 0; k < n; k++) {
         const int i = rows[k].i;
         mode_cells(&t, &p->modes[i], p->lacks);
-        guess_cells(&t, &p->v[i].time);
-        guess_cells(&t, &p->v[i].power);
-        guess_cells(&t, &p->v[i].energy);
+        interval_cells(&t, &p->v[i].time);
+        interval_cells(&t, &p->v[i].power);
+        interval_cells(&t, &p->v[i].energy);
         ew_table_cell(&t, "%s", all && p->front[i] ? "yes" : "");
     }
     return ew_table_print(&t, stdout);

@@ -3,6 +3,7 @@
 #include "network/network.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -215,6 +216,18 @@ static ew_err open_file(const struct ew_network_open_opts *how, struct ew_networ
 
 #define TYPING_ERROR 2 /* edits */
 
+/* Fails for a folder; that of a training run has a network in it. */
+static ew_err refuse_folder(const char *name)
+{
+    struct stat st;
+    char best[EW_TRAINED_PATH];
+    snprintf(best, sizeof(best), "%s/best.ckpt", name);
+    EW_CHECK(stat(best, &st) != 0, EW_ERR_ARG, "%s: is a folder; its network is %s", name, best);
+    EW_CHECK(stat(name, &st) != 0 || !S_ISDIR(st.st_mode), EW_ERR_ARG,
+             "%s: is a folder, not a network", name);
+    return EW_OK;
+}
+
 /* A trained network that is listed, or lies in the user's folder.  A name that is neither is taken
  * for one of the zoo, whose message names the nearest. */
 static ew_err open_trained(const struct ew_network_open_opts *how, struct ew_network *n)
@@ -224,6 +237,7 @@ static ew_err open_trained(const struct ew_network_open_opts *how, struct ew_net
     const struct ew_trained *list;
     int listed;
     if (!ew_trained_find(name, path)) {
+        EW_TRY(refuse_folder(name));
         EW_TRY(ew_trained_list(&n->arena, &list, &listed));
         for (int i = 0; i < listed; i++) {
             EW_CHECK(strcmp(list[i].name, name) != 0, EW_ERR_NOT_FOUND,
