@@ -189,7 +189,7 @@ ew_err ew_train_print(const struct ew_train_run *r, const struct ew_train_result
     char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS], c[EW_TEXT_CHARS], d[EW_TEXT_CHARS];
     const char *kind = kind_of(r);
     print_scores(x, kind);
-    printf("time:      %s s an epoch, %lld epoch%s: compute %s s, stall %s s, overhead %s s",
+    printf("time:      %s s an epoch; in %lld epoch%s compute %s s, stall %s s, overhead %s s",
            seconds(x->epoch_s, a), (long long)x->epochs, x->epochs == 1 ? "" : "s",
            seconds(x->times.compute_s, b), seconds(x->times.stall_s, c),
            seconds(x->times.overhead_s, d));
