@@ -325,8 +325,8 @@ static int by_group(const struct ew_obs *a, const struct ew_obs *b)
 {
     int c = ew_text_order(a->facet, b->facet);
     c = c ? c : ew_text_order(a->series, b->series);
-    c = c ? c : strcmp(a->machine, b->machine);
-    c = c ? c : strcmp(a->options, b->options);
+    c = c ? c : ew_text_order(a->machine, b->machine);
+    c = c ? c : ew_text_order(a->options, b->options);
     c = c ? c : ew_text_order(a->x, b->x);
     return c ? c : a->quality - b->quality;
 }

@@ -57,6 +57,22 @@ static int place(const char *word)
     return -1;
 }
 
+/* As strcmp, but whole numbers within the texts are compared as numbers: "batch 8", "batch 16". */
+static int natural_order(const char *a, const char *b)
+{
+    static const char digits[] = "0123456789";
+    size_t at = 0;
+    while (a[at] && a[at] == b[at])
+        at++;
+    while (at > 0 && strchr(digits, a[at - 1]))
+        at--; /* to the start of the number in which they differ */
+    const size_t n = strspn(a + at, digits), m = strspn(b + at, digits);
+    const bool fraction = at > 0 && a[at - 1] == '.';
+    if (n && m && n != m && !fraction)
+        return n < m ? -1 : 1;
+    return strcmp(a, b);
+}
+
 int ew_text_order(const char *a, const char *b)
 {
     double x, y;
@@ -68,7 +84,7 @@ int ew_text_order(const char *a, const char *b)
         return x < y ? -1 : 1;
     if (a_num != b_num)
         return a_num ? -1 : 1;
-    return strcmp(a, b);
+    return natural_order(a, b);
 }
 
 int ew_text_intern(const char **list, int *n, const char *text)

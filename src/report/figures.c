@@ -359,8 +359,8 @@ const struct ew_figure_desc ew_figures_report[] = {
     MODES_BY("mem", "by memory clock", "mode_mem_mhz", "memory clock", "MHz"),
     {.id = "latency",
      .title = "Time of a run, by batch",
-     .about = "Medians of `bench` outside of the studies.",
-     .studies = "none", /* runs of studies have their own figures */
+     .about = "Medians of `bench` outside of the published studies.",
+     .studies = "none", /* those have their own figures */
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_METRIC,
      .x = "batch",

@@ -137,9 +137,11 @@ bool ew_option_next(struct ew_option_walk *w)
 
 bool ew_option_is_incidental(const char *name)
 {
-    static const char *const names[] = {"seed",   "repeat",     "output", "log",
-                                        "db",     "checkpoint", "json",   "save-every",
-                                        "resume", "quiet",      "save",   "idle"};
+    static const char *const names[] = {
+        "seed",        "repeat",     "output",      "log",     "db",           "checkpoint",
+        "json",        "save-every", "resume",      "quiet",   "save",         "idle",
+        "csv",         "html",       "png",         "picture", "predictions",  "mistakes",
+        "tensorboard", "profile",    "percentiles", "against", "max-slowdown", "min-accuracy"};
     for (size_t i = 0; i < EW_COUNT(names); i++)
         if (strcmp(name, names[i]) == 0)
             return true;

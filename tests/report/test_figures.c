@@ -10,6 +10,7 @@
 #include "ew_test.h"
 #include "report/figure_grid.h"
 #include "report/figure_key.h"
+#include "report/figure_stat.h"
 #include "report/figure_svg.h"
 #include "results_case.h"
 
@@ -460,6 +461,17 @@ static void least_bar_of_a_logarithmic_axis(void)
     free(text);
 }
 
+static void numbers_in_texts_are_ordered(void)
+{
+    static const char *const order[] = {"8",         "16",       "batch 8",   "batch 16",
+                                        "batch 16x", "resnet18", "resnet152", "width 0.25",
+                                        "width 0.5", "width 1",  "x"};
+    for (size_t i = 0; i < EW_COUNT(order); i++)
+        for (size_t j = 0; j < EW_COUNT(order); j++)
+            EW_EXPECT((ew_text_order(order[i], order[j]) < 0) == (i < j) &&
+                      (ew_text_order(order[i], order[j]) == 0) == (i == j));
+}
+
 /* Regression: predicted over measured times had one logarithmic axis, on which the straight line of
  * equal values was none. */
 static void both_axes_are_logarithmic(void)
@@ -475,12 +487,13 @@ static void both_axes_are_logarithmic(void)
     EW_EXPECT(ew_figure_log(&f));
 }
 
-EW_TEST_MAIN(EW_TEST(both_axes_are_logarithmic), EW_TEST(least_bar_of_a_logarithmic_axis),
-             EW_TEST(statistics_of_repetitions), EW_TEST(settings_are_kept_apart),
-             EW_TEST(qualities_never_share_a_series), EW_TEST(simulated_modes_have_settings),
-             EW_TEST(front_is_what_nothing_beats), EW_TEST(jobs_are_joined_by_network),
-             EW_TEST(published_stand_beside), EW_TEST(one_run_gives_both_variants),
-             EW_TEST(ratios_are_derived), EW_TEST(lines_go_through_dots),
-             EW_TEST(published_lines_stand_beside), EW_TEST(traces_and_matrices),
-             EW_TEST(traces_of_bytes_are_in_mebibytes), EW_TEST(what_is_missing_says_why),
-             EW_TEST(options_are_walked), EW_TEST(fewest_names_tell_apart), EW_TEST(values_as_text))
+EW_TEST_MAIN(EW_TEST(numbers_in_texts_are_ordered), EW_TEST(both_axes_are_logarithmic),
+             EW_TEST(least_bar_of_a_logarithmic_axis), EW_TEST(statistics_of_repetitions),
+             EW_TEST(settings_are_kept_apart), EW_TEST(qualities_never_share_a_series),
+             EW_TEST(simulated_modes_have_settings), EW_TEST(front_is_what_nothing_beats),
+             EW_TEST(jobs_are_joined_by_network), EW_TEST(published_stand_beside),
+             EW_TEST(one_run_gives_both_variants), EW_TEST(ratios_are_derived),
+             EW_TEST(lines_go_through_dots), EW_TEST(published_lines_stand_beside),
+             EW_TEST(traces_and_matrices), EW_TEST(traces_of_bytes_are_in_mebibytes),
+             EW_TEST(what_is_missing_says_why), EW_TEST(options_are_walked),
+             EW_TEST(fewest_names_tell_apart), EW_TEST(values_as_text))
