@@ -88,6 +88,21 @@ static void print_totals(const struct ew_study *study, const struct job_status *
     printf("\n* estimated from the arithmetic; others are from earlier runs\n");
 }
 
+/* One word as a shell reads it: a value cannot pass for several, nor for a command. */
+static void print_word(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-_.,:=/@%+";
+    if (*word && !word[strspn(word, plain)]) {
+        printf(" %s", word);
+        return;
+    }
+    printf(" '");
+    for (const char *p = word; *p; p++)
+        *p == '\'' ? (void)fputs("'\\''", stdout) : (void)putchar(*p);
+    putchar('\'');
+}
+
 /* Lists the commands that the study starts, so that an untrusted file can be reviewed. */
 static void print_commands(const struct ew_study *study)
 {
@@ -108,7 +123,7 @@ static void print_commands(const struct ew_study *study)
             continue;
         printf("  edgewise");
         for (int k = 0; k < j->n_argv; k++)
-            printf(strpbrk(j->argv[k], " \t'\"") ? " '%s'" : " %s", j->argv[k]);
+            print_word(j->argv[k]);
         printf("\n");
         shown++;
     }

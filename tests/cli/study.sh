@@ -45,3 +45,6 @@ sed -i 's/iters = 5/itres = 5/' tiny.study
 edgewise study tiny.study 2>&1 || echo "exit $?"
 # Before its data exists the duration of a study is unknown: it must not print 0 seconds.
 edgewise study train-workers --quick --dry-run --db none.db | grep 'jobs, 0 done'
+# Regression: a review of the commands showed a value with a quote or a semicolon as several words.
+printf "[a]\ncommand = train\nnetwork = lenet5\ndata = x;y x'y\n" >quoted.study
+edgewise study quoted.study --dry-run --db none.db 2>/dev/null | grep '  edgewise train'
