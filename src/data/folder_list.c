@@ -186,17 +186,51 @@ ew_err ew_folder_add_unlabelled(struct ew_dataset *d, struct ew_folder *f, const
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
+#define SEPARATORS " \t\r,"
+
 struct line {
     const char *file;
-    char *word; /* second word */
+    char *word; /* the class */
     int number;
 };
 
+typedef ew_err take_line(struct ew_dataset *, struct ew_folder *, enum ew_split,
+                         const struct line *);
+
+/* `file class`; the file's name may have spaces. */
+static void split_at_last(char *text, struct line *l)
+{
+    char *const first = text + strspn(text, SEPARATORS), *end = first + strlen(first);
+    while (end > first && strchr(SEPARATORS, end[-1]))
+        *--end = '\0';
+    char *word = end;
+    while (word > first && !strchr(SEPARATORS, word[-1]))
+        word--;
+    for (end = word; end > first && strchr(SEPARATORS, end[-1]);)
+        *--end = '\0';
+    l->file = first;
+    l->word = word > first ? word : NULL;
+}
+
+/* `file class ...` */
+static void split_at_first(char *text, struct line *l)
+{
+    char *save = NULL;
+    l->file = strtok_r(text, SEPARATORS, &save);
+    l->word = l->file ? strtok_r(NULL, SEPARATORS, &save) : NULL;
+}
+
+static bool is_below(const char *file)
+{
+    for (const char *at = file; *at; at += strcspn(at, "/"), at += *at == '/')
+        if (strncmp(at, "..", 2) == 0 && (!at[2] || at[2] == '/'))
+            return false;
+    return file[0] != '/';
+}
+
 /* Calls `take` for each line of a list. */
 static ew_err each_line(struct ew_dataset *d, struct ew_folder *f, enum ew_split split,
-                        const char *list,
-                        ew_err (*take)(struct ew_dataset *, struct ew_folder *, enum ew_split,
-                                       const struct line *))
+                        const char *list, void (*cut)(char *, struct line *), take_line *take)
 {
     char path[EW_DATA_PATH];
     EW_CHECK(ew_data_join(path, f->part[split].dir, list), EW_ERR_LIMIT, "%s: too long a path",
@@ -205,18 +239,18 @@ static ew_err each_line(struct ew_dataset *d, struct ew_folder *f, enum ew_split
     size_t size;
     EW_TRY(ew_file_read(path, MAX_LIST, &text, &size));
     struct line l = {0};
-    for (char *at = text, *end; at < text + size; at = end + 1) {
+    const size_t mark = strlen(EW_BYTE_ORDER_MARK);
+    char *at = strncmp(text, EW_BYTE_ORDER_MARK, mark) == 0 ? text + mark : text;
+    for (char *end; at < text + size; at = end + 1) {
         end = at + strcspn(at, "\n");
         *end = '\0';
         l.number++;
-        char *save = NULL;
-        l.file = strtok_r(at, " \t\r,", &save);
-        if (!l.file || l.file[0] == '#')
+        cut(at, &l);
+        if (!l.file || !*l.file || l.file[0] == '#')
             continue;
-        l.word = strtok_r(NULL, " \t\r,", &save);
         EW_CHECK(l.word, EW_ERR_FORMAT, "%s:%d: a file without a class", path, l.number);
-        EW_CHECK(!strstr(l.file, "..") && l.file[0] != '/', EW_ERR_FORMAT,
-                 "%s:%d: '%.100s' is not below this folder", path, l.number, l.file);
+        EW_CHECK(is_below(l.file), EW_ERR_FORMAT, "%s:%d: '%.100s' is not below this folder", path,
+                 l.number, l.file);
         EW_TRY(ew_fail_in(take(d, f, split, &l), "%s:%d", path, l.number));
     }
     return EW_OK;
@@ -242,10 +276,10 @@ static ew_err take_name(struct ew_dataset *d, struct ew_folder *f, enum ew_split
 
 ew_err ew_folder_add_numbered(struct ew_dataset *d, struct ew_folder *f, enum ew_split split)
 {
-    return each_line(d, f, split, "labels.txt", take_number);
+    return each_line(d, f, split, "labels.txt", split_at_last, take_number);
 }
 
 ew_err ew_folder_add_annotated(struct ew_dataset *d, struct ew_folder *f, enum ew_split split)
 {
-    return each_line(d, f, split, "val_annotations.txt", take_name);
+    return each_line(d, f, split, "val_annotations.txt", split_at_first, take_name);
 }

@@ -14,6 +14,7 @@
 #include "data/get.h"
 #include "data/image_file.h"
 #include "data/packed.h"
+#include "data/reader.h"
 #include "data_files.h"
 #include "ew_test.h"
 
@@ -252,6 +253,42 @@ static void labels_file(void)
     EW_EXPECT_ERR(ew_dataset_open(dir, &d), EW_ERR_FORMAT, "not below this folder");
 }
 
+/* Names with spaces, commas and dots, as spreadsheets write lists: a mark, CRLF, blank lines. */
+static void labels_with_spaces(void)
+{
+    static const char *const names[] = {"x.png", "a b.png", "c,d.png", "e..png"};
+    const char *dir = ew_data_files_folder("spaced", "x.png");
+    char path[EW_DATA_PATH], *bytes;
+    size_t size;
+    if (!dir)
+        EW_SKIP("a build without PNG");
+    if (!EW_EXPECT(ew_data_join(path, dir, names[0])) ||
+        !EW_EXPECT_OK(ew_file_read(path, 1 << 20, &bytes, &size)))
+        return;
+    for (int i = 1; i < 4; i++)
+        if (EW_EXPECT(ew_data_join(path, dir, names[i])))
+            EW_EXPECT_OK(ew_file_write(path, bytes, size));
+    free(bytes);
+    ew_data_files_text(dir, "labels.txt",
+                       "\xef\xbb\xbfx.png,0\r\n\r\na b.png 2\r\nc,d.png, 1\t\n  e..png   3");
+    struct ew_dataset *d = NULL;
+    if (!EW_EXPECT_OK(ew_dataset_open(dir, &d)))
+        return;
+    static const int64_t labels[] = {0, 2, 1, 3};
+    EW_EXPECT_INT(ew_dataset_info(d)->count[EW_SPLIT_TRAIN], 4);
+    for (int i = 0; i < 4; i++) {
+        struct ew_sample s = {0};
+        if (EW_EXPECT_OK(ew_dataset_read(d, EW_SPLIT_TRAIN, i, &s)))
+            EW_EXPECT_INT(s.label, labels[i]);
+        ew_sample_fini(&s);
+    }
+    ew_dataset_close(d);
+    ew_data_files_text(dir, "labels.txt", "a/../../x.png 0\n");
+    EW_EXPECT_ERR(ew_dataset_open(dir, &d), EW_ERR_FORMAT, "not below this folder");
+    ew_data_files_text(dir, "labels.txt", "x.png\n");
+    EW_EXPECT_ERR(ew_dataset_open(dir, &d), EW_ERR_FORMAT, "a file without a class");
+}
+
 /* ---- Packed ---------------------------------------------------------------------------------- */
 
 /* All samples of both are equal. */
@@ -460,5 +497,6 @@ static void outlines(void)
 
 EW_TEST_MAIN(EW_TEST(outlines), EW_TEST(idx), EW_TEST(idx_gzip), EW_TEST(idx_refused),
              EW_TEST(cifar), EW_TEST(cifar_bad_label), EW_TEST(stl10), EW_TEST(folder),
-             EW_TEST(tiny_imagenet), EW_TEST(labels_file), EW_TEST(packed), EW_TEST(packed_damage),
-             EW_TEST(pack_options), EW_TEST(synthetic), EW_TEST(mean_and_deviation))
+             EW_TEST(tiny_imagenet), EW_TEST(labels_file), EW_TEST(labels_with_spaces),
+             EW_TEST(packed), EW_TEST(packed_damage), EW_TEST(pack_options), EW_TEST(synthetic),
+             EW_TEST(mean_and_deviation))
