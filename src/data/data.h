@@ -98,7 +98,7 @@ struct ew_dataset_stats {
 };
 
 /* Mean and standard deviation of each channel over at most `limit` evenly spaced samples (0: all).
- */
+ * Warns of the first that cannot be read. */
 ew_err ew_dataset_measure(const struct ew_dataset *d, enum ew_split split, int64_t limit,
                           struct ew_dataset_stats *out);
 

@@ -2,8 +2,11 @@
 /* Mean and standard deviation of a data set's pixels. */
 #include <math.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "data/data.h"
+
+#define NAMED 10 /* unreadable samples that are named */
 
 /* Exact sums: 64 bits hold the squares of 2^48 bytes. */
 struct sums {
@@ -40,7 +43,8 @@ ew_err ew_dataset_measure(const struct ew_dataset *d, enum ew_split split, int64
             return err;
         }
         if (err != EW_OK) {
-            out->bad++;
+            if (out->bad++ < NAMED)
+                EW_WARN("%s", ew_error_message());
             continue;
         }
         out->samples++;

@@ -28,6 +28,7 @@ find cache -name '.*' -print 2>/dev/null | sort
 head -c 100 shapes/train/ring/000001.png >cut.png
 mv cut.png shapes/train/ring/000001.png
 edgewise data bench shapes --on-bad-sample skip --epochs 1 --workers 0 2>&1 >/dev/null | grep -o 'ring/000001.png: .*'
+edgewise data info shapes 2>&1 >/dev/null | grep -o 'ring/000001.png: .*'
 fails info mnits 2>&1
 fails info nothing-like-it 2>&1
 edgewise data info synthetic --split test | grep '^from'
