@@ -178,24 +178,47 @@ static ew_err check_classes(const struct opts *o, const struct ew_eval_target *t
     return EW_OK;
 }
 
+/* Names of the classes: the data set's; the network's, or numbers, for those that it lacks. */
+static ew_err name_classes(struct ew_arena *a, const struct ew_image_card *card,
+                           struct ew_eval_report *r)
+{
+    const int64_t own = ew_dataset_info(r->data)->classes;
+    r->n_classes = ew_max_i64(own, r->run->confusion.classes);
+    const char **names = ew_arena_array(a, (size_t)r->n_classes + 1, sizeof(*names));
+    EW_CHECK(names, EW_ERR_MEMORY, "no memory for names of classes");
+    for (int64_t k = 0; k < r->n_classes; k++) {
+        names[k] = k < own               ? ew_dataset_class(r->data, k)
+                   : k < card->n_classes ? card->classes[k]
+                                         : ew_arena_printf(a, "%lld", (long long)k);
+        EW_CHECK(names[k], EW_ERR_MEMORY, "no memory for names of classes");
+    }
+    r->classes = names;
+    return EW_OK;
+}
+
 static ew_err evaluate(struct ew_cmd_call *c, const struct ew_eval_target *t,
-                       const struct ew_image_set *s, struct ew_recording *rec)
+                       const struct ew_image_set *s, const struct ew_image_card *card,
+                       struct ew_recording *rec)
 {
     const struct opts *o = c->opts;
     struct ew_eval_run run;
+    struct ew_arena names;
     EW_TRY(check_classes(o, t, ew_dataset_info(s->data)));
     const int64_t start = ew_clock_ns();
     ew_err e = ew_eval_run(t, &s->loader, o->predictions || o->mistakes, stderr, &run);
-    const struct ew_eval_report r = {.network = t->name,
-                                     .data = s->data,
-                                     .split = s->loader.split,
-                                     .run = &run,
-                                     .seconds = (double)(ew_clock_ns() - start) * 1e-9,
-                                     .top_classes = o->top};
+    struct ew_eval_report r = {.network = t->name,
+                               .data = s->data,
+                               .split = s->loader.split,
+                               .run = &run,
+                               .seconds = (double)(ew_clock_ns() - start) * 1e-9,
+                               .top_classes = o->top};
+    ew_arena_init(&names);
+    e = e == EW_OK ? name_classes(&names, card, &r) : e;
     if (e == EW_OK && run.errors)
         e = show_errors(c, &r, rec);
     else if (e == EW_OK && (e = record(rec, &r)) == EW_OK && (e = show(c, &r)) == EW_OK)
         e = gate(o, &r, rec);
+    ew_arena_fini(&names);
     ew_eval_run_fini(&run);
     return e;
 }
@@ -239,7 +262,7 @@ static ew_err run_on(struct ew_cmd_call *c, struct ew_classifier *k, struct ew_r
     if (e == EW_OK)
         e = engine ? plan_engine(o, k, &t) : plan_network(o, k, &t);
     if (e == EW_OK)
-        e = evaluate(c, &t, &s, rec);
+        e = evaluate(c, &t, &s, &k->network.card, rec);
     if (!engine)
         ew_plan_free(t.plan);
     ew_image_set_close(&s);

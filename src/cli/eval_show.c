@@ -15,7 +15,7 @@
 
 const char *ew_eval_class(const struct ew_eval_report *r, int64_t k)
 {
-    return k >= 0 && k < ew_dataset_info(r->data)->classes ? ew_dataset_class(r->data, k) : "-";
+    return k >= 0 && k < r->n_classes ? r->classes[k] : "-";
 }
 
 double ew_eval_top(const struct ew_eval_report *r)

@@ -13,7 +13,9 @@ struct ew_eval_report {
     enum ew_split split;
     const struct ew_eval_run *run;
     double seconds;
-    int64_t top_classes; /* rows of tables on a terminal; 0: all */
+    int64_t top_classes;        /* rows of tables on a terminal; 0: all */
+    const char *const *classes; /* names */
+    int64_t n_classes;
 };
 
 ew_err ew_eval_print(const struct ew_eval_report *r);
@@ -24,7 +26,7 @@ ew_err ew_eval_print_json(const struct ew_eval_report *r);
 ew_err ew_eval_write_csv(const struct ew_eval_report *r, const char *path);
 ew_err ew_eval_write_png(const struct ew_eval_report *r, const char *path);
 
-/* The name of class k; "-" if the data set has no such class. */
+/* The name of class k; "-" if it is none. */
 const char *ew_eval_class(const struct ew_eval_report *r, int64_t k);
 
 /* Top-5 accuracy. */

@@ -31,7 +31,9 @@ edgewise compile trained.onnx -o one.ewe >/dev/null 2>&1
 edgewise compile trained.onnx --batch 1-8 -o range.ewe >/dev/null 2>&1
 for e in one range; do edgewise eval $e.ewe --data synthetic:100 | grep ^accuracy; done | uniq -c | tr -s " " | cut -d " " -f 2
 edgewise eval one.ewe --data synthetic:100 | grep ^accuracy | cut -d , -f 1 | diff - <(grep ^accuracy text | cut -d , -f 1)
-# More classes than the data set has: a warning, since it is rarely intended.
+# More classes than the data set has: a warning, since it is rarely intended; the others have the network's names.
+edgewise eval resnet9-cifar10 --data synthetic:kind=shapes,size=32,classes=8,train=40,test=200 --csv few.csv >/dev/null 2>&1
+head -n 1 few.csv
 edgewise eval run/best.ckpt --data synthetic:classes=4,train=40,test=20 2>&1 >/dev/null | grep 'classes' || echo "not a word"
 # Refused before any work: nothing is written.
 edgewise eval run/best.ckpt --data synthetic:20 --csv first.csv --png nowhere/m.png || ls first.csv 2>/dev/null || true
