@@ -378,9 +378,14 @@ class Network:
         return [self._get(i, port) for i, port in enumerate(self.outputs)]
 
     def classify(self, image: Image, top: int = 5, order: str = "rgb") -> List[Tuple[str, float]]:
-        """The top classes of one image (as for ``run_images``), with their softmax probabilities."""
+        """The top classes of one image (as for ``run_images``), with their softmax probabilities.
+
+        Empty if a score is not a number.
+        """
         got, port = self.run_images(image, order=order)[0], self.outputs[0]
         scores = [float(x) for x in memoryview(got).cast("B").cast(_CODES[port.dtype])]
+        if any(math.isnan(x) for x in scores):
+            return []
         probabilities = all(0 <= x <= 1.0001 for x in scores) and abs(sum(scores) - 1) < 1e-3
         most = max(scores)
         parts = scores if probabilities else [math.exp(x - most) for x in scores]

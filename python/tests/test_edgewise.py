@@ -86,6 +86,10 @@ class Networks(unittest.TestCase):
             self.assertTrue(edgewise.numpy.array_equal(rows, x.reshape(6, 3)))
             self.assertEqual([port.shape for port in net.outputs], [(2, 3, 3), (6, 3)])
 
+    def test_scores_that_are_no_numbers_have_no_class(self):
+        with edgewise.open(os.path.join(FINDS, "nan-score.onnx"), threads=1, mean=0.5, std=0.5) as net:
+            self.assertEqual(net.classify(memoryview(bytes(192)).cast("B", (8, 8, 3))), [])
+
     def test_classifies_pixels(self):
         side, row = 24, bytes(range(0, 240, 10))
         grey = memoryview(row * side).cast("B", (side, side))
