@@ -155,6 +155,19 @@ static ew_err add_dir(struct ew_dataset *d, struct ew_folder *f, struct ew_folde
     return err;
 }
 
+/* A class listed twice would have each of its images twice, with two labels. */
+static ew_err check_distinct(struct ew_dataset *d, const struct ew_folder *f)
+{
+    const char **sorted = ew_arena_array(&d->arena, (size_t)f->n_classes + 1, sizeof(*sorted));
+    EW_CHECK(sorted, EW_ERR_MEMORY, "%s: no memory for its classes", d->info.path);
+    memcpy(sorted, f->classes, (size_t)f->n_classes * sizeof(*sorted));
+    qsort(sorted, (size_t)f->n_classes, sizeof(*sorted), compare);
+    for (int i = 1; i < f->n_classes; i++)
+        EW_CHECK(strcmp(sorted[i - 1], sorted[i]) != 0, EW_ERR_FORMAT,
+                 "%s: its list of classes has '%.100s' twice", d->info.path, sorted[i]);
+    return EW_OK;
+}
+
 ew_err ew_folder_add_classes(struct ew_dataset *d, struct ew_folder *f, enum ew_split split)
 {
     struct ew_folder_part *p = &f->part[split];
@@ -162,6 +175,7 @@ ew_err ew_folder_add_classes(struct ew_dataset *d, struct ew_folder *f, enum ew_
     EW_TRY(ew_root_open(p->dir, &root));
     if (!f->n_classes)
         EW_TRY(take_classes(d, f, &root));
+    EW_TRY(check_distinct(d, f));
     for (int k = 0; k < f->n_classes; k++) {
         if (!is_dir(p->dir, f->classes[k]))
             continue; /* a class without samples in this part */

@@ -11,6 +11,7 @@
 #include "compress/pass.h"
 #include "graph/layout.h"
 #include "graph/ops.h"
+#include "op/norm.h"
 #include "op/resize.h"
 #include "op/shape_attr.h"
 
@@ -141,6 +142,29 @@ static ew_err open_batch(struct ew_graph *g)
     return ew_graph_set_batch(g, batch);
 }
 
+/* Files exported for training say that batch norms use batch statistics in any run.  Whether they
+ * do is the run's to say; those whose new running statistics are read stay as they are. */
+static ew_err use_running_statistics(struct ew_graph *g)
+{
+    EW_CLEANUP(ew_free_ptr) int *uses = calloc((size_t)g->n_values + 1, sizeof(*uses));
+    EW_CHECK(uses, EW_ERR_MEMORY, "no memory for graph %s", g->name);
+    ew_graph_count_uses(g, uses);
+    for (int k = 0; k < g->n_nodes; k++) {
+        struct ew_node *n = &g->nodes[k];
+        bool read = n->op != &ew_op_batch_norm;
+        for (int i = 1; !read && i < n->n_out; i++)
+            read = n->out[i] >= 0 && uses[n->out[i]];
+        if (read)
+            continue;
+        ((struct ew_batch_norm_attr *)n->attr)->training_mode = false;
+        for (int i = 1; i < n->n_out; i++)
+            if (n->out[i] >= 0)
+                g->values[n->out[i]].producer = -1;
+        n->n_out = 1;
+    }
+    return ew_graph_sweep(g);
+}
+
 ew_err ew_adapt_images(struct ew_graph *g)
 {
     EW_CHECK(g->n_inputs == 1, EW_ERR_SHAPE, "%s: has %d inputs; an image classifier has one",
@@ -151,6 +175,7 @@ ew_err ew_adapt_images(struct ew_graph *g)
              "%s: input %s is %s of %s, not float32 images or clips", g->name, v->name,
              ew_shape_text(&v->t.shape, text), ew_dtype_name(v->t.dtype));
     EW_CHECK(g->n_outputs >= 1, EW_ERR_ARG, "%s: has no output", g->name);
+    EW_TRY(use_running_statistics(g));
     EW_TRY(open_batch(g));
     if (!g->values[g->inputs[0]].channels_last) {
         /* through ONNX's layout, so that the conversion back cancels the transposes */

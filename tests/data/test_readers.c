@@ -231,6 +231,16 @@ static void tiny_imagenet(void)
     EW_EXPECT_ERR(ew_dataset_open(dir, &d), EW_ERR_FORMAT, "val_annotations.txt:1: 'n09' is none");
 }
 
+static void classes_twice(void)
+{
+    const char *dir = ew_data_files_folder("twice", "train/a/x.png train/b/y.png");
+    if (!dir)
+        EW_SKIP("a build without PNG");
+    struct ew_dataset *d = NULL;
+    ew_data_files_text(dir, "classes.txt", "b\na\nb\n");
+    EW_EXPECT_ERR(ew_dataset_open(dir, &d), EW_ERR_FORMAT, "has 'b' twice");
+}
+
 static void labels_file(void)
 {
     const char *dir = ew_data_files_folder("list", "x.png y.png");
@@ -497,6 +507,6 @@ static void outlines(void)
 
 EW_TEST_MAIN(EW_TEST(outlines), EW_TEST(idx), EW_TEST(idx_gzip), EW_TEST(idx_refused),
              EW_TEST(cifar), EW_TEST(cifar_bad_label), EW_TEST(stl10), EW_TEST(folder),
-             EW_TEST(tiny_imagenet), EW_TEST(labels_file), EW_TEST(labels_with_spaces),
-             EW_TEST(packed), EW_TEST(packed_damage), EW_TEST(pack_options), EW_TEST(synthetic),
-             EW_TEST(mean_and_deviation))
+             EW_TEST(tiny_imagenet), EW_TEST(classes_twice), EW_TEST(labels_file),
+             EW_TEST(labels_with_spaces), EW_TEST(packed), EW_TEST(packed_damage),
+             EW_TEST(pack_options), EW_TEST(synthetic), EW_TEST(mean_and_deviation))

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/objective.h"
+#include "op/norm.h"
 #include "op/resize.h"
 #include "train/adapt.h"
 #include "train/features.h"
@@ -133,6 +134,40 @@ static void opens_a_batch_that_sizes_fix(void)
             EW_EXPECT_OK(ew_graph_set_batch(g, 5));
             EW_EXPECT(ew_shape_equal(&g->values[g->outputs[0]].t.shape, &want));
         }
+        ew_graph_free(g);
+    }
+}
+
+/* Files exported for training: batch statistics are for training runs, unless the new running ones
+ * are read. */
+static void batch_norms_of_training_files(void)
+{
+    static const struct ew_batch_norm_attr attr = {
+        .eps = 1e-5, .momentum = 0.9, .training_mode = true};
+    for (int read = 0; read < 2; read++) {
+        struct ew_graph *g = NULL;
+        const struct ew_shape image = {4, {2, 3, 3, 4}};
+        float ones[] = {1, 1, 1, 1};
+        const struct ew_tensor t = {EW_F32, {1, {4}}, ones};
+        int in[5], out[3];
+        EW_EXPECT_OK(ew_graph_new("norm", &g));
+        EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &image, &in[0]));
+        g->values[in[0]].channels_last = true;
+        for (int i = 1; i < 5; i++)
+            EW_EXPECT_OK(
+                ew_graph_const(g, NULL, i < 3 ? EW_VALUE_PARAM : EW_VALUE_STATE, &t, true, &in[i]));
+        struct ew_batch_norm_attr own = attr;
+        const struct ew_node n = {
+            .op = ew_op_find("batch_norm"), .attr = &own, .n_in = 5, .n_out = 3, .in = in};
+        EW_EXPECT_OK(ew_graph_add_node(g, &n, out));
+        EW_EXPECT_OK(ew_graph_output(g, out[0]));
+        if (read)
+            EW_EXPECT_OK(ew_graph_output(g, out[1]));
+        EW_EXPECT_OK(ew_adapt_images(g));
+        EW_EXPECT_OK(ew_graph_check(g));
+        EW_EXPECT_INT(g->nodes[0].n_out, read ? 3 : 1);
+        const struct ew_batch_norm_attr *a = g->nodes[0].attr;
+        EW_EXPECT(a->training_mode == (read > 0));
         ew_graph_free(g);
     }
 }
@@ -335,7 +370,7 @@ static void finds_the_largest_batch(void)
 
 EW_TEST_MAIN(EW_TEST(takes_images_as_the_loader_gives_them),
              EW_TEST(opens_a_batch_that_a_shape_fixes), EW_TEST(opens_a_batch_that_sizes_fix),
-             EW_TEST(replaces_the_head), EW_TEST(names_what_it_cannot_do),
-             EW_TEST(copies_weights_by_name), EW_TEST(cut_learns_what_the_whole_learns),
-             EW_TEST(frozen_parts_stay_as_they_are), EW_TEST(features_computed_once_give_the_same),
-             EW_TEST(finds_the_largest_batch))
+             EW_TEST(batch_norms_of_training_files), EW_TEST(replaces_the_head),
+             EW_TEST(names_what_it_cannot_do), EW_TEST(copies_weights_by_name),
+             EW_TEST(cut_learns_what_the_whole_learns), EW_TEST(frozen_parts_stay_as_they_are),
+             EW_TEST(features_computed_once_give_the_same), EW_TEST(finds_the_largest_batch))
