@@ -91,6 +91,7 @@ static ew_err find_program(struct ew_cmd_call *c, const struct ew_remote *r, str
     EW_CHECK(n > 0, EW_ERR_IO, "/proc/self/exe cannot be read");
     self[n] = '\0';
     EW_TRY(ew_remote_run(r, "uname -m", d->machine, sizeof(d->machine)));
+    EW_CHECK(d->machine[0], EW_ERR_IO, "%s: uname -m printed nothing there", r->host);
     if (o->program)
         snprintf(d->program, sizeof(d->program), "%s", o->program);
     else if (!find_static(self, d->machine, d->program, sizeof(d->program)))

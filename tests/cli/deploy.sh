@@ -82,4 +82,6 @@ if ! edgewise deploy board lenet5 --program no-program 2>/dev/null; then echo "n
 edgewise deploy nowhere lenet5 2>&1 || echo "exit $?"
 printf '#!/bin/sh\necho riscv64\n' >bin/ssh
 edgewise deploy board lenet5 2>&1 | sed -e 's| /.* is for| PROGRAM is for|' -e 's|for x86_64$|for HERE|; s|for aarch64$|for HERE|'
+printf '#!/bin/sh\n' >bin/ssh
+edgewise deploy board lenet5 2>&1 || echo "exit $?"
 edgewise deploy -x lenet5 2>&1 | head -n 1
