@@ -74,6 +74,41 @@ static double bce(double x, double target)
     return fmax(x, 0) + log1p(exp(-fabs(x))) - target * x;
 }
 
+/* ---- Probabilities ---- */
+
+/* The sigmoid that makes a value, perhaps rounded; -1: none. */
+static int sigmoid_of(const struct ew_graph *g, int value)
+{
+    int k = ew_graph_producer(g, value, &ew_op_fake_quant);
+    while (k >= 0) {
+        value = g->nodes[k].in[0];
+        k = ew_graph_producer(g, value, &ew_op_fake_quant);
+    }
+    return ew_graph_producer(g, value, &ew_op_sigmoid);
+}
+
+/* From the sigmoid's input, since the logarithm of a rounded 1 - p loses digits. */
+static ew_err add_bce_of_sigmoid(struct ew_graph *g, int y, int target, int *loss)
+{
+    return add_bce(g, g->nodes[sigmoid_of(g, y)].in[0], target, loss);
+}
+
+/* PyTorch's BCELoss bounds logarithms likewise. */
+static double bounded_log(double p)
+{
+    return p > 0 ? fmax(log(p), -100) : -100;
+}
+
+static double bce_of_probability(double p, double target)
+{
+    return -target * bounded_log(p) - (1 - target) * bounded_log(1 - p);
+}
+
+/* In place of bce where the network ends in a sigmoid. */
+static const struct ew_loss of_probability = {
+    "bce", "binary cross-entropy of probabilities, element by element", add_bce_of_sigmoid, false,
+    bce_of_probability};
+
 static const struct ew_loss table[] = {
     {"cross-entropy", "softmax cross-entropy with the label", add_cross_entropy, true, NULL},
     {"mse", "mean squared error", add_mse, false, mse},
@@ -96,8 +131,11 @@ bool ew_net_reconstructs(const struct ew_graph *net)
 
 const struct ew_loss *ew_loss_chosen(int choice, const struct ew_graph *net)
 {
-    if (choice > 0 && choice <= (int)EW_COUNT(table))
-        return &table[choice - 1];
+    if (choice > 0 && choice <= (int)EW_COUNT(table)) {
+        const struct ew_loss *l = &table[choice - 1];
+        const bool sigmoid = net->n_outputs > 0 && sigmoid_of(net, net->outputs[0]) >= 0;
+        return l->of_element == bce && sigmoid ? &of_probability : l;
+    }
     return &table[ew_net_reconstructs(net) ? 1 : 0];
 }
 

@@ -24,14 +24,23 @@ static float pixel(int64_t i)
     return 0.5f + 0.5f * sinf((float)i * 0.37f);
 }
 
-static bool open_net(const char *name, int loss, bool reference, struct net *out)
+/* Ends the network in a sigmoid. */
+static bool add_sigmoid(struct ew_graph *g)
+{
+    int y = g->outputs[0];
+    return EW_EXPECT_OK(ew_graph_add(g, ew_op_find("sigmoid"), "p", NULL, ew_inputs(&y, 1),
+                                     &g->outputs[0])) &&
+           EW_EXPECT_OK(ew_graph_infer(g));
+}
+
+static bool open_net(const char *name, int loss, bool sigmoid, bool reference, struct net *out)
 {
     struct ew_model_opts o = {.size = sizeof(o), .batch = BATCH, .scale = 0.5, .classes = CLASSES};
     const struct ew_plan_opts po = {.mode = EW_PLAN_TRAIN,
                                     .backend = {.threads = 1, .reference = reference}};
     *out = (struct net){0};
     if (!EW_EXPECT_OK(ew_model_build(name, &o, &out->g)) ||
-        !EW_EXPECT_OK(ew_model_init(name, 7, out->g)))
+        !EW_EXPECT_OK(ew_model_init(name, 7, out->g)) || (sigmoid && !add_sigmoid(out->g)))
         return false;
     out->reconstructs = ew_net_reconstructs(out->g);
     if (!EW_EXPECT_OK(ew_objective_add_loss(out->g, ew_loss_chosen(loss, out->g))) ||
@@ -114,7 +123,7 @@ static void check(const char *name, int loss, bool reference)
     struct net n;
     ew_test_begin("%s: %s, %s kernels", name, ew_loss_names[loss],
                   reference ? "reference" : "fast");
-    if (open_net(name, loss, reference, &n)) {
+    if (open_net(name, loss, false, reference, &n)) {
         const struct ew_loss *l = ew_loss_chosen(loss, n.g);
         if (!l->of_labels) {
             const double want = expected(&n, l);
@@ -127,6 +136,29 @@ static void check(const char *name, int loss, bool reference)
             }
     }
     close_net(&n);
+    ew_test_end();
+}
+
+/* bce of a network that ends in a sigmoid is that of its probabilities.  Regression: they were
+ * taken for logits. */
+static void check_probabilities(void)
+{
+    enum { BCE = 4 };
+    struct net logits, n;
+    struct ew_graph *g = NULL;
+    struct ew_model_opts o = {.size = sizeof(o)};
+    ew_test_begin("bce of probabilities");
+    EW_EXPECT_OK(ew_model_build("lenet5", &o, &g));
+    const bool ok = EW_EXPECT(g) && add_sigmoid(g);
+    if (ok && open_net("lenet5", BCE, false, false, &logits)) {
+        if (open_net("lenet5", BCE, true, false, &n)) {
+            EW_EXPECT_NEAR(loss_of(&n), loss_of(&logits), 1e-6);
+            EW_EXPECT_NEAR(loss_of(&n), expected(&n, ew_loss_chosen(BCE, g)), 1e-6);
+        }
+        close_net(&n);
+        close_net(&logits);
+    }
+    ew_graph_free(g);
     ew_test_end();
 }
 
@@ -152,6 +184,7 @@ int main(int argc, char **argv)
     (void)argc;
     (void)argv;
     check_choices();
+    check_probabilities();
     for (int loss = 1; ew_loss_names[loss]; loss++)
         for (int reference = 0; reference < 2; reference++) {
             check("lenet5", loss, reference);
