@@ -133,7 +133,7 @@ const struct ew_loss *ew_loss_chosen(int choice, const struct ew_graph *net)
 {
     if (choice > 0 && choice <= (int)EW_COUNT(table)) {
         const struct ew_loss *l = &table[choice - 1];
-        const bool sigmoid = net->n_outputs > 0 && sigmoid_of(net, net->outputs[0]) >= 0;
+        const bool sigmoid = net && net->n_outputs > 0 && sigmoid_of(net, net->outputs[0]) >= 0;
         return l->of_element == bce && sigmoid ? &of_probability : l;
     }
     return &table[ew_net_reconstructs(net) ? 1 : 0];

@@ -20,8 +20,8 @@ struct ew_loss {
 /* "auto", the table's names, NULL: choices of an option. */
 extern const char *const ew_loss_names[];
 
-/* The loss of a choice: that row (bce takes probabilities if the network ends in a sigmoid), or for "auto" (0) mean squared error for an autoencoder and
- * cross-entropy otherwise. */
+/* The loss of a choice: that row, or for "auto" (0) mean squared error for an autoencoder and
+ * cross-entropy otherwise.  bce takes probabilities if the network ends in a sigmoid. */
 const struct ew_loss *ew_loss_chosen(int choice, const struct ew_graph *net);
 
 /* True for an autoencoder: the output has the input's shape, and the input is the target. */
