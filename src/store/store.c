@@ -49,6 +49,14 @@ ew_err ew_store_fail(struct ew_store *s, int rc)
                        "continues from it once there is room",
                        s->path);
     }
+    if (rc == SQLITE_READONLY_ROLLBACK || rc == SQLITE_READONLY_RECOVERY ||
+        rc == SQLITE_READONLY_CANTINIT) {
+        s->unfinished = true;
+        return ew_fail(EW_ERR_IO,
+                       "%s: a change was interrupted, which cannot be undone where nothing may be "
+                       "written",
+                       s->path);
+    }
     if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED)
         return ew_fail(EW_ERR_IO, "%s: another program has kept it locked for %d s", s->path,
                        WAIT_MS / 1000);
@@ -318,19 +326,11 @@ static char *plain_name(const char *path)
     return name;
 }
 
-static bool has_log(const char *path)
-{
-    char log[4096];
-    struct stat st;
-    const int n = snprintf(log, sizeof(log), "%s-wal", path);
-    return n >= (int)sizeof(log) || (stat(log, &st) == 0 && st.st_size > 0);
-}
-
 /* Whether to open the file as immutable: readers normally create a log beside it, which is
  * impossible on read-only media.  Not if an existing log has rows. */
 static bool is_still(const char *path)
 {
-    return is_sealed(path) && !has_log(path);
+    return is_sealed(path) && !ew_store_has_log(path);
 }
 
 static int open_file(const char *path, int flags, bool still, sqlite3 **db)
@@ -351,6 +351,24 @@ static ew_err open_store(struct ew_store *s, const struct ew_store_opts *o, bool
     return rc == SQLITE_OK ? prepare_file(s, o) : ew_store_fail(s, rc);
 }
 
+/* Lets SQLite undo what an interrupted writer left, which a reader may not. */
+static void finish(struct ew_store *s)
+{
+    sqlite3 *db = NULL;
+    if (open_file(s->path, SQLITE_OPEN_READWRITE, false, &db) == SQLITE_OK) {
+        sqlite3_busy_timeout(db, WAIT_MS);
+        sqlite3_exec(db, "PRAGMA user_version", NULL, NULL, NULL);
+    }
+    sqlite3_close(db);
+}
+
+static ew_err reopen(struct ew_store *s, const struct ew_store_opts *o, bool still)
+{
+    sqlite3_close(s->db);
+    s->db = NULL;
+    return open_store(s, o, still);
+}
+
 ew_err ew_store_open(const char *path, const struct ew_store_opts *opts, struct ew_store **out)
 {
     const struct ew_store_opts none = {0}, *o = opts ? opts : &none;
@@ -362,6 +380,7 @@ ew_err ew_store_open(const char *path, const struct ew_store_opts *opts, struct 
              strerror(errno));
     EW_CHECK(sqlite3_libversion_number() >= 3022000, EW_ERR_UNSUPPORTED, "SQLite %s is too old",
              sqlite3_libversion());
+    EW_TRY(ew_store_check_beside(path));
     struct ew_store *s = calloc(1, sizeof(*s));
     char *name = strdup(path);
     if (!s || !name) {
@@ -373,12 +392,12 @@ ew_err ew_store_open(const char *path, const struct ew_store_opts *opts, struct 
     s->path = name;
     s->max_steps = o->max_steps ? o->max_steps : MAX_STEPS;
     ew_err err = open_store(s, o, still);
-    if (err != EW_OK && s->full && (o->read_only || o->existing) &&
-        !has_log(path)) { /* as on read-only media */
-        sqlite3_close(s->db);
-        s->db = NULL;
-        err = open_store(s, o, true);
+    if (err != EW_OK && s->unfinished) {
+        finish(s);
+        err = reopen(s, o, still);
     }
+    if (err != EW_OK && s->full && (o->read_only || o->existing) && !ew_store_has_log(path))
+        err = reopen(s, o, true); /* as on read-only media */
     if (err != EW_OK) {
         ew_store_close(s);
         return err;
@@ -392,11 +411,15 @@ bool ew_store_is(const char *path)
     sqlite3 *db = NULL;
     sqlite3_stmt *q = NULL;
     struct stat st;
-    const bool is =
-        stat(path, &st) == 0 && S_ISREG(st.st_mode) && /* opening a pipe would wait for a writer */
-        open_file(path, SQLITE_OPEN_READONLY, is_still(path), &db) == SQLITE_OK &&
-        sqlite3_prepare_v2(db, "SELECT count(*) FROM sqlite_master", -1, &q, NULL) == SQLITE_OK &&
-        sqlite3_step(q) == SQLITE_ROW && sqlite3_column_int(q, 0) > 0;
+    int rc = SQLITE_CANTOPEN;
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) /* opening a pipe would wait for a writer */
+        rc = open_file(path, SQLITE_OPEN_READONLY, is_still(path), &db);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_prepare_v2(db, "SELECT count(*) FROM sqlite_master", -1, &q, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(q);
+    /* read-only: a database with a change to undo */
+    const bool is = (rc == SQLITE_ROW && sqlite3_column_int(q, 0) > 0) || rc == SQLITE_READONLY;
     sqlite3_finalize(q);
     sqlite3_close(db);
     return is;

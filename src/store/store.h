@@ -30,12 +30,12 @@ struct ew_store_opts {
                           which is about a minute */
 };
 
-/* Opens or makes the file and brings its tables up to date. `opts` may be NULL.  Refuses files of
- * other programs and of newer versions. */
 /* Whether the file is an SQLite database with tables.  SQLite opens it for that: closing a
  * descriptor of our own would drop this process's POSIX locks on it. */
 bool ew_store_is(const char *path);
 
+/* Opens or makes the file and brings its tables up to date. `opts` may be NULL.  Refuses files of
+ * other programs and of newer versions. */
 ew_err ew_store_open(const char *path, const struct ew_store_opts *opts, struct ew_store **out);
 void ew_store_close(struct ew_store *s); /* NULL is fine */
 const char *ew_store_path(const struct ew_store *s);

@@ -11,8 +11,9 @@ struct ew_store {
     sqlite3 *db;
     char *path;
     bool read_only;
-    bool grouped;                   /* between begin and end */
-    bool full;                      /* a statement failed because the disk is full */
+    bool grouped;    /* between begin and end */
+    bool full;       /* a statement failed because the disk is full */
+    bool unfinished; /* or because a writer was interrupted, and only a writer can undo that */
     int64_t steps, max_steps;       /* of the current statement, in units of STEP_UNIT */
     sqlite3_stmt *put[EW_RECORD_N]; /* prepared when first used */
 };
@@ -27,6 +28,11 @@ const struct ew_table_form *ew_table_form(enum ew_record r);
 
 /* Turns a result code into a failure that names the file. */
 ew_err ew_store_fail(struct ew_store *s, int rc);
+
+/* Refuses files beside the database that would let SQLite write to or delete others. */
+ew_err ew_store_check_beside(const char *path);
+/* Whether a log or journal beside the database has content. */
+bool ew_store_has_log(const char *path);
 
 /* Runs statements without a result. */
 ew_err ew_store_exec(struct ew_store *s, const char *sql);

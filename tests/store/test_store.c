@@ -3,9 +3,11 @@
  * ones, read-only conditions, copies without duplicates. */
 #include <math.h>
 #include <sqlite3.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "ew_test.h"
 #include "store/store_impl.h"
 #include "store_kit.h"
@@ -195,6 +197,94 @@ static void hostile_files_are_refused(void)
 }
 
 /* Conditions may be slow, up to a limit. */
+/* Copies the file to `to`, appended by `n` bytes. */
+static void copy_file(const char *from, const char *to, const void *more, size_t n)
+{
+    char *data = NULL;
+    size_t size = 0;
+    EW_EXPECT_OK(ew_file_read(from, (size_t)64 << 20, &data, &size));
+    FILE *f = fopen(to, "wb");
+    if (EW_EXPECT(f)) {
+        EW_EXPECT(fwrite(data, 1, size, f) == size && fwrite(more, 1, n, f) == n);
+        fclose(f);
+    }
+    free(data);
+}
+
+/* Makes `path` a store whose writer was killed while it changed the study of its runs: half of that
+ * is in the file, the old pages are in the journal.  `more` is appended to the journal. */
+static void make_unfinished(const char *path, const void *more, size_t n)
+{
+    char journal[4096], from[4096];
+    const char *whole = ew_test_path("whole.db");
+    STORE *s = NULL;
+    sqlite3 *db = NULL;
+    unlink(whole);
+    EW_EXPECT_OK(ew_store_open(whole, NULL, &s));
+    for (int i = 0; i < 300; i++)
+        EW_EXPECT(kit_begin(s, i) > 0);
+    ew_store_close(s);
+    s = NULL;
+    EW_EXPECT_INT(sqlite3_open(whole, &db), SQLITE_OK);
+    EW_EXPECT_INT(sqlite3_exec(db,
+                               "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN; "
+                               "UPDATE run SET study = 'changed'; UPDATE job SET command = 'x'",
+                               NULL, NULL, NULL),
+                  SQLITE_OK);
+    snprintf(journal, sizeof(journal), "%s-journal", path);
+    snprintf(from, sizeof(from), "%s-journal", whole);
+    copy_file(whole, path, "", 0);
+    copy_file(from, journal, more, n);
+    sqlite3_close(db);
+}
+
+/* Regression: a store could be read only after a writer had opened it. */
+static void interrupted_changes_are_undone_for_readers(void)
+{
+    const char *path = ew_test_path("hot.db");
+    STORE *s = NULL;
+    make_unfinished(path, "", 0);
+    EW_EXPECT(ew_store_is(path));
+    if (!EW_EXPECT_OK(ew_store_open(path, &(struct ew_store_opts){.read_only = true}, &s)))
+        return;
+    EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM run WHERE study = 'kit'"), 300);
+}
+
+/* Security regression: the end of a journal names another file, and whoever undid the change
+ * deleted that. */
+static void journals_delete_nothing(void)
+{
+    const char *path = ew_test_path("trap.db"), *victim = ew_test_path("victim");
+    unsigned char end[4096] = {0}, *at = end + 4;
+    const size_t n = strlen(victim);
+    uint32_t sum = 0;
+    struct ew_store *s = NULL;
+    const int page = 4096, mark = 0x40000000 / page + 1;
+    for (int i = 0; i < 4; i++)
+        end[i] = (unsigned char)(mark >> (24 - 8 * i));
+    for (size_t i = 0; i < n; i++)
+        sum += (unsigned char)(*at++ = (unsigned char)victim[i]);
+    for (int i = 0; i < 4; i++, at++) {
+        at[0] = (unsigned char)(n >> (24 - 8 * i));
+        at[4] = (unsigned char)(sum >> (24 - 8 * i));
+    }
+    memcpy(at + 4, "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8);
+    EW_EXPECT_OK(ew_file_write(victim, "mine", 4));
+    make_unfinished(path, end, (size_t)(at + 12 - end));
+    EW_EXPECT_ERR(ew_store_open(path, NULL, &s), EW_ERR_FORMAT, "names another file");
+    EW_EXPECT_ERR(ew_store_open(path, &(struct ew_store_opts){.read_only = true}, &s),
+                  EW_ERR_FORMAT, "names another file");
+    EW_EXPECT_INT(access(victim, F_OK), 0);
+
+    char log[4096];
+    path = ew_test_path("linked.db");
+    EW_EXPECT_OK(ew_store_open(path, NULL, &s));
+    ew_store_close(s);
+    snprintf(log, sizeof(log), "%s-wal", path);
+    EW_EXPECT_INT(symlink(victim, log), 0);
+    EW_EXPECT_ERR(ew_store_open(path, NULL, &s), EW_ERR_IO, "is no plain file");
+}
+
 static void queries_have_a_bound(void)
 {
     struct ew_store *s = NULL;
@@ -395,6 +485,7 @@ static void a_full_disk_leaves_the_file_whole(void)
 EW_TEST_MAIN(EW_TEST(rows_come_back), EW_TEST(looking_keeps_locks),
              EW_TEST(groups_come_whole_or_not), EW_TEST(old_files_are_widened),
              EW_TEST(newer_and_foreign_files_are_refused), EW_TEST(hostile_files_are_refused),
+             EW_TEST(interrupted_changes_are_undone_for_readers), EW_TEST(journals_delete_nothing),
              EW_TEST(queries_have_a_bound), EW_TEST(tables_are_strict),
              EW_TEST(same_hash_other_options), EW_TEST(conditions_see_everything),
              EW_TEST(conditions_only_read), EW_TEST(matrices_are_no_columns),
