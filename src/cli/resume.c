@@ -18,21 +18,21 @@ static bool listed(const char *name, const char *const *names)
     return *names != NULL;
 }
 
-/* A checkpoint may be untrusted: output paths outside of its folder are taken from the command line
- * only. */
-static void forget_outputs(const struct ew_cmd_call *c, const char *from, void *opts)
+/* A checkpoint may be untrusted: output paths outside of its folder, and commands that are run, are
+ * taken from the command line only. */
+static void forget_untrusted(const struct ew_cmd_call *c, const char *from, void *opts)
 {
-    static const char *const written[] = {"db", "tensorboard", NULL};
+    static const char *const unsafe[] = {"db", "tensorboard", "power-from", NULL};
     for (const struct ew_field *f = c->cmd->opts; f->name; f++) {
         char *at = (char *)opts + f->offset;
-        const char *path = NULL;
-        if (f->type != EW_FIELD_STR || !listed(f->name, written) || ew_cmd_given(c, f->name))
+        const char *value = NULL;
+        if (f->type != EW_FIELD_STR || !listed(f->name, unsafe) || ew_cmd_given(c, f->name))
             continue;
-        memcpy(&path, at, sizeof(path));
-        if (path)
-            EW_WARN("%s: the checkpoint names %s, which is not written unless --%s is given again",
-                    from, path, f->name);
-        memset(at, 0, sizeof(path));
+        memcpy(&value, at, sizeof(value));
+        if (value)
+            EW_WARN("%s: the checkpoint names %s, which is not used unless --%s is given again",
+                    from, value, f->name);
+        memset(at, 0, sizeof(value));
     }
 }
 
@@ -46,7 +46,7 @@ static ew_err merge_options(const struct ew_cmd_call *c, const struct ew_cmd_res
     EW_CHECK(text, EW_ERR_MEMORY, "no memory");
     ew_fields_default(fields, opts, c->cmd->opts_size);
     EW_TRY(ew_fields_from_text(fields, text, r->from, opts));
-    forget_outputs(c, r->from, opts);
+    forget_untrusted(c, r->from, opts);
     for (const struct ew_field *f = fields; f->name; f++) {
         if (!ew_cmd_given(c, f->name))
             continue;

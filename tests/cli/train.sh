@@ -48,6 +48,11 @@ tr -cd '[:print:]' <"$(ls board/events.out.tfevents.*)" | grep -o -E 'brain.Even
 rm -r board
 edgewise train --resume curves --epochs 3 2>&1 >/dev/null | grep '^warning: curves' && [ ! -e board ] && echo "nothing there"
 edgewise train --resume curves --epochs 4 --tensorboard board >/dev/null 2>&1 && [ -e board ] && echo "there again"
+# Security: nor a program that is started.
+edgewise train lenet5 --data synthetic:train=64,test=50 --epochs 1 --batch 32 --threads 1 --power-from 'touch started; echo 5; sleep 60' -o metered >/dev/null 2>&1
+rm started
+edgewise train --resume metered --epochs 2 2>&1 >/dev/null | grep '^warning: metered' && [ ! -e started ] && echo "not started"
+edgewise train --resume metered --epochs 3 --power-from 'touch started; echo 5; sleep 60' >/dev/null 2>&1 && [ -e started ] && echo "started"
 # Few pictures need no --batch: the default is at most their number, and a resumed run keeps it.
 edgewise train lenet5 --data synthetic:train=60,test=20 --epochs 1 --threads 1 -o few 2>&1 >/dev/null | grep '^batch'
 edgewise train --resume few --epochs 2 2>&1 >/dev/null | grep -o ', batch [0-9]*'
