@@ -13,7 +13,7 @@ struct fusing {
     struct ew_graph *g;
     struct ew_readers *r;
     int64_t cache_bytes;
-    int *depthwise; /* by node: the depthwise convolution that has taken this expansion, or -1 */
+    bool *expands; /* by node: the expansion of a depthwise convolution */
 };
 
 /* A convolution of an image with constant weights. */
@@ -118,24 +118,21 @@ static ew_err fuse(struct fusing *f, int expand, int depthwise, int project)
 static ew_err fuse_all(struct fusing *f)
 {
     const int n = f->g->n_nodes;
-    f->depthwise = ew_arena_array(&f->g->arena, (size_t)n + 1, sizeof(*f->depthwise));
-    EW_CHECK(f->depthwise, EW_ERR_MEMORY, "no memory to fuse nodes of graph %s", f->g->name);
+    f->expands = ew_arena_array(&f->g->arena, (size_t)n + 1, sizeof(*f->expands));
+    EW_CHECK(f->expands, EW_ERR_MEMORY, "no memory to fuse nodes of graph %s", f->g->name);
     for (int k = 0; k < n; k++)
-        f->depthwise[k] = -1;
+        f->expands[k] = false;
     for (int k = 0; k < n; k++) {
         const int from = is_depthwise(f, k) ? expansion_of(f, k) : -1;
         if (from >= 0)
-            f->depthwise[from] = k;
+            f->expands[from] = true;
     }
     for (int k = 0; k < n; k++) {
         if (!is_depthwise(f, k))
             continue;
-        const int y = f->g->nodes[k].out[0];
-        int expand = expansion_of(f, k), project = ew_readers_only(f->r, y);
-        if (expand >= 0 && f->depthwise[expand] != k)
-            expand = -1;
-        if (!is_pointwise(f, project) || f->g->nodes[project].in[0] != y ||
-            f->depthwise[project] >= 0)
+        const int y = f->g->nodes[k].out[0], expand = expansion_of(f, k);
+        int project = ew_readers_only(f->r, y);
+        if (!is_pointwise(f, project) || f->g->nodes[project].in[0] != y || f->expands[project])
             project = -1;
         if (expand >= 0 || (project >= 0 && is_large(f, y)))
             EW_TRY(fuse(f, expand, k, project));

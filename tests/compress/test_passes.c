@@ -179,6 +179,19 @@ static void scales_go_into_filters(void)
         }
 }
 
+/* As after a run of all passes, which give the convolution an activation. */
+static void scales_after_activations_stay(void)
+{
+    const struct ew_shape row = {1, {4}};
+    struct ew_graph *g = scaled(&row, true, false);
+    struct ew_conv_attr relu = *(const struct ew_conv_attr *)g->nodes[0].attr;
+    relu.end.act = EW_ACT_RELU;
+    g->nodes[0].attr = &relu;
+    EW_EXPECT_OK(ew_pass_fold_scale(g));
+    EW_EXPECT_INT(count(g, "mul") + count(g, "add"), 3);
+    ew_graph_free(g);
+}
+
 static struct ew_graph *transposed(const struct ew_conv_transpose_attr *attr, int kernel,
                                    int outputs)
 {
@@ -206,15 +219,20 @@ static void transposed_convolutions_become_convolutions(void)
         int kernel, stride, outputs;
         int64_t pads[4], more[2]; /* output_padding */
         bool goes;
-    } cases[] = {{9, 2, 1, {4, 4, 4, 4}, {1, 1}, true},  {2, 2, 3, {0, 0, 0, 0}, {0, 0}, true},
-                 {4, 2, 1, {1, 1, 1, 1}, {0, 0}, true},  {4, 2, 4, {1, 1, 1, 1}, {0, 0}, false},
-                 {5, 2, 2, {2, 1, 1, 2}, {0, 0}, true},  {6, 3, 1, {1, 0, 2, 3}, {0, 0}, true},
-                 {8, 4, 1, {2, 2, 2, 2}, {0, 0}, true},  {3, 2, 1, {1, 1, 1, 1}, {0, 0}, false},
-                 {3, 1, 1, {1, 1, 1, 1}, {0, 0}, false}, {7, 3, 2, {2, 2, 2, 2}, {0, 0}, true}};
+        int64_t dilation;
+    } cases[] = {{9, 2, 1, {4, 4, 4, 4}, {1, 1}, true},    {2, 2, 3, {0, 0, 0, 0}, {0, 0}, true},
+                 {4, 2, 1, {1, 1, 1, 1}, {0, 0}, true},    {4, 2, 4, {1, 1, 1, 1}, {0, 0}, false},
+                 {5, 2, 2, {2, 1, 1, 2}, {0, 0}, true},    {6, 3, 1, {1, 0, 2, 3}, {0, 0}, true},
+                 {8, 4, 1, {2, 2, 2, 2}, {0, 0}, true},    {3, 2, 1, {1, 1, 1, 1}, {0, 0}, false},
+                 {3, 1, 1, {1, 1, 1, 1}, {0, 0}, false},   {7, 3, 2, {2, 2, 2, 2}, {0, 0}, true},
+                 {8, 4, 1, {2, 2, 2, 2}, {1, 1}, false, 2}};
     for (size_t i = 0; i < EW_COUNT(cases); i++) {
         const int64_t *p = cases[i].pads, s = cases[i].stride;
+        const int64_t d = cases[i].dilation ? cases[i].dilation : 1;
         const struct ew_conv_transpose_attr attr = {
-            .win = {.stride = {2, {s, s}}, .pad = {4, {p[0], p[1], p[2], p[3]}}},
+            .win = {.stride = {2, {s, s}},
+                    .dilation = {2, {d, d}},
+                    .pad = {4, {p[0], p[1], p[2], p[3]}}},
             .groups = 1,
             .output_padding = {2, {cases[i].more[0], cases[i].more[1]}}};
         struct ew_graph *a = transposed(&attr, cases[i].kernel, cases[i].outputs);
@@ -487,18 +505,14 @@ static void a_perceptron_is_two_convolutions(void)
     }
 }
 
-static const struct ew_test tests[] = {EW_TEST(equalize_shares_the_difference),
-                                       EW_TEST(resnet_is_convolutions),
-                                       EW_TEST(mobilenet_has_no_activation_left),
-                                       EW_TEST(densenet_has_no_activation_left),
-                                       EW_TEST(vgg_has_no_transpose_left),
-                                       EW_TEST(one_pixel_leaves_one_tap),
-                                       EW_TEST(pads_become_the_convolutions_own),
-                                       EW_TEST(scales_go_into_filters),
-                                       EW_TEST(transposed_convolutions_become_convolutions),
-                                       EW_TEST(outputs_keep_their_names),
-                                       EW_TEST(a_perceptron_is_two_convolutions),
-                                       EW_TEST(branches_become_one_convolution)};
+static const struct ew_test tests[] = {
+    EW_TEST(equalize_shares_the_difference),   EW_TEST(resnet_is_convolutions),
+    EW_TEST(mobilenet_has_no_activation_left), EW_TEST(densenet_has_no_activation_left),
+    EW_TEST(vgg_has_no_transpose_left),        EW_TEST(one_pixel_leaves_one_tap),
+    EW_TEST(pads_become_the_convolutions_own), EW_TEST(scales_go_into_filters),
+    EW_TEST(scales_after_activations_stay),    EW_TEST(transposed_convolutions_become_convolutions),
+    EW_TEST(outputs_keep_their_names),         EW_TEST(a_perceptron_is_two_convolutions),
+    EW_TEST(branches_become_one_convolution)};
 
 int main(int argc, char **argv)
 {

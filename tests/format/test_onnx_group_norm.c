@@ -18,9 +18,9 @@ static int ints(struct ew_graph *g, const int64_t *v, int n)
 }
 
 /* A group norm as exporters write it. */
-static struct ew_graph *build_group_norm(float *data, int groups)
+static struct ew_graph *build_group_norm(float *data, int batch, int groups)
 {
-    const int64_t apart[] = {N, groups, -1}, whole[] = {N, C, H, W};
+    const int64_t apart[] = {batch, groups, -1}, whole[] = {N, C, H, W};
     struct ew_group_norm_attr eps = {.eps = 1e-3};
     float per_group[2][C];
     struct ew_graph *g = NULL;
@@ -61,14 +61,14 @@ static void group_norms(void)
     for (int groups = 1; groups <= C; groups++) {
         if (C % groups)
             continue;
-        struct ew_graph *g = build_group_norm(data, groups);
+        struct ew_graph *g = build_group_norm(data, N, groups);
         EW_EXPECT_OK(ew_graph_channels_last(g)); /* without recognising it */
         const float *plain = g->values[g->outputs[0]].t.data;
         if (EW_EXPECT(plain))
             memcpy(want, plain, sizeof(want));
         ew_graph_free(g);
 
-        g = build_group_norm(data, groups);
+        g = build_group_norm(data, N, groups);
         EW_EXPECT_OK(ew_onnx_find_group_norms(g));
         EW_EXPECT_OK(ew_graph_check(g));
         EW_EXPECT_INT(g->n_nodes, 1);
@@ -81,4 +81,14 @@ static void group_norms(void)
     }
 }
 
-EW_TEST_MAIN(EW_TEST(group_norms))
+/* Rows of a group are not together: [2, 6, ...] as [6, 2, ...]. */
+static void other_reshapes_stay(void)
+{
+    float data[N * C * H * W] = {0};
+    struct ew_graph *g = build_group_norm(data, 3 * N, 2);
+    EW_EXPECT_OK(ew_onnx_find_group_norms(g));
+    EW_EXPECT_INT(g->n_nodes, 3);
+    ew_graph_free(g);
+}
+
+EW_TEST_MAIN(EW_TEST(group_norms), EW_TEST(other_reshapes_stay))

@@ -213,6 +213,7 @@ static void layer_norms_are_found(void)
         {"2,3,40", "-2", "-2", NULL, NULL, "Pow", NULL, NULL},
         {"2,40", "0,1", "0,1", NULL, NULL, "Pow", NULL, NULL},
         {"2,3,40", "-1", "-1", "3,1", NULL, "Pow", "", "-1"},
+        {"2,3,40", "-1", "1,2", NULL, NULL, "Pow", NULL, NULL},
     };
     for (size_t i = 0; i < EW_COUNT(cases); i++) {
         const struct steps *s = &cases[i];
