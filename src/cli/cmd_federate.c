@@ -327,9 +327,12 @@ static void show_begin(const struct run *r)
     const struct ew_federation_opts *o = &r->o.f;
     int64_t least, most;
     const int64_t clients = ew_federation_sizes(r->f, &least, &most);
-    fprintf(stderr, "%s, %s split: %lld clients of %lld to %lld samples, %s\n",
+    char more[32] = "";
+    if (most > least)
+        snprintf(more, sizeof(more), " to %lld", (long long)most);
+    fprintf(stderr, "%s, %s split: %lld clients of %lld%s samples, %s\n",
             ew_federation_methods[o->method], ew_partition_names[o->split], (long long)clients,
-            (long long)least, (long long)most,
+            (long long)least, more,
             r->o.fleet ? "times and energies are simulated" : "no simulated times without --fleet");
 }
 

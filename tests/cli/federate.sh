@@ -46,3 +46,5 @@ edgewise federate lenet5-mnist --data digits --clients 2 --share 1 --local-epoch
 edgewise export lenet5 --classes 3 -o three.onnx >/dev/null 2>&1
 edgewise federate three.onnx --data digits --clients 2 --rounds 1 --threads 1 2>&1 >/dev/null | grep reinitialised
 edgewise federate named/last.ckpt --data digits --clients 2 --share 1 --local-epochs 1 --lr 1e-9 --rounds 1 --threads 1 2>/dev/null | awk '{ print ($4 > 0.7 ? "trained" : "accuracy " $4) }'
+# Clients of equal size.
+edgewise federate lenet5 --data synthetic:train=80,test=20 --clients 4 --rounds 1 --batch 8 -o even 2>&1 >/dev/null | grep -o 'clients of .* samples'
