@@ -259,7 +259,7 @@ static ew_err couple_operand(struct ew_channel_search *s, int node, int v, int a
     const struct ew_shape *out = shape_of(s, s->g->nodes[node].out[0]);
     int own;
     const int64_t d = dim_at(shape_of(s, v), axis, out->rank, &own);
-    if (d != out->dim[axis])
+    if (own < 0 || d != out->dim[axis])
         ew_unit_fix(s, v, node); /* broadcast: cannot be removed */
     else if (ew_value_is_weight(&s->g->values[v]))
         return ew_unit_set(s, v, own, units);

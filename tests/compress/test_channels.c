@@ -238,6 +238,22 @@ static void shared_weights(void)
     ew_graph_free(g);
 }
 
+/* A number beside a layer of one channel.  Regression: its units were set for axis -1. */
+static void one_channel(void)
+{
+    const float half = 0.5f;
+    int x, number;
+    struct ew_graph *g = start(&x);
+    int y = conv(g, conv(g, x, 6, 3, 1), 1, 6, 1);
+    EW_EXPECT_OK(ew_graph_const_float(g, "half", half, &number));
+    y = add(g, "mul", NULL, (const int[]){y, number}, 2);
+    y = conv(g, conv(g, y, 8, 1, 1), 4, 8, 1);
+    EW_EXPECT_OK(ew_graph_output(g, y));
+    EW_EXPECT_OK(ew_graph_infer(g));
+    check_graph(g, 2);
+    ew_graph_free(g);
+}
+
 /* Operators that mix channels in an unknown way, graph inputs and outputs keep their channels. */
 static void unknown_keeps(void)
 {
@@ -264,9 +280,9 @@ int main(int argc, char **argv)
 {
     static const struct ew_test tests[] = {EW_TEST(slices_and_constants),
                                            EW_TEST(groups_stay_alike), EW_TEST(shared_weights),
-                                           EW_TEST(unknown_keeps)};
+                                           EW_TEST(one_channel), EW_TEST(unknown_keeps)};
     zoo();
-    const int small = ew_test_main(argc, argv, tests, 4);
+    const int small = ew_test_main(argc, argv, tests, 5);
     const int all = ew_test_status();
     return small ? small : all;
 }
