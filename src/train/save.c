@@ -47,12 +47,18 @@ static ew_err restore_states(struct ew_trainer *t, const struct ew_checkpoint *c
     return ew_plan_refresh(t->learner.train);
 }
 
-static bool rows_fit(const int64_t bytes[EW_ROWS_COUNT])
+#define MOST ((int64_t)1 << 53) /* sums of counts stay far below the range */
+
+static ew_err check_counts(const struct ew_train_position *at)
 {
-    for (int i = 0; i < EW_ROWS_COUNT; i++)
-        if (bytes[i] < 0)
-            return false;
-    return true;
+    for (const struct ew_field *f = ew_train_position_fields; f->name; f++) {
+        if (f->type != EW_FIELD_INT)
+            continue;
+        const int64_t n = *(const int64_t *)(const void *)((const char *)at + f->offset);
+        EW_CHECK(n >= 0 && n <= MOST, EW_ERR_FORMAT, "the checkpoint's %s is %lld", f->name,
+                 (long long)n);
+    }
+    return EW_OK;
 }
 
 ew_err ew_trainer_read_position(struct ew_trainer *t, const struct ew_checkpoint *c)
@@ -60,8 +66,9 @@ ew_err ew_trainer_read_position(struct ew_trainer *t, const struct ew_checkpoint
     EW_CLEANUP(ew_free_ptr) char *text = strdup(c->progress);
     EW_CHECK(text, EW_ERR_MEMORY, "no memory");
     EW_TRY(ew_fields_from_text(ew_train_position_fields, text, "progress", &t->at));
+    EW_TRY(check_counts(&t->at));
     const int64_t parts = t->at.parts, batch = t->job.opts.batch;
-    EW_CHECK(parts >= 0 && (parts == 0 || batch % parts == 0), EW_ERR_FORMAT,
+    EW_CHECK(parts == 0 || batch % parts == 0, EW_ERR_FORMAT,
              "the checkpoint's %lld parts of a batch do not fit %lld images", (long long)parts,
              (long long)batch);
     return EW_OK;
@@ -77,10 +84,9 @@ ew_err ew_trainer_restore(struct ew_trainer *t, const struct ew_checkpoint *c)
     if (t->at.best_epoch && t->at.validations == 0)
         t->at.validations = t->at.epoch;
     const struct ew_train_position *p = &t->at;
-    EW_CHECK(p->epoch >= 0 && p->batch >= 0 && p->step >= 0 && p->batch <= t->batches &&
-                 rows_fit(p->rows_bytes),
-             EW_ERR_FORMAT, "the checkpoint's position, epoch %lld, batch %lld, does not fit",
-             (long long)p->epoch, (long long)p->batch);
+    EW_CHECK(p->batch <= t->batches, EW_ERR_FORMAT,
+             "the checkpoint's position, epoch %lld, batch %lld, does not fit", (long long)p->epoch,
+             (long long)p->batch);
     return restore_states(t, c);
 }
 

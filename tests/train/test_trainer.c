@@ -602,6 +602,31 @@ static void survives_a_full_disk(void)
         ew_checkpoint_fini(&c);
 }
 
+/* Regression: counts near the end of the range overflowed when they were increased. */
+static void refuses_counts_of_no_run(void)
+{
+    static const char *const lines[] = {"validations = 9223372036854775807", "epoch = -1",
+                                        "epochs_bytes = -5"};
+    struct ew_train_opts o = small_opts();
+    struct session s;
+    char path[512];
+    const char *folder = ew_test_path("doctored");
+    EW_EXPECT_OK(session_open(&s, &o, folder)); /* writes a checkpoint */
+    session_close(&s);
+    snprintf(path, sizeof(path), "%s/last.ckpt", folder);
+    for (size_t i = 0; i < EW_COUNT(lines); i++) {
+        struct ew_checkpoint c;
+        if (!EW_EXPECT_OK(ew_checkpoint_read(path, &c)))
+            return;
+        c.progress = lines[i];
+        EW_EXPECT_OK(ew_checkpoint_write(path, &c));
+        ew_checkpoint_fini(&c);
+        EW_EXPECT_ERR(session_open(&s, &o, folder), EW_ERR_FORMAT, "the checkpoint's");
+        s.t = NULL;
+        session_close(&s);
+    }
+}
+
 static void refuses_a_folder_it_cannot_use(void)
 {
     struct ew_train_opts o = small_opts();
@@ -638,6 +663,7 @@ int main(int argc, char **argv)
         EW_TEST(times_add_up),
         EW_TEST(goes_on_from_every_batch),
         EW_TEST(survives_a_full_disk),
+        EW_TEST(refuses_counts_of_no_run),
         EW_TEST(refuses_a_folder_it_cannot_use),
     };
     ew_test_file("a-file", "", 0);
