@@ -129,7 +129,7 @@ static ew_err backward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Before opset 10 k is an attribute. */
+/* Before opset 10 k is an attribute; as an input it has one dimension. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     static const char *const ignore[] = {"k", NULL};
@@ -138,6 +138,8 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     EW_TRY(ew_onnx_fill(op, n, ignore, &a));
     int in[2] = {n->n_in > 0 ? n->in[0] : -1, -1};
     EW_TRY(ew_onnx_input_or_attr(g, n, 1, "k", &in[1]));
+    if (n->n_in < 2 && in[1] >= 0 && g->values[in[1]].t.shape.rank == 0)
+        g->values[in[1]].t.shape = (struct ew_shape){1, {1}};
     const struct ew_onnx_node own = ew_onnx_with_inputs(n, in, 2);
     return ew_onnx_import_default(g, op, &own, &a, out);
 }

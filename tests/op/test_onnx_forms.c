@@ -160,8 +160,10 @@ static void top_k_had_an_attribute(void)
                                      .attrs = {{.name = "k", .type = EW_ONNX_INT, .i = 4}},
                                      .n_attrs = 1},
                -1);
-    if (EW_EXPECT(n))
+    if (EW_EXPECT(n)) {
         EW_EXPECT_INT(g->values[n->out[1]].t.shape.dim[1], 4);
+        EW_EXPECT_INT(g->values[n->in[1]].t.shape.rank, 1); /* as it is exported */
+    }
     end();
 }
 
