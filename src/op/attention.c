@@ -33,13 +33,16 @@ static ew_err join(struct ew_graph *g, const struct ew_op *op, int a, int b, int
     return ew_graph_add(g, op, NULL, NULL, EW_INPUTS(a, b), out);
 }
 
-/* Splits into three equal parts. */
-static ew_err split(struct ew_graph *g, int value, int axis, int out[3])
+/* Splits into parts for q, k and v along the last axis; sizes NULL: equal ones. */
+static ew_err split(const struct attention *a, int value, const int64_t *sizes, int out[3])
 {
-    struct ew_split_attr along = {.axis = axis};
+    struct ew_split_attr along = {.axis = -1};
+    int in[] = {value, -1};
+    if (sizes)
+        EW_TRY(ew_graph_const_ints(a->g, a->n->name, sizes, 3, &in[1]));
     const struct ew_node n = {
-        .op = &ew_op_split, .attr = &along, .in = &value, .n_in = 1, .n_out = 3};
-    return ew_graph_add_node(g, &n, out);
+        .op = &ew_op_split, .attr = &along, .in = in, .n_in = sizes ? 2 : 1, .n_out = 3};
+    return ew_graph_add_node(a->g, &n, out);
 }
 
 static ew_err reshape(struct ew_graph *g, const char *name, const int64_t *dims, int rank,
@@ -140,22 +143,30 @@ static ew_err attend(struct attention *a, int mask, int bias, int *out)
     return reshape(g, a->n->name, (const int64_t[]){0, 0, -1}, 3, out);
 }
 
-/* Attention: one projection for q, k and v, with weights [size, 3 * size] and bias [3 * size]. */
+/* Attention: one projection for q, k and v, with weights [size, sum of their sizes] and a bias. */
 static ew_err project(struct attention *a)
 {
     enum { X, WEIGHTS, BIAS };
+    const struct ew_onnx_attr *sizes = ew_onnx_attr(a->n, "qkv_hidden_sizes");
     int all, parts[3];
     EW_CHECK(input(a->n, WEIGHTS) >= 0, EW_ERR_FORMAT, "needs weights");
-    EW_CHECK(!ew_onnx_attr(a->n, "qkv_hidden_sizes") && !ew_onnx_int(a->n, "do_rotary", 0),
-             EW_ERR_UNSUPPORTED, "projections of several sizes and rotary embeddings");
+    EW_CHECK(!ew_onnx_int(a->n, "do_rotary", 0), EW_ERR_UNSUPPORTED, "rotary embeddings");
+    EW_CHECK(!sizes || (sizes->type == EW_ONNX_INTS && sizes->n == 3), EW_ERR_FORMAT,
+             "qkv_hidden_sizes must be three sizes");
     EW_TRY(join(a->g, &ew_op_matmul, a->n->in[X], a->n->in[WEIGHTS], &all));
     if (input(a->n, BIAS) >= 0)
         EW_TRY(join(a->g, &ew_op_add, all, a->n->in[BIAS], &all));
-    EW_TRY(split(a->g, all, 2, parts));
+    EW_TRY(split(a, all, sizes ? sizes->ints : NULL, parts));
     a->q = parts[0];
     a->k = parts[1];
     a->v = parts[2];
     return EW_OK;
+}
+
+static int64_t last_dim(const struct ew_graph *g, int value)
+{
+    const struct ew_shape *s = &g->values[value].t.shape;
+    return s->rank > 0 ? s->dim[s->rank - 1] : 0;
 }
 
 /* MultiHeadAttention: q, k and v are inputs, with a joint bias. */
@@ -170,7 +181,8 @@ static ew_err take_three(struct attention *a)
     a->v = a->n->in[VALUE];
     if (input(a->n, BIAS) < 0)
         return EW_OK;
-    EW_TRY(split(a->g, a->n->in[BIAS], 0, parts));
+    const int64_t sizes[] = {last_dim(a->g, a->q), last_dim(a->g, a->k), last_dim(a->g, a->v)};
+    EW_TRY(split(a, a->n->in[BIAS], sizes, parts));
     EW_TRY(join(a->g, &ew_op_add, a->q, parts[0], &a->q));
     EW_TRY(join(a->g, &ew_op_add, a->k, parts[1], &a->k));
     return join(a->g, &ew_op_add, a->v, parts[2], &a->v);

@@ -190,20 +190,23 @@ static void ints(struct ew_build *b, const char *name, const int64_t *v, int n)
     memcpy(t->raw_data.data, v, (size_t)n * sizeof(*v));
 }
 
-/* Two heads of 4 over 3 tokens by Einsum, output y1; x is projected to q, k and v. */
-static void plain_attention(struct ew_build *b)
+/* Two heads of 4 over 3 tokens by Einsum, output y1; x is projected to q, k and v.  The heads of v
+ * have `size` elements. */
+static void plain_attention(struct ew_build *b, int size)
 {
-    constant(b, "w", "8,24");
-    constant(b, "c", "24");
+    constant(b, "w", size == 4 ? "8,24" : "8,22");
+    constant(b, "c", size == 4 ? "24" : "22");
     scalar(b, "scale", 0.5f);
+    ints(b, "parts", (const int64_t[]){8, 8, 2 * size}, 3);
     ints(b, "heads", (const int64_t[]){2, 3, 2, 4}, 4);
-    ints(b, "flat", (const int64_t[]){2, 3, 8}, 3);
+    ints(b, "heads_of_v", (const int64_t[]){2, 3, 2, size}, 4);
+    ints(b, "flat", (const int64_t[]){2, 3, 2 * size}, 3);
     ew_build_node(b, "MatMul", "x,w", "all");
     ew_build_node(b, "Add", "all,c", "biased");
-    set_int(b, ew_build_node(b, "Split", "biased", "q,k,v"), "axis", 2);
+    set_int(b, ew_build_node(b, "Split", "biased,parts", "q,k,v"), "axis", 2);
     ew_build_node(b, "Reshape", "q,heads", "qh");
     ew_build_node(b, "Reshape", "k,heads", "kh");
-    ew_build_node(b, "Reshape", "v,heads", "vh");
+    ew_build_node(b, "Reshape", "v,heads_of_v", "vh");
     set_text(b, ew_build_node(b, "Einsum", "qh,kh", "s"), "equation", "bshd,bthd->bhst");
     ew_build_node(b, "Mul", "s,scale", "scaled");
     ew_build_node(b, "Add", "scaled,added", "masked");
@@ -223,9 +226,29 @@ static void attention(void)
     memcpy(ew_build_init_tensor(&b, "mask", INT32, "2,3")->raw_data.data, seen, sizeof(seen));
     memcpy(ew_build_init_tensor(&b, "added", EW_PB_FLOAT, "2,1,1,3")->raw_data.data, added,
            sizeof(added));
-    plain_attention(&b);
+    plain_attention(&b, 4);
     set_int(&b, contrib(&b, "Attention", "x,w,c,mask", "y0"), "num_heads", 2);
     two_outputs(&b, "y0", "y1");
+    pairs_agree(&b);
+}
+
+/* Heads of v smaller than those of q and k. */
+static void sizes_of_heads(void)
+{
+    const float added[] = {0, 0, 0};
+    struct ew_build b;
+    begin(&b, 13, "2,3,8");
+    memcpy(ew_build_init_tensor(&b, "added", EW_PB_FLOAT, "3")->raw_data.data, added,
+           sizeof(added));
+    plain_attention(&b, 3);
+    Ew__OnnxNode *n = contrib(&b, "Attention", "x,w,c", "y0");
+    set_int(&b, n, "num_heads", 2);
+    ew_build_ints(&b, n, "qkv_hidden_sizes", "8,8,6");
+    set_int(&b, ew_build_node(&b, "Split", "all,parts", "q0,k0,v0"), "axis", 2);
+    set_int(&b, contrib(&b, "MultiHeadAttention", "q0,k0,v0,c", "y2"), "num_heads", 2);
+    ew_build_node(&b, "Identity", "y1", "y3");
+    two_outputs(&b, "y0", "y1");
+    two_outputs(&b, "y2", "y3");
     pairs_agree(&b);
 }
 
@@ -237,7 +260,7 @@ static void multi_head_attention(void)
     begin(&b, 13, "2,3,8");
     memcpy(ew_build_init_tensor(&b, "added", EW_PB_FLOAT, "3,3")->raw_data.data, added,
            sizeof(added));
-    plain_attention(&b);
+    plain_attention(&b, 4);
     set_int(&b, ew_build_node(&b, "Split", "all", "q0,k0,v0"), "axis", 2);
     Ew__OnnxNode *n = contrib(&b, "MultiHeadAttention", "q0,k0,v0,c", "y0");
     set_int(&b, n, "num_heads", 2);
@@ -265,7 +288,7 @@ static void standard_attention(void)
     memcpy(ew_build_init_tensor(&b, "added", EW_PB_FLOAT, "3,3")->raw_data.data, added,
            sizeof(added));
     memcpy(ew_build_init_tensor(&b, "seen", BOOL, "3,3")->raw_data.data, seen, sizeof(seen));
-    plain_attention(&b);
+    plain_attention(&b, 4);
     Ew__OnnxNode *n[] = {ew_build_node(&b, "Attention", "q,k,v,added", "y0"),
                          ew_build_node(&b, "Attention", "q,k,v", "y2")};
     for (int i = 0; i < 2; i++) {
@@ -506,7 +529,7 @@ static void refused(void)
 }
 
 EW_TEST_MAIN(EW_TEST(gelus), EW_TEST(skip_layer_norm), EW_TEST(attention),
-             EW_TEST(multi_head_attention), EW_TEST(standard_attention), EW_TEST(rms_norm),
-             EW_TEST(fused_conv), EW_TEST(fused_products), EW_TEST(quantize),
+             EW_TEST(multi_head_attention), EW_TEST(sizes_of_heads), EW_TEST(standard_attention),
+             EW_TEST(rms_norm), EW_TEST(fused_conv), EW_TEST(fused_products), EW_TEST(quantize),
              EW_TEST(quantized_functions), EW_TEST(quantized_block_softmax),
              EW_TEST(quantized_products), EW_TEST(image_scaler), EW_TEST(crop), EW_TEST(refused))
