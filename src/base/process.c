@@ -30,21 +30,30 @@ void ew_process_boot(char out[EW_BOOT_CHARS])
     }
 }
 
-/* Field 22 of stat (proc(5)).  Of the first thread, since emulators make up /proc/PID/stat of the
- * program that they run. */
-long long ew_process_start(int pid)
+/* Fields 3 and 22 of stat (proc(5)): the state, and when the process began; -1: none.  Of the first
+ * thread, since emulators make up /proc/PID/stat of the program that they run. */
+static long long read_stat(int pid, char *state)
 {
     char path[64], text[4096];
     long long start = -1;
+    *state = '\0';
     snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, pid);
     if (read_text(path, text, sizeof(text))) {
         const char *p = strrchr(text, ')');
+        if (p && p[1] == ' ')
+            *state = p[2];
         for (int i = 2; p && i < 22; i++)
             p = strchr(p + 1, ' ');
         if (p)
             start = strtoll(p + 1, NULL, 10);
     }
     return start;
+}
+
+long long ew_process_start(int pid)
+{
+    char state;
+    return read_stat(pid, &state);
 }
 
 void ew_process_stamp(int pid, char out[EW_STAMP_CHARS])
@@ -56,9 +65,11 @@ void ew_process_stamp(int pid, char out[EW_STAMP_CHARS])
 
 bool ew_process_alive(int pid, const char *stamp)
 {
-    char now[EW_STAMP_CHARS];
+    char now[EW_STAMP_CHARS], state;
     ew_process_stamp(pid, now);
-    return pid > 0 && ew_process_start(pid) >= 0 && strcmp(now, stamp) == 0;
+    /* A zombie has ended: its parent, such as the first process of a container, may never reap it.
+     */
+    return pid > 0 && read_stat(pid, &state) >= 0 && state != 'Z' && strcmp(now, stamp) == 0;
 }
 
 static atomic_uint forks;

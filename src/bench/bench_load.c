@@ -146,9 +146,10 @@ static ew_err gather(const struct load *l, int streams, struct ew_load_result *o
     out->runs = calloc((size_t)n + 1, sizeof(*out->runs));
     EW_CHECK(out->runs, EW_ERR_MEMORY, "no memory for %lld durations", (long long)n);
     for (int i = 0; i < l->counted; i++) {
-        memcpy(out->runs + out->n, l->streams[i].runs,
-               (size_t)l->streams[i].n * sizeof(*out->runs));
-        out->n += l->streams[i].n;
+        const struct stream *s = &l->streams[i];
+        if (s->n > 0)
+            memcpy(out->runs + out->n, s->runs, (size_t)s->n * sizeof(*out->runs));
+        out->n += s->n;
     }
     qsort(out->runs, (size_t)out->n, sizeof(*out->runs), by_start);
     return EW_OK;

@@ -182,8 +182,8 @@ static ew_err other(struct ew_batch_builder *f, int64_t index, ew_err err, struc
         *got = 0;
         if (!x->o.refill)
             return EW_OK;
-        EW_CHECK(t < REFILLS, EW_ERR_FORMAT, "%d samples in a row could not be read, the last: %s",
-                 t, ew_error_message());
+        if (t >= REFILLS)
+            return ew_fail_in(EW_ERR_FORMAT, "%d samples in a row could not be read, the last", t);
         index = x->members[ew_rng_next_below(&r, (uint64_t)x->n)];
         err = some(f, &(struct span){&index, 1, s->batch.n}, s, now, got);
     }

@@ -70,6 +70,18 @@ static void requests_come_at_their_times(void)
     close_plans();
 }
 
+/* A stream may serve nothing: here the second one, whose turn comes after the only request. */
+static void more_streams_than_requests(void)
+{
+    struct ew_load_result r;
+    const struct ew_load_opts o = {.iters = 1};
+    open_plans();
+    if (EW_EXPECT_OK(ew_bench_load(plans, 2, &o, NULL, NULL, &r)))
+        EW_EXPECT_INT(r.n, 1);
+    ew_load_result_fini(&r);
+    close_plans();
+}
+
 /* Background networks end when the others have, and are counted separately. */
 static void streams_beside_are_not_in_the_result(void)
 {
@@ -103,4 +115,5 @@ static void percentiles_and_slow_runs(void)
 }
 
 EW_TEST_MAIN(EW_TEST(one_stream_runs_as_often_as_asked), EW_TEST(requests_come_at_their_times),
-             EW_TEST(streams_beside_are_not_in_the_result), EW_TEST(percentiles_and_slow_runs))
+             EW_TEST(more_streams_than_requests), EW_TEST(streams_beside_are_not_in_the_result),
+             EW_TEST(percentiles_and_slow_runs))

@@ -192,7 +192,7 @@ static void cut_under_way(void)
     o.refill = true;
     EW_EXPECT_OK(ew_loader_open(&o, &l));
     EW_EXPECT_INT(read_epoch(l, 0).err, EW_ERR_FORMAT);
-    EW_EXPECT_HAS(ew_error_message(), "in a row could not be read");
+    EW_EXPECT_HAS(ew_error_message(), "in a row could not be read, the last: cut");
     ew_loader_close(l);
     ew_dataset_close(d);
 }
