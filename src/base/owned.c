@@ -221,5 +221,5 @@ ew_err ew_owned_publish(const char *from, const char *to)
         if (errno == 0 && rename(from, to) == 0)
             return EW_OK;
     }
-    return ew_fail(EW_ERR_IO, "%s: %s; what was made is at %s", to, strerror(errno), from);
+    return ew_fail(EW_ERR_IO, "%s: %s", to, strerror(errno));
 }

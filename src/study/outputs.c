@@ -179,8 +179,10 @@ ew_err ew_output_begin(const struct ew_output *o)
 
 ew_err ew_output_keep(const struct ew_output *o)
 {
-    if (o->keep && access(o->path, F_OK) == 0)
-        EW_TRY(ew_owned_publish(o->path, o->keep));
+    const ew_err err =
+        o->keep && access(o->path, F_OK) == 0 ? ew_owned_publish(o->path, o->keep) : EW_OK;
+    if (err != EW_OK)
+        return ew_fail_in(err, "the output stays at %s", o->path);
     ew_output_drop(o);
     return EW_OK;
 }

@@ -110,6 +110,7 @@ static void publishes_without_replacing(void)
     snprintf(inside, sizeof(inside), "%s/file", from);
     put(inside);
     EW_EXPECT_ERR(ew_owned_publish(from, to), EW_ERR_IO, "File exists");
+    EW_EXPECT(!strstr(ew_error_message(), from)); /* callers say whether they keep it */
     EW_EXPECT(there(inside));
     rmdir(to);
     EW_EXPECT_OK(ew_owned_publish(from, to));

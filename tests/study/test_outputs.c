@@ -80,6 +80,14 @@ static void kills_lose_nothing(void)
     EW_EXPECT_OK(step(&s, &o, &report));
     EW_EXPECT_INT(report.event, EW_RUNNER_KNOWN);
     EW_EXPECT(there(keep) && !there(out.folder));
+
+    /* Somebody else's file has appeared at the target: the output stays where it was made. */
+    EW_EXPECT_OK(ew_output_begin(&out));
+    EW_EXPECT_OK(ew_file_write(out.path, "whole", 5));
+    EW_EXPECT_ERR(ew_output_keep(&out), EW_ERR_IO, "the output stays at");
+    EW_EXPECT_HAS(ew_error_message(), out.path);
+    EW_EXPECT(there(out.path));
+    ew_output_drop(&out);
     ew_arena_fini(&a);
 }
 
