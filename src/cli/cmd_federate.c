@@ -338,8 +338,11 @@ static void show_begin(const struct run *r)
 
 static void show_round(const struct run *r, const struct ew_federation_row *row)
 {
-    printf("round %3lld  accuracy %.4f  F1 %.4f  loss %.4f  %lld of %lld answered",
-           (long long)row->round, row->accuracy, row->f1, row->loss, (long long)row->answered,
+    char loss[32] = "-"; /* none where no client answered */
+    if (row->answered > 0)
+        snprintf(loss, sizeof(loss), "%.4f", row->loss);
+    printf("round %3lld  accuracy %.4f  F1 %.4f  loss %s  %lld of %lld answered",
+           (long long)row->round, row->accuracy, row->f1, loss, (long long)row->answered,
            (long long)row->asked);
     if (row->late || row->dropped || row->refused)
         printf(" (%lld dropped, %lld late, %lld refused)", (long long)row->dropped,

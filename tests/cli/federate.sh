@@ -48,3 +48,5 @@ edgewise federate three.onnx --data digits --clients 2 --rounds 1 --threads 1 2>
 edgewise federate named/last.ckpt --data digits --clients 2 --share 1 --local-epochs 1 --lr 1e-9 --rounds 1 --threads 1 2>/dev/null | awk '{ print ($4 > 0.7 ? "trained" : "accuracy " $4) }'
 # Clients of equal size.
 edgewise federate lenet5 --data synthetic:train=80,test=20 --clients 4 --rounds 1 --batch 8 -o even 2>&1 >/dev/null | grep -o 'clients of .* samples'
+# No client answers.
+edgewise federate lenet5 --data synthetic:train=80,test=20 --clients 4 --rounds 1 --batch 8 --drop 1 2>/dev/null | grep -o 'loss - *0 of.*answered'
