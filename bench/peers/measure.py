@@ -93,12 +93,12 @@ def interleave(sides, pace, tick):
     dict with median_ms, min_ms and rss_peak_bytes; `tick` is told of each round.  Returns the
     dicts by side, one for each round."""
     counts = {}
-    for name, side in programs.items():
+    for name, side in sides.items():
         counts[name] = pace.counts(side(1, 3)["min_ms"])
     rounds = {name: [] for name in sides}
     for k in range(pace.rounds):
         tick(k)
-        for name, side in programs.items():
+        for name, side in sides.items():
             rounds[name].append(side(*counts[name]))
     return rounds
 
