@@ -62,7 +62,7 @@ def weights_of(path):
 def edgewise_losses(edgewise, network, folder):
     options = ["--data", folder, "--batch", BATCH, "--epochs", 1, "--lr", LR, "--momentum", MOMENTUM,
                "--weight-decay", DECAY, "--schedule", "constant", "--mean", MEAN, "--std", STD,
-               "--no-shuffle", "--seed", 1, "--classes", CLASSES, "--input", "32x32x3",
+               "--no-shuffle", "--val-split", 0, "--seed", 1, "--classes", CLASSES, "--input", "32x32x3",
                "-o", folder / network]  # fmt: skip
     command = [edgewise, "train", network, *options]
     subprocess.run([str(c) for c in command], check=True, capture_output=True)
