@@ -260,12 +260,16 @@ static ew_err info_text(const struct ew_dataset *d, const struct facts *f)
                (long long)i->c);
     else
         printf("%-10s of several sizes, %lld channels\n", "images", (long long)i->c);
-    print_numbers("mean", f->stats.mean, i->c);
-    print_numbers("deviation", f->stats.std, i->c);
-    printf("%-10s %s %s samples", "from", ew_text_count(f->stats.samples, a),
+    if (f->stats.samples) {
+        print_numbers("mean", f->stats.mean, i->c);
+        print_numbers("deviation", f->stats.std, i->c);
+    }
+    printf("%-10s %s %s samples", "from",
+           f->stats.samples ? ew_text_count(f->stats.samples, a) : "none of the",
            f->split == EW_SPLIT_TRAIN ? "training" : ew_split_name(f->split));
     if (f->stats.bad)
-        printf(", %s more cannot be read", ew_text_count(f->stats.bad, a));
+        printf(f->stats.samples ? ", %s more cannot be read" : ": %s cannot be read",
+               ew_text_count(f->stats.bad, a));
     printf("\n");
     if (f->bytes >= 0)
         printf("%-10s %s\n", "on disk", ew_text_bytes(f->bytes, a));
@@ -303,8 +307,10 @@ static ew_err info_json(const struct ew_dataset *d, const struct facts *f)
     ew_json_int(&j, "height", i->frames ? i->h / i->frames : i->h);
     ew_json_int(&j, "width", i->w);
     ew_json_int(&j, "channels", i->c);
-    json_numbers(&j, "mean", f->stats.mean, i->c);
-    json_numbers(&j, "deviation", f->stats.std, i->c);
+    if (f->stats.samples) {
+        json_numbers(&j, "mean", f->stats.mean, i->c);
+        json_numbers(&j, "deviation", f->stats.std, i->c);
+    }
     ew_json_int(&j, "measured_samples", f->stats.samples);
     ew_json_int(&j, "bad_samples", f->stats.bad);
     if (f->bytes >= 0)

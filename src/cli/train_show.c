@@ -165,7 +165,9 @@ static void print_written(const char *folder)
 static void print_scores(const struct ew_train_result *x, const char *kind)
 {
     char a[EW_TEXT_CHARS];
-    if (isnan(x->test.f1))
+    if (x->test.samples == 0)
+        printf("test:      not measured: no test sample could be read\n");
+    else if (isnan(x->test.f1))
         printf("loss:      %.6f of %s test samples, epoch %lld\n", x->test.loss,
                ew_text_count(x->test.samples, a), (long long)x->best_epoch);
     else

@@ -208,6 +208,9 @@ ew_err ew_eval_run(const struct ew_eval_target *t, const struct ew_loader_opts *
     ew_progress_end(&progress);
     out->bad = ew_loader_counts(loader).bad;
     ew_loader_close(loader);
+    if (e == EW_OK && n > 0 && out->bad == n)
+        e = ew_fail(EW_ERR_FORMAT, "%s: none of the %lld %s samples could be read",
+                    ew_dataset_info(o.data)->name, (long long)n, ew_split_name(o.split));
     return e;
 }
 

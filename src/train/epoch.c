@@ -252,8 +252,10 @@ static int64_t rss(void)
     return told ? resident * sysconf(_SC_PAGESIZE) : EW_INT_ABSENT;
 }
 
-static void fill_scores(struct ew_epoch_row *row, const struct ew_scores *s)
+static void fill_scores(struct ew_epoch_row *row, const struct ew_scores *scores)
 {
+    const struct ew_scores none = ew_scores_of_loss((double)NAN, 0);
+    const struct ew_scores *s = scores->samples ? scores : &none;
     row->loss = s->loss;
     row->accuracy = s->accuracy;
     row->precision = s->precision;

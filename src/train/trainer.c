@@ -420,6 +420,10 @@ struct ew_train_result ew_trainer_result(const struct ew_trainer *t)
                                     p->epoch && p->energy_epochs == p->epoch ? p->energy_j : -1,
                                 .cache_features_s = t->features_s,
                                 .checkpoint_failed = t->dir.checkpoint_failed};
+    if (r.test.samples == 0)
+        r.test = ew_scores_of_loss((double)NAN, 0);
+    if (r.last.samples == 0)
+        r.last = ew_scores_of_loss((double)NAN, 0);
     r.epoch_s = p->epoch ? p->all.wall_s / (double)p->epoch : 0;
     r.images_per_s = p->all.wall_s > 0 ? (double)p->images_all / p->all.wall_s : 0;
     return r;

@@ -72,8 +72,8 @@ struct ew_train_result {
     double images_per_s;
     int64_t images, bad;
     bool validated_on_test; /* without a validation set the best epoch is by test score */
-    struct ew_scores test;  /* of the best epoch's weights */
-    struct ew_scores last;  /* of the last epoch, on the validation data */
+    struct ew_scores test;  /* of the best epoch's weights; NAN without samples */
+    struct ew_scores last;  /* of the last epoch, on the validation data; NAN without samples */
     int64_t peak_rss_bytes, planned_bytes;
     double energy_j;         /* of the training of all epochs; negative: unknown */
     double cache_features_s; /* time to compute cached features; 0: none */
