@@ -65,7 +65,7 @@ extern "C" {
     X(SHAPE,       "shapes do not fit")                                                            \
     X(TYPE,        "element types do not fit")                                                     \
     X(UNSUPPORTED, "not supported")                                                                \
-    X(MEMORY,      "out of memory")                                                                \
+    X(MEMORY,      "out of memory, descriptors or processes")                                      \
     X(LIMIT,       "over a limit")                                                                 \
     X(NOT_FOUND,   "not found")                                                                    \
     X(SKIPPED,     "some work was skipped")                                                        \

@@ -17,7 +17,8 @@
 
 static ew_err failed(const char *path)
 {
-    const ew_err code = errno == ENOENT ? EW_ERR_NOT_FOUND : EW_ERR_IO;
+    const bool lack = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+    const ew_err code = errno == ENOENT ? EW_ERR_NOT_FOUND : lack ? EW_ERR_MEMORY : EW_ERR_IO;
     return ew_fail(code, "%s: %s", path, strerror(errno));
 }
 

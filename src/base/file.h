@@ -20,7 +20,8 @@ ew_err ew_file_open(const char *path, int *fd);
 size_t ew_file_head(const char *path, void *to, size_t room);
 
 /* Reads all of `path`, at most `limit` bytes, and appends a NUL, which *size does not include. Free
- * with free().  EW_ERR_NOT_FOUND, EW_ERR_LIMIT, EW_ERR_IO. */
+ * with free().  EW_ERR_NOT_FOUND, EW_ERR_LIMIT, EW_ERR_IO; EW_ERR_MEMORY also for lack of
+ * descriptors. */
 ew_err ew_file_read(const char *path, size_t limit, char **data, size_t *size);
 
 /* The same from an open descriptor, owned by the caller; `name` is for messages. */

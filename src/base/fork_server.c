@@ -37,7 +37,8 @@ static int32_t begin(const struct ew_fork_server *s, int helper, const struct or
 {
     int socket = -1, memory = -1;
     pid_t pid = -1;
-    if (ew_server_take_fd(helper, &socket) == EW_OK && ew_server_take_fd(helper, &memory) == EW_OK)
+    if (ew_server_take_fd(helper, &socket) == EW_OK &&
+        ew_server_take_fd(helper, &memory) == EW_OK && socket >= 0 && memory >= 0)
         pid = fork();
     if (pid == 0)
         run_server(s, helper, socket, memory, (size_t)o->memory);
@@ -99,7 +100,7 @@ static ew_err ask_locked(struct ew_fork_server *s, const struct order *o, const 
 static ew_err new_memory(size_t size, int *fd, void **at)
 {
     *fd = memfd_create("edgewise", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    EW_CHECK(*fd >= 0, EW_ERR_IO, "no shared memory: %s", strerror(errno));
+    EW_CHECK(*fd >= 0, EW_ERR_MEMORY, "no shared memory: %s", strerror(errno));
     const bool sized = ftruncate(*fd, (off_t)size) == 0 &&
                        fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
     *at = sized ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0) : MAP_FAILED;
@@ -115,14 +116,15 @@ ew_err ew_fork_server_start(struct ew_fork_server *s, size_t size, struct ew_ser
     int pair[2], memory;
     void *at;
     int32_t pid = -1;
-    EW_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0, EW_ERR_IO,
+    EW_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0, EW_ERR_MEMORY,
              "no socket for a process: %s", strerror(errno));
     ew_err e = new_memory(size, &memory, &at);
     if (e == EW_OK) {
         const int theirs[2] = {pair[1], memory};
         e = ask_locked(s, &(struct order){.memory = size}, theirs, &pid);
-        if (e == EW_OK && pid <= 0)
-            e = ew_fail(EW_ERR_IO, "no process for a server");
+        if (e != EW_OK || pid <= 0)
+            e = e == EW_OK ? ew_fail(EW_ERR_MEMORY, "no process for a server")
+                           : ew_fail_in(EW_ERR_MEMORY, "no process for a server");
         close(memory);
         if (e != EW_OK)
             munmap(at, size);

@@ -43,7 +43,7 @@ static void serve(void (*f)(int socket, void *arg), void *arg, int socket)
 ew_err ew_server_start(void (*f)(int socket, void *arg), void *arg, struct ew_server *out)
 {
     int pair[2];
-    EW_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0, EW_ERR_IO,
+    EW_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0, EW_ERR_MEMORY,
              "no socket for a process: %s", strerror(errno));
     const pid_t pid = fork();
     if (pid == 0)
@@ -51,7 +51,7 @@ ew_err ew_server_start(void (*f)(int socket, void *arg), void *arg, struct ew_se
     close(pair[1]);
     if (pid < 0)
         close(pair[0]);
-    EW_CHECK(pid > 0, EW_ERR_IO, "no process: %s", strerror(errno));
+    EW_CHECK(pid > 0, EW_ERR_MEMORY, "no process: %s", strerror(errno));
     *out = (struct ew_server){.pid = pid, .fd = pair[0]};
     return EW_OK;
 }

@@ -329,9 +329,9 @@ static void failed(struct ew_cmd_call *c, const struct ew_train_run *r, struct e
     ew_trainer_save(t);
     ew_fail(e, "%s", why);
     ew_cmd_hint(c, "edgewise train --resume %.120s continues it%s", r->o.output,
-                ew_trainer_result(t).checkpoint_failed
-                    ? " once there is room"
-                    : "; --on-bad-sample skip leaves out what cannot be read");
+                ew_trainer_result(t).checkpoint_failed ? " once there is room"
+                : ew_sample_is_bad(e) ? "; --on-bad-sample skip leaves out what cannot be read"
+                                      : "");
 }
 
 static ew_err train(struct ew_cmd_call *c, struct ew_train_run *r)

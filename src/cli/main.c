@@ -16,6 +16,7 @@
 #include "cli/cmd.h"
 #include "cli/device_opt.h"
 #include "cli/printable.h"
+#include "data/data.h"
 #include "model/model.h"
 #include "network/network.h"
 
@@ -78,10 +79,10 @@ static bool names_no_network(const struct ew_cmd_call *c)
 }
 
 /* True if a sample of a data set ended the command, which can leave such samples out. */
-static bool names_sample(const struct ew_cmd_call *c)
+static bool names_sample(const struct ew_cmd_call *c, ew_err err)
 {
-    return ew_field_find(c->cmd->opts, "on-bad-sample") && !ew_cmd_given(c, "on-bad-sample") &&
-           strstr(ew_error_message(), " sample ");
+    return ew_sample_is_bad(err) && ew_field_find(c->cmd->opts, "on-bad-sample") &&
+           !ew_cmd_given(c, "on-bad-sample") && strstr(ew_error_message(), " sample ");
 }
 
 static int run(const struct ew_cmd_line *line)
@@ -104,7 +105,7 @@ static int run(const struct ew_cmd_line *line)
         err = flush_output();
     if (err == EW_ERR_NOT_FOUND && !call.hint[0] && names_no_network(&call))
         ew_cmd_hint(&call, "edgewise models lists the networks");
-    if (err != EW_OK && !call.hint[0] && names_sample(&call))
+    if (!call.hint[0] && names_sample(&call, err))
         ew_cmd_hint(&call, "--on-bad-sample skip leaves out what cannot be read");
     if (err == EW_ERR_USAGE && !call.hint[0])
         ew_cmd_hint(&call, "edgewise help %s", line->cmd->name);

@@ -161,10 +161,9 @@ static ew_err some(struct ew_batch_builder *f, const struct span *w, struct ew_b
     return again ? some(f, w, s, now, done) : err;
 }
 
-/* True if the error is the sample's fault, unlike lack of memory. */
-static bool is_bad(const struct ew_batch_builder *f, ew_err err)
+static bool skips(const struct ew_batch_builder *f, ew_err err)
 {
-    return err != EW_OK && err != EW_ERR_MEMORY && f->shared->o.on_bad == EW_ON_BAD_SKIP;
+    return ew_sample_is_bad(err) && f->shared->o.on_bad == EW_ON_BAD_SKIP;
 }
 
 /* Handles the unreadable sample `index`: records it and, if wanted, puts a replacement in its place
@@ -176,7 +175,7 @@ static ew_err other(struct ew_batch_builder *f, int64_t index, ew_err err, struc
     struct ew_rng r = {.seed = ew_data_seed(x->o.seed),
                        .stream = ew_data_stream(EW_STREAM_REFILL, x->epoch),
                        .index = (uint64_t)index << 8};
-    for (int t = 0; is_bad(f, err); t++) {
+    for (int t = 0; skips(f, err); t++) {
         log_bad(&x->bad, index);
         s->batch.bad++;
         *got = 0;

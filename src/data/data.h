@@ -89,6 +89,10 @@ ew_err ew_dataset_decode_all(const struct ew_dataset *d, struct ew_sample *s, in
 ew_err ew_dataset_read(const struct ew_dataset *d, enum ew_split split, int64_t i,
                        struct ew_sample *s);
 
+/* True if a failure to read a sample is its own fault; false for EW_OK and if the machine lacks
+ * memory, descriptors or processes, which ends the work whatever is to be done with bad samples. */
+bool ew_sample_is_bad(ew_err err);
+
 /* ---- Facts ----------------------------------------------------------------------------------- */
 
 struct ew_dataset_stats {

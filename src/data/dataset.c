@@ -320,6 +320,11 @@ ew_err ew_dataset_decode_all(const struct ew_dataset *d, struct ew_sample *s, in
     return EW_OK;
 }
 
+bool ew_sample_is_bad(ew_err err)
+{
+    return err != EW_OK && err != EW_ERR_MEMORY;
+}
+
 ew_err ew_dataset_read(const struct ew_dataset *d, enum ew_split split, int64_t i,
                        struct ew_sample *s)
 {

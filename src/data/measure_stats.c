@@ -38,7 +38,7 @@ ew_err ew_dataset_measure(const struct ew_dataset *d, enum ew_split split, int64
     *out = (struct ew_dataset_stats){0};
     for (int64_t i = 0; i < n; i++) {
         const ew_err err = ew_dataset_read(d, split, i * all / n, &s);
-        if (err == EW_ERR_MEMORY) {
+        if (err != EW_OK && !ew_sample_is_bad(err)) {
             ew_sample_fini(&s);
             return err;
         }

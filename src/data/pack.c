@@ -99,7 +99,7 @@ static ew_err add_split(struct packer *p, enum ew_split split, int64_t *done)
     const int64_t n = ew_dataset_info(p->d)->count[split];
     for (int64_t i = 0; i < n; i++) {
         const ew_err err = add_sample(p, split, i);
-        const bool skip = err != EW_OK && err != EW_ERR_MEMORY && !ferror(p->f) && p->o->skip_bad;
+        const bool skip = ew_sample_is_bad(err) && !ferror(p->f) && p->o->skip_bad;
         if (err != EW_OK && !skip)
             return err;
         if (skip) {

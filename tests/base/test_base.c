@@ -26,7 +26,7 @@ static void errors_name_the_way_up(void)
     ew_fail(EW_ERR_IO, "%s", longer);
     ew_fail_in(EW_ERR_IO, "%s", longer);
     EW_EXPECT(strlen(ew_error_message()) < sizeof(longer));
-    EW_EXPECT_STR(ew_error_text(EW_ERR_MEMORY), "out of memory");
+    EW_EXPECT_STR(ew_error_text(EW_ERR_MEMORY), "out of memory, descriptors or processes");
     EW_EXPECT_STR(ew_error_text((ew_err)999), "unknown error");
 }
 
