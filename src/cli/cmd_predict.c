@@ -418,11 +418,24 @@ static bool is_bench_store(const struct opts *o)
     return is;
 }
 
+/* The options of modes have no meaning for a network. */
+static ew_err check_network(const struct ew_cmd_call *c)
+{
+    static const char *const of_modes[] = {"modes",   "workload", "plan", "check",
+                                           "compare", "simulate", "seed", "count",
+                                           "until",   "html",     "csv"};
+    for (size_t i = 0; i < EW_COUNT(of_modes); i++)
+        EW_CHECK(!ew_cmd_given(c, of_modes[i]), EW_ERR_USAGE,
+                 "predict: --%s does not go with --network", of_modes[i]);
+    return EW_OK;
+}
+
 static ew_err run(struct ew_cmd_call *c)
 {
     struct job b = {.c = c, .o = c->opts};
     const struct opts *o = c->opts;
     if (o->network) {
+        EW_TRY(check_network(c));
         const struct ew_work_opts w = {.stores = o->from,
                                        .board = o->board,
                                        .query = {.network = o->network,

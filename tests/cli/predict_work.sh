@@ -20,6 +20,11 @@ edgewise predict --from a.db --network lenet5 --train --data mnist 2>&1 | sed "s
 edgewise predict --from a.db --network lenet5 --precision fp16 2>&1 || echo "exit $?"
 edgewise predict --from a.db --network lenet5 --on jetson 2>&1 | sed "s/only '.*'/only MACHINE/" || true
 edgewise predict --from a.db --network lenet5 --board jetson-nano 2>&1 || echo "exit $?"
+# Regression: options of modes were ignored.
+for other in "--modes all" "--workload a" --plan --check --compare "--simulate agx-xavier" "--seed 1" "-n 5" "--until time=5%" "--html p.html" "--csv p.csv"; do
+    # shellcheck disable=SC2086
+    edgewise predict --from a.db --network lenet5 $other 2>&1 | head -n 1
+done
 edgewise predict --from a.db --from b.db 2>&1 || echo "exit $?"
 edgewise bench lenet5 --iters 2 --db c.db >/dev/null 2>&1
 edgewise predict --from c.db --network lenet5 2>&1 || echo "exit $?"
