@@ -35,7 +35,7 @@ def edgewise(path, setting, epochs, samples):
     with tempfile.TemporaryDirectory() as folder:
         command = [programs.EDGEWISE, "train", "lenet5", "--data", path, "--batch", BATCH, "--lr", 0.01,
                    "--momentum", 0.9, "--epochs", epochs, "--workers", workers, "--samples", samples,
-                   "-o", Path(folder) / "run", "--json"]  # fmt: skip
+                   "--val-split", 0, "-o", Path(folder) / "run", "--json"]  # fmt: skip
         measure.call(command + (["--threads", threads] if threads else []))
         with open(Path(folder) / "run" / "epochs.csv", encoding="ascii") as f:
             return [
