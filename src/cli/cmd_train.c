@@ -144,6 +144,12 @@ static bool stops(const struct ew_train_run *r, const struct ew_trainer *t)
     return r->job.ranks ? ew_trainer_stops(t) : asked_to_stop;
 }
 
+static ew_err record_epoch(void *ctx, const struct ew_epoch_row *row)
+{
+    const struct ew_train_run *r = ctx;
+    return ew_recording_put(r->rec, EW_RECORD_EPOCH, row);
+}
+
 static ew_err follow(struct ew_train_run *r, struct ew_trainer *t, struct ew_train_view *v,
                      bool *stopped)
 {
@@ -155,9 +161,7 @@ static ew_err follow(struct ew_train_run *r, struct ew_trainer *t, struct ew_tra
             continue;
         if (e == EW_OK && event == EW_TRAIN_EPOCH) {
             ew_train_show_epoch(v, t);
-            e = ew_recording_put(r->rec, EW_RECORD_EPOCH, ew_trainer_epoch(t));
-            if (e == EW_OK)
-                e = put_curves(&r->curves, ew_trainer_epoch(t));
+            e = put_curves(&r->curves, ew_trainer_epoch(t));
             if (e == EW_OK)
                 e = ew_run_watch_put(&r->watch);
         } else if (e == EW_OK && event != EW_TRAIN_DONE) {
@@ -343,6 +347,8 @@ static ew_err train(struct ew_cmd_call *c, struct ew_train_run *r)
     EW_TRY(ew_train_board_open(&r->arena, r->o.power_from, &r->board, &r->job.machine));
     EW_TRY(watch_board(r));
     r->job.stop = &asked_to_stop;
+    r->job.record = record_epoch;
+    r->job.record_ctx = r;
     EW_TRY(ew_trainer_open(&r->job, &t));
     if (first_rank(r))
         ew_train_show_begin(&view, r, t);

@@ -357,6 +357,8 @@ ew_err ew_trainer_end_epoch(struct ew_trainer *t, const struct ew_scores *s)
     ew_rundir_epoch(&t->dir, &t->row);
     if (t->exchange)
         EW_TRY(ew_trainer_rank_rows(t));
+    if (t->job.record && ew_ranks_rank(t->job.ranks) == 0)
+        EW_TRY(t->job.record(t->job.record_ctx, &t->row));
     if (!s && !t->exchange && !ew_trainer_save_due(t))
         return EW_OK;
     const bool written = best && ew_trainer_write(t, "best.ckpt");

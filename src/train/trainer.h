@@ -41,6 +41,10 @@ struct ew_train_job {
                              * process */
     struct ew_exchange_opts exchange; /* of the ranks' gradients */
     const volatile int *stop;         /* with ranks: set when this one should stop; NULL: never */
+    /* Records an epoch before the checkpoint that has it: a killed run then loses none.  With ranks
+     * it is called on the first; NULL: none. */
+    ew_err (*record)(void *ctx, const struct ew_epoch_row *row);
+    void *record_ctx;
 };
 
 enum ew_train_event {

@@ -2,6 +2,7 @@
 /* The trainer: it learns, its times add up, it resumes bit for bit, it survives a full disk. */
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -75,6 +76,40 @@ static uint64_t straight_run(const struct ew_train_opts *o)
     const uint64_t sum = weights_sum(s.job.net);
     session_close(&s);
     return sum;
+}
+
+static ew_err count_epoch(void *ctx, const struct ew_epoch_row *row)
+{
+    int64_t *epochs = ctx;
+    struct ew_checkpoint saved;
+    char has[32];
+    EW_EXPECT_INT(row->epoch, ++*epochs);
+    snprintf(has, sizeof(has), "epoch = %" PRId64, row->epoch);
+    if (EW_EXPECT_OK(ew_checkpoint_read(ew_test_path("recorded/last.ckpt"), &saved)))
+        EW_EXPECT(!strstr(saved.progress, has));
+    ew_checkpoint_fini(&saved);
+    return EW_OK;
+}
+
+/* Regression: a run killed after it had written an epoch's checkpoint, but before it had recorded
+ * the epoch in the store, never recorded it. */
+static void records_before_it_saves(void)
+{
+    int64_t epochs = 0;
+    struct session s = {.job = {.opts = small_opts(),
+                                .options = "",
+                                .net = small_net(),
+                                .folder = ew_test_path("recorded"),
+                                .record = count_epoch,
+                                .record_ctx = &epochs}};
+    s.job.opts.epochs = 2;
+    if (EW_EXPECT_OK(ew_dataset_open(TEST_DATA, &s.data))) {
+        s.job.data = s.data;
+        if (EW_EXPECT_OK(ew_trainer_open(&s.job, &s.t)))
+            train_some(s.t, 0);
+    }
+    EW_EXPECT_INT(epochs, 2);
+    session_close(&s);
 }
 
 /* ---- Resuming a finished run ---- */
@@ -654,6 +689,7 @@ int main(int argc, char **argv)
         EW_TEST(goes_on_without_lost_rows),
         EW_TEST(leaves_the_folders_of_others),
         EW_TEST(survives_being_killed),
+        EW_TEST(records_before_it_saves),
         EW_TEST(a_finished_run_stays_finished),
         EW_TEST(a_schedule_has_its_milestones),
         EW_TEST(learns_and_keeps_the_best),
