@@ -67,8 +67,7 @@ bool ew_process_alive(int pid, const char *stamp)
 {
     char now[EW_STAMP_CHARS], state;
     ew_process_stamp(pid, now);
-    /* A zombie has ended: its parent, such as the first process of a container, may never reap it.
-     */
+    /* A zombie has ended; the first process of a container may never reap it. */
     return pid > 0 && read_stat(pid, &state) >= 0 && state != 'Z' && strcmp(now, stamp) == 0;
 }
 
