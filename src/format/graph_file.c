@@ -123,7 +123,7 @@ ew_err ew_graph_write(struct ew_byte_writer *p, const struct ew_graph *g)
 struct reader {
     struct ew_byte_reader *in;
     struct ew_graph *g;
-    int *value; /* by number in the file: value of g */
+    int *value; /* by number in the file: value of g; -1: an absent output */
     int n_values, cap_values;
 };
 
@@ -184,6 +184,8 @@ static ew_err get_number(struct reader *r, int64_t least, int *out)
     EW_TRY(ew_read_int(r->in, least, r->n_values - 1, &v));
     EW_ASSERT(v < 0 || r->value);
     *out = v < 0 ? -1 : r->value[v];
+    EW_CHECK(v < 0 || *out >= 0, EW_ERR_FORMAT, "%s: value %lld is used, but its node omits it",
+             r->in->what, (long long)v);
     return EW_OK;
 }
 
@@ -211,7 +213,7 @@ static ew_err get_ports(struct reader *r, struct ew_node *n, const char ***names
 static ew_err name_outputs(struct reader *r, const int *out, int n, const char *const *names)
 {
     for (int i = 0; i < n; i++) {
-        EW_TRY(add_number(r, out[i]));
+        EW_TRY(add_number(r, *names[i] ? out[i] : -1));
         if (*names[i])
             EW_TRY(ew_graph_rename(r->g, out[i], names[i]));
         else

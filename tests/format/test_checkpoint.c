@@ -210,6 +210,35 @@ static void refuses_any_changed_byte(void)
     free(bytes);
 }
 
+/* A node's output without a name is absent, so that nothing may read it. */
+static void refuses_an_absent_value_in_use(void)
+{
+    struct ew_graph *g = network("lenet5", 0.2);
+    struct ew_checkpoint c = sample(g);
+    const char *path = ew_test_path("absent.ckpt"), *name = g->values[g->nodes[1].out[0]].name;
+    const size_t n = strlen(name);
+    char *bytes = NULL, *at = NULL;
+    size_t size = 0;
+    EW_EXPECT_OK(ew_checkpoint_write(path, &c));
+    EW_EXPECT_OK(ew_file_read(path, 1 << 20, &bytes, &size));
+    for (size_t i = 16; i + n < size && !at; i++) /* the name after "one output" */
+        if (bytes[i - 16] == 1 && bytes[i - 8] == (char)n && !bytes[i - 1] &&
+            memcmp(bytes + i, name, n) == 0)
+            at = bytes + i;
+    if (EW_EXPECT(at)) {
+        at[-8] = 0;
+        memmove(at, at + n, (size_t)(bytes + size - at) - n);
+        size -= n;
+        const uint64_t sum = ew_hash_of(bytes, size - 8);
+        for (int i = 0; i < 8; i++)
+            bytes[size - 8 + (size_t)i] = (char)(sum >> (8 * i));
+        EW_EXPECT_ERR(ew_checkpoint_parse(bytes, size, "x.ckpt", &c), EW_ERR_FORMAT,
+                      "is used, but its node omits it");
+    }
+    free(bytes);
+    ew_graph_free(g);
+}
+
 static void says_what_is_wrong(void)
 {
     size_t size;
@@ -247,4 +276,5 @@ static void sums_do_not_depend_on_pieces(void)
 EW_TEST_MAIN(EW_TEST(keeps_every_network), EW_TEST(keeps_everything_else),
              EW_TEST(keeps_how_weights_are_rounded), EW_TEST(computes_the_same_bits),
              EW_TEST(refuses_what_is_cut_off), EW_TEST(refuses_any_changed_byte),
-             EW_TEST(says_what_is_wrong), EW_TEST(sums_do_not_depend_on_pieces))
+             EW_TEST(refuses_an_absent_value_in_use), EW_TEST(says_what_is_wrong),
+             EW_TEST(sums_do_not_depend_on_pieces))
