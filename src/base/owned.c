@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,13 +84,85 @@ static ew_err mark_path(const char *folder, char out[PATH_MAX])
     return EW_OK;
 }
 
+/* A marker is locked while its process is at work: in another container or on another machine that
+ * shares the disk, a process ID means nothing. */
+#define MOST_LOCKS 64 /* further markers have the process ID alone */
+
+static struct {
+    pthread_mutex_t lock; /* guards all below */
+    pid_t owner;          /* a forked child owns nothing of it */
+    int n;
+    int fd[MOST_LOCKS];
+} marks = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void lock_marks(void)
+{
+    pthread_mutex_lock(&marks.lock);
+    if (marks.owner != getpid())
+        marks.n = 0;
+    marks.owner = getpid();
+}
+
+static void keep_lock(int fd)
+{
+    lock_marks();
+    const bool room = marks.n < MOST_LOCKS;
+    if (room)
+        marks.fd[marks.n++] = fd;
+    pthread_mutex_unlock(&marks.lock);
+    if (!room)
+        close(fd);
+}
+
+/* Whether a marker is one that this process has locked; `drop` unlocks it. */
+static bool is_our_lock(const struct stat *mark, bool drop)
+{
+    struct stat st;
+    bool found = false;
+    lock_marks();
+    for (int i = 0; i < marks.n && !found; i++) {
+        found =
+            fstat(marks.fd[i], &st) == 0 && st.st_dev == mark->st_dev && st.st_ino == mark->st_ino;
+        if (found && drop) {
+            close(marks.fd[i]);
+            marks.fd[i] = marks.fd[--marks.n];
+        }
+    }
+    pthread_mutex_unlock(&marks.lock);
+    return found;
+}
+
+static bool is_locked(const char *mark)
+{
+    const int fd = open(mark, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (fd >= 0)
+        close(fd);
+    return locked;
+}
+
 static ew_err write_mark(const char *folder)
 {
-    char path[PATH_MAX], stamp[EW_STAMP_CHARS], text[200];
+    char path[PATH_MAX], stamp[EW_STAMP_CHARS];
+    struct ew_file_out o;
     EW_TRY(mark_path(folder, path));
     ew_process_stamp((int)getpid(), stamp);
-    const int n = snprintf(text, sizeof(text), MARK_HEAD "%d %s\n", (int)getpid(), stamp);
-    return ew_file_write(path, text, (size_t)n);
+    EW_TRY(ew_file_out_open(path, &o));
+    const int fd = fcntl(fileno(o.f), F_DUPFD_CLOEXEC, 3); /* keeps the lock of the new file */
+    fprintf(o.f, MARK_HEAD "%d %s\n", (int)getpid(), stamp);
+    const ew_err err = ew_file_out_commit(&o);
+    if (fd >= 0 && err == EW_OK)
+        keep_lock(fd);
+    else if (fd >= 0)
+        close(fd);
+    return err;
+}
+
+static void remove_mark(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) == 0 && unlink(path) == 0)
+        is_our_lock(&st, true);
 }
 
 /* True if the folder has the marker; *holder is the running process that owns it (0: none). */
@@ -105,13 +178,13 @@ static bool read_mark(const char *folder, int *holder)
         return false;
     const size_t head = strlen(MARK_HEAD);
     const bool ours = strncmp(text, MARK_HEAD, head) == 0;
-    if (ours) {
+    if (ours && !is_our_lock(&st, false)) {
         char *stamp;
         const int pid = (int)strtol(text + head, &stamp, 10);
         stamp += *stamp == ' ';
         stamp[strcspn(stamp, "\n")] = '\0';
-        if (pid != (int)getpid() && ew_process_alive(pid, stamp))
-            *holder = pid;
+        if (is_locked(path) || (pid != (int)getpid() && ew_process_alive(pid, stamp)))
+            *holder = pid > 0 ? pid : 1;
     }
     free(text);
     return ours;
@@ -142,7 +215,10 @@ bool ew_owned_remove(const char *path)
     int holder;
     if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode) || !read_mark(path, &holder) || holder)
         return false;
-    return empty(path) && mark_path(path, mark) == EW_OK && unlink(mark) == 0 && rmdir(path) == 0;
+    if (!empty(path) || mark_path(path, mark) != EW_OK)
+        return false;
+    remove_mark(mark);
+    return rmdir(path) == 0;
 }
 
 bool ew_owned_remove_unmarked(const char *path)
@@ -201,6 +277,8 @@ ew_err ew_owned_fill(const char *path)
     if (!ours)
         ew_file_sweep(mark);
     EW_CHECK(ours ? empty(path) : is_empty(path), EW_ERR_IO, "%s: is not an empty folder", path);
+    if (ours)
+        remove_mark(mark);
     return write_mark(path);
 }
 
@@ -208,7 +286,7 @@ void ew_owned_filled(const char *path, bool whole)
 {
     char mark[PATH_MAX];
     if ((whole || empty(path)) && mark_path(path, mark) == EW_OK)
-        unlink(mark);
+        remove_mark(mark);
 }
 
 ew_err ew_owned_publish(const char *from, const char *to)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/process.h"
 #include "ew_test.h"
 
 static bool there(const char *path)
@@ -69,16 +70,22 @@ static void leaves_what_is_not_its_own(void)
 }
 
 /* Another process's folder: refused while it runs, then removed. */
-static void respects_the_living(void)
+static void respects_one(const char *name, const char *process)
 {
-    char dir[512];
+    char dir[512], mark[600];
     int made[2], end[2];
-    at("living", dir);
+    at(name, dir);
+    snprintf(mark, sizeof(mark), "%s/%s", dir, EW_OWNED_MARK);
     if (!EW_EXPECT(pipe(made) == 0 && pipe(end) == 0))
         return;
     const pid_t pid = fork();
     if (pid == 0) {
         char c = ew_owned_make(dir) == EW_OK ? 'y' : 'n';
+        FILE *f = process ? fopen(mark, "r+") : NULL;
+        if (f) {
+            fprintf(f, "edgewise made this folder and may remove it: process %s\n", process);
+            fclose(f);
+        }
         close(end[1]);
         (void)!write(made[1], &c, 1);
         (void)!read(end[0], &c, 1);
@@ -98,6 +105,31 @@ static void respects_the_living(void)
     waitpid(pid, NULL, 0);
     close(made[0]);
     close(made[1]);
+}
+
+static void respects_the_living(void)
+{
+    char own[64], stamp[EW_STAMP_CHARS];
+    respects_one("living", NULL);
+    /* on another machine, and in another container with our process ID */
+    respects_one("elsewhere", "4194304 another-boot-0000-0000-0000-000000000000/1");
+    ew_process_stamp((int)getpid(), stamp);
+    snprintf(own, sizeof(own), "%d %.40s", (int)getpid(), stamp);
+    respects_one("container", own);
+}
+
+/* A forked child owns nothing of what its parent has made. */
+static void child_owns_nothing(void)
+{
+    char dir[512];
+    int status = -1;
+    at("parents", dir);
+    EW_EXPECT_OK(ew_owned_make(dir));
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(ew_owned_remove(dir) ? 1 : 0);
+    EW_EXPECT(waitpid(pid, &status, 0) == pid && status == 0);
+    EW_EXPECT(ew_owned_remove(dir));
 }
 
 static void publishes_without_replacing(void)
@@ -163,4 +195,4 @@ static void fills_a_folder(void)
 
 EW_TEST_MAIN(EW_TEST(removes_unmarked), EW_TEST(fills_a_folder), EW_TEST(removes_what_it_made),
              EW_TEST(leaves_what_is_not_its_own), EW_TEST(respects_the_living),
-             EW_TEST(publishes_without_replacing))
+             EW_TEST(child_owns_nothing), EW_TEST(publishes_without_replacing))
