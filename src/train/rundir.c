@@ -80,11 +80,11 @@ static ew_err open_rows(const struct ew_rundir *r, const char *name, int64_t byt
     ew_rundir_file(r, name, out->path);
     const int fd = open(out->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     EW_CHECK(fd >= 0, EW_ERR_IO, "%s: %s", out->path, strerror(errno));
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0 || !cut(fd, out->path, &bytes) ||
-        !(out->f = fdopen(fd, "a"))) {
-        const ew_err e =
-            ew_fail(EW_ERR_IO, "%s: %s", out->path,
-                    errno == EWOULDBLOCK ? "another process is training there" : strerror(errno));
+    /* file systems without locks have none to wait for */
+    const bool taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (taken || !cut(fd, out->path, &bytes) || !(out->f = fdopen(fd, "a"))) {
+        const ew_err e = ew_fail(EW_ERR_IO, "%s: %s", out->path,
+                                 taken ? "another process is training there" : strerror(errno));
         close(fd);
         return e;
     }

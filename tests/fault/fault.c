@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A library for LD_PRELOAD that lets the n-th allocation, or the n-th call that modifies files,
  * fail once: FAULT_KIND=alloc or io, FAULT_AT=n; FAULT_KIND=int sends Ctrl-C at this call, and
- * FAULT_KIND=kill SIGKILL (calls that remove files count too).
+ * FAULT_KIND=kill SIGKILL (calls that remove files count too); FAULT_KIND=lock: a file system
+ * without locks.
  * FAULT_COUNT=FILE receives the number of calls.  Child processes are not affected. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,7 +24,7 @@ void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t n);
 void *__libc_memalign(size_t align, size_t n);
 
-static enum { OFF, ALLOC, IO, INTERRUPT, KILL } kind;
+static enum { OFF, ALLOC, IO, INTERRUPT, KILL, LOCK } kind;
 static atomic_long at;
 static long fail_at;
 static int (*plain_fflush)(FILE *f);
@@ -42,6 +43,7 @@ __attribute__((constructor)) static void begin(void)
            : strcmp(k, "alloc") == 0 ? ALLOC
            : strcmp(k, "int") == 0   ? INTERRUPT
            : strcmp(k, "kill") == 0  ? KILL
+           : strcmp(k, "lock") == 0  ? LOCK
                                      : IO;
 }
 
@@ -131,6 +133,15 @@ DISK(mkdir, (const char *path, mode_t mode), syscall(SYS_mkdirat, AT_FDCWD, path
 DISK(rename, (const char *a, const char *b), syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, 0))
 DISK(renameat2, (int a, const char *from, int b, const char *to, unsigned flags),
      syscall(SYS_renameat2, a, from, b, to, flags))
+
+int flock(int fd, int operation)
+{
+    if ((int)kind == LOCK) {
+        errno = ENOSYS;
+        return -1;
+    }
+    return (int)syscall(SYS_flock, fd, operation);
+}
 
 #define REMOVAL(name, params, call)                                                                \
     int name params                                                                                \
