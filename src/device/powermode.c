@@ -15,13 +15,14 @@
 
 #define MAX_TABLE 64
 #define MHZ       1000000LL
+#define MOST_HZ   1000000000000000LL /* larger values are no clocks */
 
 /* ---- Clocks ---------------------------------------------------------------------------------- */
 
 static int64_t read_hz(const struct ew_root *root, const char *path, int64_t unit)
 {
     int64_t v;
-    if (!path || ew_root_read_int(root, path, &v) != EW_OK || v < 0 || v > INT64_MAX / unit)
+    if (!path || ew_root_read_int(root, path, &v) != EW_OK || v < 0 || v > MOST_HZ / unit)
         return -1;
     return v * unit;
 }
@@ -36,7 +37,7 @@ static void parse_table(struct ew_board *b, const char *text, int64_t unit, stru
         const size_t n = strcspn(p, " \t\n");
         int64_t v;
         snprintf(word, sizeof(word), "%.*s", n < sizeof(word) ? (int)n : 0, p);
-        if (ew_num_int(word, &v) && v > 0 && v < INT64_MAX / unit)
+        if (ew_num_int(word, &v) && v > 0 && v <= MOST_HZ / unit)
             table[c->n_table++] = v * unit;
         p += n;
     }
@@ -212,7 +213,7 @@ static int64_t coming_max(const struct ew_power_list *list, const struct ew_cloc
             c->core < 0 && !c->cap && core_of(path) < 0 && ew_ends_with(path, "/max_freq");
         int64_t v;
         if ((cpu || gpu || (c->max_path && strcmp(path, c->max_path) == 0)) &&
-            ew_num_int(list->items[i].value, &v) && v > 0)
+            ew_num_int(list->items[i].value, &v) && v > 0 && v <= MOST_HZ / c->unit)
             return v * c->unit;
     }
     return c->max;

@@ -253,6 +253,26 @@ static void write_text(const struct copy *c, const char *path, const char *text)
     }
 }
 
+/* Values that are no clocks, as a captured board may have, are not counted with. */
+static void absurd_clocks(void)
+{
+    static const char table[] =
+        "sys/devices/system/cpu/cpufreq/policy0/scaling_available_frequencies";
+    struct copy c;
+    struct ew_power_list l = {0};
+    if (!copy_board("agx-xavier-jp5", &c))
+        return;
+    write_text(&c, table, "115200 9223372036854775 2265600\n");
+    EW_EXPECT_OK(
+        ew_powermode_custom(c.board, &(struct ew_power_want){.cpu_mhz = 2265, .dvfs = -1}, &l));
+    ew_power_list_free(&l);
+    write_text(&c, table, "9223372036854774\n");
+    EW_EXPECT_OK(
+        ew_powermode_custom(c.board, &(struct ew_power_want){.cpu_mhz = 500, .dvfs = -1}, &l));
+    ew_power_list_free(&l);
+    ew_board_close(c.board);
+}
+
 /* A named mode with clocks fixed at the mode's maximum, the memory's locked, the fan at full speed;
  * then everything restored. */
 static void named_and_held(void)
@@ -512,7 +532,8 @@ static void no_permission(void)
 }
 
 EW_TEST_MAIN(EW_TEST(reads_modes), EW_TEST(refuses_bad_conf), EW_TEST(sets_and_restores),
-             EW_TEST(ranges_stay_whole), EW_TEST(custom_modes), EW_TEST(named_and_held),
-             EW_TEST(gating_is_refused), EW_TEST(survives_kill_at_every_write),
-             EW_TEST(owner_is_respected), EW_TEST(several_at_once), EW_TEST(value_not_taken),
-             EW_TEST(no_permission), EW_TEST(one_setting_is_gone))
+             EW_TEST(ranges_stay_whole), EW_TEST(custom_modes), EW_TEST(absurd_clocks),
+             EW_TEST(named_and_held), EW_TEST(gating_is_refused),
+             EW_TEST(survives_kill_at_every_write), EW_TEST(owner_is_respected),
+             EW_TEST(several_at_once), EW_TEST(value_not_taken), EW_TEST(no_permission),
+             EW_TEST(one_setting_is_gone))
