@@ -377,12 +377,19 @@ static void mark_known(const struct ew_graph *g, bool *known)
     }
 }
 
-/* The constant in a slot of weights, also behind transposes too large to be evaluated; -1: none. */
+/* True if the operator hands on its first input in another shape or order. */
+static bool only_moves(const struct ew_op *op)
+{
+    return op == &ew_op_transpose || op == &ew_op_reshape || op == &ew_op_unsqueeze ||
+           op == &ew_op_squeeze;
+}
+
+/* The constant in a slot of weights, also behind transposes and reshapes too large to be
+ * evaluated; -1: none. */
 static int weight_in(const struct ew_graph *g, const struct ew_node *n, int i, unsigned slots)
 {
     int v = i < 32 && (slots >> i & 1) ? n->in[i] : -1;
-    while (v >= 0 && g->values[v].producer >= 0 &&
-           g->nodes[g->values[v].producer].op == &ew_op_transpose)
+    while (v >= 0 && g->values[v].producer >= 0 && only_moves(g->nodes[g->values[v].producer].op))
         v = g->nodes[g->values[v].producer].in[0];
     const bool weight =
         v >= 0 && g->values[v].kind == EW_VALUE_CONST && ew_dtype_is_float(g->values[v].t.dtype);

@@ -230,24 +230,106 @@ static ew_err make_constant(struct ew_graph *g, int value, bool literal)
     return EW_OK;
 }
 
-ew_err ew_graph_keep_known(struct ew_graph *g)
+/* Floats made from the same constants by equal nodes, so that a weight that a file transposes or
+ * reshapes for each of its readers stays one weight, not one for each. */
+struct made {
+    int node, value;
+    int next; /* of those with the same first input; -1: none */
+};
+
+struct known_values {
+    bool *pure;
+    int *same;       /* by value: the value in its place */
+    int *first;      /* by value: the last of `made` that reads it first; -1: none */
+    struct made *at; /* by node */
+};
+
+#define MOST_COMPARED 64 /* per node, so that no file costs more than its size */
+
+/* True for the same value, or two short lists of the same numbers, such as axes. */
+static bool is_same(const struct ew_graph *g, int a, int b)
 {
-    EW_CLEANUP(ew_free_ptr) bool *pure = calloc((size_t)g->n_values + 1, sizeof(*pure));
-    EW_CHECK(pure, EW_ERR_MEMORY, "no memory for graph %s", g->name);
-    for (int v = 0; v < g->n_values; v++)
-        pure[v] = g->values[v].kind == EW_VALUE_CONST;
+    if (a == b || a < 0 || b < 0)
+        return a == b;
+    const struct ew_tensor *x = &g->values[a].t, *y = &g->values[b].t;
+    const size_t bytes = ew_tensor_bytes(x);
+    return g->values[a].kind == EW_VALUE_CONST && g->values[b].kind == EW_VALUE_CONST &&
+           x->dtype == y->dtype && ew_shape_equal(&x->shape, &y->shape) && x->data && y->data &&
+           bytes <= sizeof(int64_t) * EW_MAX_RANK && memcmp(x->data, y->data, bytes) == 0;
+}
+
+static bool is_twin(const struct ew_graph *g, const struct ew_node *a, const struct ew_node *b)
+{
+    bool same = a->op == b->op && a->n_in == b->n_in && a->channels_first == b->channels_first &&
+                (a->op->attr_size == 0 || memcmp(a->attr, b->attr, a->op->attr_size) == 0);
+    for (int i = 1; same && i < a->n_in; i++)
+        same = is_same(g, a->in[i], b->in[i]);
+    return same;
+}
+
+/* The value that an equal node has made; -1: none, and node `k` is noted. */
+static int find_twin(const struct ew_graph *g, struct known_values *s, int k)
+{
+    const struct ew_node *n = &g->nodes[k];
+    if (n->n_out != 1 || n->n_in < 1 || n->in[0] < 0 ||
+        !ew_dtype_is_float(g->values[n->out[0]].t.dtype))
+        return -1;
+    for (int i = 0; i < g->n_outputs; i++)
+        if (g->outputs[i] == n->out[0])
+            return -1;
+    int left = MOST_COMPARED;
+    for (int m = s->first[n->in[0]]; m >= 0 && left > 0; m = s->at[m].next, left--)
+        if (is_twin(g, n, &g->nodes[s->at[m].node]))
+            return s->at[m].value;
+    s->at[k] = (struct made){k, n->out[0], s->first[n->in[0]]};
+    s->first[n->in[0]] = k;
+    return -1;
+}
+
+static ew_err keep_known(struct ew_graph *g, struct known_values *s)
+{
+    for (int v = 0; v < g->n_values; v++) {
+        s->pure[v] = g->values[v].kind == EW_VALUE_CONST;
+        s->same[v] = v;
+        s->first[v] = -1;
+    }
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
-        const bool fold = is_pure(n, pure);
+        for (int i = 0; i < n->n_in; i++)
+            n->in[i] = n->in[i] < 0 ? n->in[i] : s->same[n->in[i]];
+        const bool fold = is_pure(n, s->pure);
         for (int i = 0; fold && i < n->n_out; i++) {
             if (n->out[i] < 0 || !g->values[n->out[i]].t.data)
                 continue;
-            pure[n->out[i]] = true;
-            EW_TRY(make_constant(g, n->out[i], is_literal(g, n)));
+            const int twin = find_twin(g, s, k);
+            s->pure[n->out[i]] = true;
+            if (twin >= 0)
+                s->same[n->out[i]] = twin;
+            else
+                EW_TRY(make_constant(g, n->out[i], is_literal(g, n)));
             n->out[i] = -1;
         }
     }
     return EW_OK;
+}
+
+ew_err ew_graph_keep_known(struct ew_graph *g)
+{
+    const size_t values = (size_t)g->n_values + 1, nodes = (size_t)g->n_nodes + 1;
+    struct known_values s = {.pure = calloc(values, sizeof(*s.pure)),
+                             .same = calloc(values, sizeof(*s.same)),
+                             .first = calloc(values, sizeof(*s.first)),
+                             .at = calloc(nodes, sizeof(*s.at))};
+    ew_err e = EW_OK;
+    if (s.pure && s.same && s.first && s.at)
+        e = keep_known(g, &s);
+    else
+        e = ew_fail(EW_ERR_MEMORY, "no memory for graph %s", g->name);
+    free(s.pure);
+    free(s.same);
+    free(s.first);
+    free(s.at);
+    return e;
 }
 
 /* ---- Cost ---- */

@@ -18,6 +18,7 @@ struct view {
     int value; /* of the new graph; -1: none yet (constants are copied at first use) */
     int rank;
     int perm[EW_MAX_RANK];
+    int wide, wide_rank; /* a constant with leading ones, once it has been needed; rank 0: none */
 };
 
 /* A materialised view: value `to` is value `from` of the new graph, permuted by `perm`. */
@@ -390,6 +391,9 @@ static ew_err get_broadcast(struct layout_pass *s, int old, int rank, const int 
         return get_value(s, old, perm, out);
     if (ew_tensor_count(&v->t) == 1)
         return get_value(s, old, NULL, out);
+    struct view *l = &s->views[old];
+    if (l->wide_rank == rank)
+        return materialise(s, l->wide, rank, perm, out);
     struct ew_tensor wide = v->t;
     const int shift = rank - v->t.shape.rank;
     for (int i = 0; i < rank; i++)
@@ -398,6 +402,10 @@ static ew_err get_broadcast(struct layout_pass *s, int old, int rank, const int 
     int id;
     EW_TRY(ew_graph_const(s->new, v->name, v->kind, &wide, false, &id));
     s->new->values[id].frozen = v->frozen;
+    if (!l->wide_rank) {
+        l->wide = id;
+        l->wide_rank = rank;
+    }
     return materialise(s, id, rank, perm, out);
 }
 

@@ -126,6 +126,56 @@ static void transposed(void)
     }
 }
 
+/* A filter that the file reshapes, of any size. */
+static void reshaped(void)
+{
+    for (int large = 0; large < 2; large++) {
+        struct ew_build b;
+        begin(&b, large ? "2,64,3,3" : "2,4,3,3");
+        weight(&b, "w", large ? "72,64" : "6,4");
+        ew_build_ints(&b, ew_build_node(&b, "Constant", "", "to"), "value_ints",
+                      large ? "72,64,1,1" : "6,4,1,1");
+        ew_build_node(&b, "Reshape", "w,to", "f");
+        ew_build_node(&b, "Conv", "x,f", "y");
+        struct ew_graph *g = load(&b);
+        if (!g)
+            return;
+        EW_EXPECT_INT(trained(g), 1);
+        ew_graph_free(g);
+    }
+}
+
+/* Weights of several layers stay one, also where the file reshapes them for each, and where the
+ * layers see images channels-last. */
+static void shared(void)
+{
+    struct ew_build b;
+    begin(&b, "2,4,4,4");
+    weight(&b, "w", "4,4,1,1");
+    weight(&b, "slope", "4");
+    weight(&b, "gamma", "4,1,1");
+    weight(&b, "m", "4,4");
+    ew_build_ints(&b, ew_build_node(&b, "Constant", "", "axes0"), "value_ints", "1,2");
+    ew_build_ints(&b, ew_build_node(&b, "Constant", "", "axes1"), "value_ints", "1,2");
+    ew_build_node(&b, "Unsqueeze", "slope,axes0", "slope0");
+    ew_build_node(&b, "Unsqueeze", "slope,axes1", "slope1");
+    ew_build_node(&b, "Conv", "x,w", "a");
+    ew_build_node(&b, "PRelu", "a,slope0", "c");
+    ew_build_node(&b, "Mul", "c,gamma", "d");
+    ew_build_node(&b, "Conv", "d,w", "e");
+    ew_build_node(&b, "PRelu", "e,slope1", "f");
+    ew_build_node(&b, "Mul", "f,gamma", "h");
+    ew_build_ints(&b, ew_build_node(&b, "Transpose", "m", "m0"), "perm", "1,0");
+    ew_build_ints(&b, ew_build_node(&b, "Transpose", "m", "m1"), "perm", "1,0");
+    ew_build_node(&b, "MatMul", "h,m0", "i");
+    ew_build_node(&b, "MatMul", "i,m1", "y");
+    struct ew_graph *g = load(&b);
+    if (!g)
+        return;
+    EW_EXPECT_INT(trained(g), 4);
+    ew_graph_free(g);
+}
+
 /* PyTorch's group norm: ones and zeros for the groups, then weights for the channels. */
 static void group_norm(void)
 {
@@ -157,4 +207,4 @@ static void group_norm(void)
 }
 
 EW_TEST_MAIN(EW_TEST(bias_in_front), EW_TEST(numbers), EW_TEST(all_literals), EW_TEST(transposed),
-             EW_TEST(group_norm))
+             EW_TEST(reshaped), EW_TEST(shared), EW_TEST(group_norm))
