@@ -82,7 +82,7 @@ static float middle(float *v, int64_t n, int64_t cut)
 static void finish_kept(struct ew_aggregator *c, float *out)
 {
     const int64_t most = (c->n - 1) / 2;
-    const int64_t asked = (int64_t)(c->trim * (double)c->n);
+    const int64_t asked = (int64_t)(c->trim * (double)c->n + 1e-9);
     const int64_t cut = c->kind == EW_AGGREGATE_MEDIAN || asked > most ? most : asked;
     for (int64_t i = 0; i < c->size; i++) {
         for (int64_t k = 0; k < c->n; k++)

@@ -44,6 +44,7 @@ struct ew_federation {
     int n_states;
     int64_t *order; /* of clients, in the order in which they are asked */
     int64_t round;
+    int64_t losses;  /* of this round */
     bool *answering; /* by rank: whether its client answers */
     float *gathered; /* ranks: their answers, one after the other */
     struct reply *replies;
@@ -270,7 +271,7 @@ static void count_cost(const struct ew_federation *f, int64_t client, struct ew_
 static int64_t choose(struct ew_federation *f)
 {
     const struct ew_federation_opts *o = &f->job.opts;
-    int64_t n = 0, asked = (int64_t)ceil(o->share * (double)o->clients);
+    int64_t n = 0, asked = (int64_t)ceil(o->share * (double)o->clients - 1e-9);
     for (int64_t k = 0; k < o->clients; k++)
         if (!o->avoid_late || !is_late(f, k))
             f->order[n++] = k;
@@ -365,7 +366,10 @@ static ew_err take(struct ew_federation *f, int64_t client, const float *answer,
     row->refused += !taken;
     row->answered += taken;
     row->samples += lies ? 0 : samples_of(f, client) * o->local_epochs;
-    row->loss += taken && !lies ? reply->loss : 0;
+    if (taken && !lies) {
+        row->loss += reply->loss;
+        f->losses++;
+    }
     return EW_OK;
 }
 
@@ -430,9 +434,10 @@ ew_err ew_federation_round(struct ew_federation *f, struct ew_federation_row *ro
              "no client of this fleet answers within %g s; choose a later deadline",
              f->job.opts.deadline_s);
     const int64_t wave = ew_ranks_size(f->job.ranks);
+    f->losses = 0;
     for (int64_t i = 0; i < n; i += wave)
         EW_TRY(ask_wave(f, f->order + i, ew_min_i64(wave, n - i), row));
-    row->loss = row->answered ? row->loss / (double)row->answered : (double)NAN;
+    row->loss = f->losses ? row->loss / (double)f->losses : (double)NAN;
     aggregate(f, row);
     EW_TRY(measure(f, row));
     f->round++;

@@ -234,6 +234,25 @@ static void methods_agree_where_they_must(void)
         free(all[i]);
 }
 
+/* 0.14 of 50 is 7, though not in binary; and clients that return noise have no loss. */
+static void shares_and_losses(void)
+{
+    struct ew_federation_opts o = usual();
+    struct ew_federation_row row;
+    o.clients = 50;
+    o.share = 0.14;
+    free(after(&o, 1, &row));
+    EW_EXPECT_INT(row.asked, 7);
+    o.clients = 6;
+    o.share = 1;
+    free(after(&o, 1, &row));
+    const double all = row.loss;
+    o.nonsense = 3;
+    free(after(&o, 1, &row));
+    EW_EXPECT_INT(row.answered, 6);
+    EW_EXPECT_NEAR(row.loss, all, 0.2 * all);
+}
+
 /* Weights that are not finite are refused, and leave nothing in scaffold's control variates. */
 static void diverged_clients_leave_no_trace(void)
 {
@@ -402,5 +421,5 @@ static void fleets_that_are_none(void)
 }
 
 EW_TEST_MAIN(EW_TEST(splits), EW_TEST(combining), EW_TEST(methods_agree_where_they_must),
-             EW_TEST(diverged_clients_leave_no_trace), EW_TEST(learns), EW_TEST(resumes),
-             EW_TEST(fleets), EW_TEST(fleets_that_are_none))
+             EW_TEST(shares_and_losses), EW_TEST(diverged_clients_leave_no_trace), EW_TEST(learns),
+             EW_TEST(resumes), EW_TEST(fleets), EW_TEST(fleets_that_are_none))
