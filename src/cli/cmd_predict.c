@@ -376,6 +376,11 @@ static ew_err work(struct job *b)
         !o->simulate || (!o->from && !o->plan && !o->board && (checks || !b->c->json)),
         EW_ERR_USAGE,
         "predict: --simulate names its board and writes CSV: not with --from, --plan or --json");
+    b->to_stdout = o->csv && strcmp(o->csv, "-") == 0;
+    EW_CHECK(!b->to_stdout || !b->c->json, EW_ERR_USAGE,
+             "predict: --csv - and --json both write to standard output");
+    EW_CHECK(!o->csv || !checks, EW_ERR_USAGE,
+             "predict: --csv writes predictions or the plan: not with --check or --compare");
     EW_CHECK(o->from || o->plan || o->simulate, EW_ERR_USAGE,
              "predict: needs --from FILE.csv or STORE, or --plan, or --network");
     EW_CHECK(o->plan + checks < 2, EW_ERR_USAGE, "predict: --plan and --check exclude each other");
@@ -394,7 +399,6 @@ static ew_err work(struct job *b)
         b->s.measured.file);
     if (o->from && !o->board && b->s.board)
         EW_INFO("%s: its clocks match the profile %s", o->from, b->s.board->name);
-    b->to_stdout = o->csv && strcmp(o->csv, "-") == 0;
     if (o->csv && !b->to_stdout)
         EW_TRY(ew_file_out_open(o->csv, &b->csv));
     if (o->simulate)

@@ -251,6 +251,8 @@ static void json_candidate(struct ew_json *j, const char *key, const struct ew_c
             ew_json_num(j, "mid", x->v[k].mid);
             ew_json_num(j, "low90", x->v[k].low90);
             ew_json_num(j, "high90", x->v[k].high90);
+            if (x->fitted)
+                ew_json_num(j, "fitted", x->fitted[k].mid);
             ew_json_end(j);
         }
     ew_json_end(j);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "store/store_impl.h"
 
 union any_row {
@@ -117,8 +118,12 @@ static ew_err copy_if_new(struct copying *c, int64_t id, const struct ew_run_row
 {
     bool there;
     int64_t n;
-    EW_CHECK(run->uid && strlen(run->uid) == EW_RUN_UID_CHARS - 1, EW_ERR_FORMAT,
-             "%s: run %lld has no uid", c->from->path, (long long)id);
+    if (!run->uid || strlen(run->uid) != EW_RUN_UID_CHARS - 1) {
+        EW_CHECK(!c->claim, EW_ERR_FORMAT, "%s: run %lld has no uid", c->from->path, (long long)id);
+        EW_WARN("%s: run %lld has no uid, by which a copy would be known again; it is left out",
+                c->from->path, (long long)id);
+        return EW_OK;
+    }
     EW_TRY(ew_store_begin(c->to));
     ew_err err =
         ew_store_int(c->to, &n, &there, "SELECT id FROM run WHERE uid = ?1", "s", run->uid);

@@ -10,6 +10,8 @@ edgewise predict --from "$modes" --json --workload lenet --modes 8/2265/1377/213
 head -3 "$modes" >two.csv
 edgewise predict --from two.csv --modes 8/1200/900/1600 2>&1 || echo "exit $?"
 edgewise predict 2>&1 || echo "exit $?"
+edgewise predict --from "$modes" --csv - --json 2>&1 || echo "exit $?"
+edgewise predict --from "$modes" --check --csv checked.csv 2>&1 || echo "exit $?"
 edgewise predict --from "$modes" --modes 8/1200 2>&1 || echo "exit $?"
 edgewise predict --from "$modes" --workload none 2>&1 || echo "exit $?"
 printf 'cores,cpu_mhz,gpu_mhz,mem_mhz,time_s\n8,1200,900,1600,3\n4,1200,900,1600,4\n8,2265,900,1600,2\n' >same.csv

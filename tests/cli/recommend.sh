@@ -9,6 +9,9 @@ edgewise recommend --from "$modes" --workload resnet --limit life=3h 2>&1 || ech
 printf 'mode,cores,time_s,power_w,accuracy,latency_ms\nwide,4,9,8,0.93,30\nnarrow,4,4,6,0.91,12\nint8,4,2,6,0.88,5\n' >list.csv
 edgewise recommend --from list.csv --goal time --limit accuracy=0.9
 edgewise recommend --from list.csv --goal accuracy --limit latency=16.7ms --json | grep name
+# Measured values, and those of the fit beside them.
+edgewise recommend --from "$modes" --workload resnet --modes 8/2265/1377/2133 --limit power=20W --json >all.json
+grep -c '"fitted"' all.json || true
 # Settings that the file has no column of are neither shown nor set.
 printf 'cores,cpu_mhz,time_s,power_w\n2,1000,1.5,3\n4,1000,1,4\n4,2000,0.6,6\n2,2000,0.9,5\n' >pi.csv
 edgewise recommend --from pi.csv --limit power=4.5W 2>&1 | grep cores

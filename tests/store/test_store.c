@@ -438,6 +438,18 @@ static void copies_are_made_once(void)
     EW_EXPECT_INT(n, 3);
 }
 
+/* A run without a uid, which Edgewise does not write, keeps no other from being copied. */
+static void runs_without_uid_are_left_out(void)
+{
+    STORE *from = three_runs("unnamed.db");
+    alter(ew_test_path("unnamed.db"), "UPDATE run SET uid = 'x' WHERE id = 1");
+    STORE *to = NULL;
+    EW_EXPECT_OK(ew_store_open(ew_test_path("named.db"), NULL, &to));
+    int n = -1;
+    EW_EXPECT_OK(ew_store_copy(from, to, NULL, &n));
+    EW_EXPECT_INT(n, 2);
+}
+
 static void runs_are_found(void)
 {
     STORE *s = three_runs("find.db");
@@ -489,5 +501,5 @@ EW_TEST_MAIN(EW_TEST(rows_come_back), EW_TEST(looking_keeps_locks),
              EW_TEST(queries_have_a_bound), EW_TEST(tables_are_strict),
              EW_TEST(same_hash_other_options), EW_TEST(conditions_see_everything),
              EW_TEST(conditions_only_read), EW_TEST(matrices_are_no_columns),
-             EW_TEST(copies_are_made_once), EW_TEST(runs_are_found),
-             EW_TEST(a_full_disk_leaves_the_file_whole))
+             EW_TEST(copies_are_made_once), EW_TEST(runs_without_uid_are_left_out),
+             EW_TEST(runs_are_found), EW_TEST(a_full_disk_leaves_the_file_whole))
