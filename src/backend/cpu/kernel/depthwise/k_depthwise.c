@@ -92,35 +92,55 @@ struct form {
     bool even; /* the span touches no edge of the image: pixels of a line have a constant stride */
 };
 
+/* Output p; adds it to the statistics `all` if there are any. */
+INLINE void put_output(const struct span *s, enum end end, vec sum, int p, int64_t c, int64_t n,
+                       struct stats_sums *all)
+{
+    float *y = s->to + c + p * s->channels;
+    if (all)
+        stats_add(all, sum);
+    if (end == END_STATS)
+        store_n(y, sum, n);
+    else if (end == END_CLAMP)
+        store_n(y, vmin(vmax(sum, splat(s->lo)), splat(s->hi)), n);
+    else if (end == END_HARD_SWISH)
+        store_n(y, vact(EW_ACT_HARD_SWISH, sum, 0, 0), n);
+    else if (end == END_SILU)
+        store_n(y, vact_end(EW_ACT_SILU, sum, 0, 0), n);
+    else
+        put(&s->conv->end, s->conv->y, s->y + p * s->channels + c, sum, n);
+}
 /* The epilogue `end`, a constant. */
 INLINE void put_end(const struct span *s, const vec *sum, const enum end end, int pixels, int64_t c,
                     int64_t n)
 {
-    const bool stats = end == END_STATS || (end == END_ANY && s->stats.to);
+    const bool stats = end == END_STATS;
     struct stats_sums all;
     if (stats)
         all = stats_load(&s->stats, c, sum[0], n);
     UNROLL
-    for (int p = 0; p < pixels; p++) {
-        float *y = s->to + c + p * s->channels;
-        if (stats)
-            stats_add(&all, sum[p]);
-        if (end == END_STATS)
-            store_n(y, sum[p], n);
-        else if (end == END_CLAMP)
-            store_n(y, vmin(vmax(sum[p], splat(s->lo)), splat(s->hi)), n);
-        else if (end == END_HARD_SWISH)
-            store_n(y, vact(EW_ACT_HARD_SWISH, sum[p], 0, 0), n);
-        else if (end == END_SILU)
-            store_n(y, vact_end(EW_ACT_SILU, sum[p], 0, 0), n);
-        else
-            put(&s->conv->end, s->conv->y, s->y + p * s->channels + c, sum[p], n);
-    }
+    for (int p = 0; p < pixels; p++)
+        put_output(s, end, sum[p], p, c, n, stats ? &all : NULL);
     if (stats)
         stats_store(&s->stats, c, &all, n);
 }
 
-/* Any epilogue, as a call: inlined, the rarer ones would be most of this file's code. */
+/* Any epilogue and number of pixels: a loop, since unrolled it would be most of this file's code.
+ */
+static __attribute__((noinline, noclone)) void put_loop(const struct span *s, const vec *sum,
+                                                        int pixels, int64_t c, int64_t n)
+{
+    struct stats_sums all;
+    const bool stats = s->stats.to;
+    if (stats)
+        all = stats_load(&s->stats, c, sum[0], n);
+    for (int p = 0; p < pixels; p++)
+        put_output(s, s->end, sum[p], p, c, n, stats ? &all : NULL);
+    if (stats)
+        stats_store(&s->stats, c, &all, n);
+}
+
+/* Any epilogue, as a call for each number of pixels. */
 static __attribute__((noinline)) void put_any(const struct span *s, const vec *sum, int pixels,
                                               int64_t c, int64_t n)
 {
@@ -138,7 +158,7 @@ static __attribute__((noinline)) void put_any(const struct span *s, const vec *s
         put_end(s, sum, END_STATS, pixels, c, n);
         break;
     default:
-        put_end(s, sum, END_ANY, pixels, c, n);
+        put_loop(s, sum, pixels, c, n);
     }
 }
 
@@ -397,7 +417,7 @@ INLINE void any_vector(const struct span *s, int64_t pixels, const bool whole, i
             i++;
         }
     }
-    put_any(s, sum, (int)pixels, c, n);
+    put_loop(s, sum, (int)pixels, c, n);
 }
 
 FORMED void any_span(const struct span *span, int64_t pixels, const bool whole)
