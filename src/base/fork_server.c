@@ -51,7 +51,6 @@ static void start_servers(int socket, void *arg)
 {
     const struct ew_fork_server *s = arg;
     struct order o;
-    signal(SIGINT, SIG_IGN); /* Ctrl-C is handled by the parent */
     while (ew_server_read(socket, &o, sizeof(o), -1) == EW_OK) {
         const int32_t answer =
             o.pid == 0 ? begin(s, socket, &o) : ew_server_reap(o.pid, o.patience_ms);

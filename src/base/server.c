@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/spawn.h"
 
 /* ---- Starting and ending ---- */
@@ -26,6 +28,19 @@ static void close_others(int fd)
     for (int i = 3; i < 4096; i++)
         if (i != fd)
             close(i);
+}
+
+/* Signals meant for the whole group (by a terminal, systemd or Slurm) are the parent's: it may
+ * still need an answer to end in order, and a server ends with its socket. */
+static sigset_t hold_signals(void)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP};
+    sigset_t set, before;
+    sigfillset(&set);
+    for (size_t i = 0; i < EW_COUNT(faults); i++)
+        sigdelset(&set, faults[i]);
+    pthread_sigmask(SIG_BLOCK, &set, &before);
+    return before;
 }
 
 /* In the child. */
@@ -45,13 +60,16 @@ ew_err ew_server_start(void (*f)(int socket, void *arg), void *arg, struct ew_se
     int pair[2];
     EW_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0, EW_ERR_MEMORY,
              "no socket for a process: %s", strerror(errno));
+    const sigset_t before = hold_signals();
     const pid_t pid = fork();
     if (pid == 0)
         serve(f, arg, pair[1]);
+    const int no_fork = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     close(pair[1]);
     if (pid < 0)
         close(pair[0]);
-    EW_CHECK(pid > 0, EW_ERR_MEMORY, "no process: %s", strerror(errno));
+    EW_CHECK(pid > 0, EW_ERR_MEMORY, "no process: %s", strerror(no_fork));
     *out = (struct ew_server){.pid = pid, .fd = pair[0]};
     return EW_OK;
 }
@@ -154,7 +172,10 @@ ew_err ew_server_send_fd(int socket, int fd)
         c->cmsg_len = CMSG_LEN(sizeof(int));
         memcpy(CMSG_DATA(c), &fd, sizeof(fd));
     }
-    EW_CHECK(sendmsg(socket, &m, MSG_NOSIGNAL) == 1, EW_ERR_IO, "the other side has gone");
+    ssize_t n;
+    while ((n = sendmsg(socket, &m, MSG_NOSIGNAL)) < 0 && errno == EINTR)
+        continue;
+    EW_CHECK(n == 1, EW_ERR_IO, "the other side has gone");
     return EW_OK;
 }
 
@@ -164,7 +185,10 @@ ew_err ew_server_take_fd(int socket, int *fd)
     struct iovec part = {&byte, 1};
     struct msghdr m = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)};
-    EW_CHECK(recvmsg(socket, &m, MSG_CMSG_CLOEXEC) == 1, EW_ERR_IO, "the other side has gone");
+    ssize_t n;
+    while ((n = recvmsg(socket, &m, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
+        continue;
+    EW_CHECK(n == 1, EW_ERR_IO, "the other side has gone");
     const struct cmsghdr *c = CMSG_FIRSTHDR(&m);
     *fd = -1;
     if (c && c->cmsg_type == SCM_RIGHTS)

@@ -91,9 +91,9 @@ struct ew_server {
 };
 
 /* Forks a child that runs f(socket, arg) until f returns.  It keeps the standard descriptors (with
- * /dev/null as input and output) and the socket, on which it sees end of file when we end.  Locks
- * that other threads hold at the fork are never released there: f may use the C library, and
- * nothing that other threads use. */
+ * /dev/null as input and output) and the socket, on which it sees end of file when we end; all
+ * signals but faults are blocked.  Locks that other threads hold at the fork are never released
+ * there: f may use the C library, and nothing that other threads use. */
 ew_err ew_server_start(void (*f)(int socket, void *arg), void *arg, struct ew_server *out);
 /* Closes our end, and kills the child if it has not ended after patience_ms.  Returns the signal
  * that it died of by itself, or 0. */

@@ -162,7 +162,8 @@ static ew_err fetch(const struct ew_dataset *d, enum ew_split split, int64_t i, 
     EW_TRY(ew_bytes_need(&s->raw, (size_t)st.st_size));
     int64_t got = 0;
     for (ssize_t n = 1; got < st.st_size && n > 0; got += n, s->ops_read++) {
-        n = read(fd, s->raw.at + got, (size_t)(st.st_size - got));
+        while ((n = read(fd, s->raw.at + got, (size_t)(st.st_size - got))) < 0 && errno == EINTR)
+            continue;
         EW_CHECK(n >= 0, EW_ERR_IO, "%s: %s", path, strerror(errno));
     }
     EW_CHECK(got == st.st_size && ew_image_is(s->raw.at, s->raw.size), EW_ERR_FORMAT,

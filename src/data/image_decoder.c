@@ -3,7 +3,6 @@
  * each way signals.  Its results are untrusted: copied, then checked. */
 #include "data/image_decoder.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +68,6 @@ static void confine(void)
 {
     const struct rlimit none = {0, 0};
     static const char *const nothing[] = {NULL};
-    signal(SIGINT, SIG_IGN); /* Ctrl-C is handled by the parent */
     setrlimit(RLIMIT_CORE, &none);
     ew_sandbox_files(nothing, nothing);
     ew_sandbox_compute_only();

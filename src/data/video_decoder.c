@@ -30,6 +30,16 @@ struct ew_video {
 
 /* ---- Inside the process ---- */
 
+/* A camera or host may be silent for long, and the parent's end is noticed with the next frame. */
+static void end_with_group(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
 /* Enters the sandbox: no access for a file, which is open already; otherwise what FFmpeg needs to
  * open a camera or reach a host. */
 static void confine(bool live, const char *name)
@@ -39,6 +49,8 @@ static void confine(bool live, const char *name)
     const char *const some[] = {"/etc", "/sys", "/usr/lib", "/lib", "/run/systemd/resolve", NULL};
     const char *const device[] = {strncmp(name, "/dev/", 5) == 0 ? name : NULL, NULL};
     setrlimit(RLIMIT_CORE, &none);
+    if (live)
+        end_with_group();
     ew_sandbox_files(live ? some : nothing, device);
     if (!live || device[0])
         ew_sandbox_no_programs();
@@ -87,7 +99,6 @@ static void serve(int socket, void *arg)
 {
     bool confined = false;
     (void)arg;
-    signal(SIGINT, SIG_IGN); /* Ctrl-C is handled by the parent */
     while (serve_one(socket, &confined))
         continue;
 }

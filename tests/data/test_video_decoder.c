@@ -78,6 +78,23 @@ static void a_decoder_dies(void)
     EW_EXPECT_INT(count(CLIP), 24);
 }
 
+/* Signals to the whole group are for the program alone. */
+static void signals_are_for_the_program(void)
+{
+    struct ew_video *f;
+    struct ew_video_frame frame = {0};
+    bool end = false;
+    int n = 0;
+    if (!can_read())
+        EW_SKIP("%s", ew_error_message());
+    EW_EXPECT_OK(ew_video_open(CLIP, &all, &f));
+    for (; !end && EW_EXPECT_OK(ew_video_next(f, &frame, &end)); n += !end)
+        kill(ew_video_process(f), n % 2 ? SIGTERM : SIGHUP);
+    EW_EXPECT_INT(n, 24);
+    ew_video_close(f);
+    ew_video_frame_fini(&frame);
+}
+
 /* An idle one is killed without effect. */
 static void a_waiting_decoder_dies(void)
 {
@@ -185,5 +202,5 @@ static void written_files(void)
     expect_bad(path, "8200");
 }
 
-EW_TEST_MAIN(EW_TEST(whole_files), EW_TEST(a_decoder_dies), EW_TEST(a_waiting_decoder_dies),
-             EW_TEST(files_that_are_none), EW_TEST(written_files))
+EW_TEST_MAIN(EW_TEST(whole_files), EW_TEST(signals_are_for_the_program), EW_TEST(a_decoder_dies),
+             EW_TEST(a_waiting_decoder_dies), EW_TEST(files_that_are_none), EW_TEST(written_files))

@@ -181,6 +181,24 @@ static void killed_while_idle(void)
     free_picture(&j);
 }
 
+/* Signals to the whole group, as systemd's and Slurm's to end it in order, are for the program
+ * alone: a network in training still needs the images of its batch. */
+static void signals_are_for_the_program(void)
+{
+    static const int signals[] = {SIGTERM, SIGHUP, SIGINT, SIGUSR1, SIGALRM};
+    struct ew_image_decoder *d = NULL;
+    struct ew_image_job j = picture(4, 77);
+    EW_EXPECT_OK(ew_image_decoder_run(&d, 1, &j, 1));
+    const int pid = ew_image_decoder_process(d);
+    for (size_t i = 0; i < EW_COUNT(signals); i++) {
+        EW_EXPECT_INT(kill(pid, signals[i]), 0);
+        EW_EXPECT_OK(ew_image_decoder_run(&d, 1, &j, 1));
+        EW_EXPECT_INT(ew_image_decoder_process(d), pid);
+    }
+    ew_image_decoder_free(d);
+    free_picture(&j);
+}
+
 /* An image larger than the initial shared memory, alone and among others. */
 static void large_images(void)
 {
@@ -202,4 +220,4 @@ static void large_images(void)
 }
 
 EW_TEST_MAIN(EW_TEST(one_image_crashes), EW_TEST(reaches_nothing), EW_TEST(killed_while_idle),
-             EW_TEST(large_images))
+             EW_TEST(signals_are_for_the_program), EW_TEST(large_images))
