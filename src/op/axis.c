@@ -51,6 +51,19 @@ ew_err ew_axes_read(const struct ew_tensor *t, int rank, int n, struct ew_ints *
     return EW_OK;
 }
 
+/* The lists of a Slice have one type, int32 or int64; other axes are int64. */
+static ew_err const_axes(struct ew_graph *g, const struct ew_node *n, int slot,
+                         const struct ew_ints *axes, int *out)
+{
+    int32_t narrow[EW_MAX_RANK];
+    for (int i = 0; i < axes->n; i++)
+        narrow[i] = (int32_t)axes->v[i];
+    const struct ew_tensor t = {EW_S32, {1, {axes->n}}, narrow};
+    return slot > 1 && g->values[n->in[1]].t.dtype == EW_S32
+               ? ew_graph_const(g, "axes", EW_VALUE_CONST, &t, true, out)
+               : ew_graph_const_ints(g, "axes", axes->v, axes->n, out);
+}
+
 ew_err ew_axes_input_permute(struct ew_graph *g, int node, int slot, int n, const int *perm)
 {
     struct ew_node *nd = &g->nodes[node];
@@ -68,7 +81,7 @@ ew_err ew_axes_input_permute(struct ew_graph *g, int node, int slot, int n, cons
     }
     int id = -1;
     if (!plain || (v && n < 0 && axes.n != rank))
-        EW_TRY(ew_graph_const_ints(g, "axes", axes.v, axes.n, &id));
+        EW_TRY(const_axes(g, nd, slot, &axes, &id));
     nd = &g->nodes[node];
     if (slot < nd->n_in) {
         nd->in[slot] = id;

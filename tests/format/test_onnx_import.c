@@ -431,9 +431,38 @@ static void convolution_of_halves(void)
     ew_build_fini(&b);
 }
 
-EW_TEST_MAIN(EW_TEST(nodes_out_of_order), EW_TEST(initializer_is_an_input),
-             EW_TEST(open_dimensions), EW_TEST(shape_as_input), EW_TEST(size_through_floats),
-             EW_TEST(outputs_keep_their_names), EW_TEST(external_data), EW_TEST(from_memory),
-             EW_TEST(one_copy_of_weights), EW_TEST(saved_beside), EW_TEST(not_saved_beside),
-             EW_TEST(many_known_values), EW_TEST(old_broadcasting), EW_TEST(zero_behind_transpose),
+/* Regression: axes that a change of layout adds have the type of the other lists, as ONNX demands.
+ */
+static void slices_by_int32(void)
+{
+    struct ew_build b;
+    ew_build_init(&b);
+    ew_build_input(&b, "x", EW_PB_FLOAT, "1,2,5,5");
+    ew_build_init_tensor(&b, "w", EW_PB_FLOAT, "3,2,1,1");
+    Ew__OnnxTensor *ends = ew_build_init_tensor(&b, "ends", EW_PB_INT32, "3");
+    memcpy(ends->raw_data.data, (const int32_t[]){1, 2, 3}, 3 * sizeof(int32_t));
+    ew_build_node(&b, "Conv", "x,w", "c");
+    ew_build_node(&b, "Sub", "ends,ends", "starts");
+    ew_build_node(&b, "Slice", "c,starts,ends", "y");
+    ew_build_output(&b, "y");
+    struct ew_graph *g = load(&b, NULL);
+    int slices = 0;
+    for (int k = 0; g && k < g->n_nodes; k++) {
+        const struct ew_node *n = &g->nodes[k];
+        if (strcmp(n->op->name, "slice") != 0)
+            continue;
+        slices++;
+        if (EW_EXPECT_INT(n->n_in, 4))
+            EW_EXPECT_INT(g->values[n->in[3]].t.dtype, EW_S32);
+    }
+    EW_EXPECT_INT(slices, 1);
+    ew_graph_free(g);
+}
+
+EW_TEST_MAIN(EW_TEST(slices_by_int32), EW_TEST(nodes_out_of_order),
+             EW_TEST(initializer_is_an_input), EW_TEST(open_dimensions), EW_TEST(shape_as_input),
+             EW_TEST(size_through_floats), EW_TEST(outputs_keep_their_names),
+             EW_TEST(external_data), EW_TEST(from_memory), EW_TEST(one_copy_of_weights),
+             EW_TEST(saved_beside), EW_TEST(not_saved_beside), EW_TEST(many_known_values),
+             EW_TEST(old_broadcasting), EW_TEST(zero_behind_transpose),
              EW_TEST(convolution_of_halves))
