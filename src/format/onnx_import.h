@@ -15,6 +15,9 @@ struct ew_onnx_shared {
     int64_t bytes_left;        /* budget of bytes of bodies to unpack */
 };
 
+/* A value that the file names and the operator here does not compute: nothing may read it. */
+#define EW_ONNX_NOT_COMPUTED (-2)
+
 /* An import in progress, of the file's graph or of a body. */
 struct ew_onnx_import {
     struct ew_onnx_file *file;
@@ -31,7 +34,7 @@ struct ew_onnx_import {
     struct ew_onnx_topology topology;
     struct ew_graph *g;
     const struct ew_op **op; /* by node; NULL: a body is inlined in its place */
-    int *value;              /* by value of the topology: value of g, or -1 */
+    int *value;              /* by value of the topology: value of g, -1 or EW_ONNX_NOT_COMPUTED */
     bool *needed;            /* by value of the topology: some shape depends on its data */
 };
 

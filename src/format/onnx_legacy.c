@@ -78,9 +78,8 @@ ew_err ew_onnx_upgrade(struct ew_onnx_import *im, struct ew_onnx_node *n, int *i
         EW_TRY(widen(im, n, in, 1, rank));
     if (strcmp(n->type, "Gemm") == 0)
         ew_onnx_drop(n, "broadcast");
-    if (strcmp(n->type, "BatchNormalization") == 0)
-        EW_CHECK(ew_onnx_int(n, "is_test", 0) != 0 || n->n_out == 1, EW_ERR_UNSUPPORTED,
-                 "batch statistics of opset %d are not supported", n->opset);
+    if (strcmp(n->type, "BatchNormalization") == 0 && ew_onnx_int(n, "is_test", 0))
+        n->n_out = 1;
     ew_onnx_drop(n, "is_test");
     ew_onnx_drop(n, "consumed_inputs");
     n->opset = 7;

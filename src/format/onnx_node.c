@@ -209,9 +209,8 @@ static ew_err name_outputs(struct ew_onnx_import *im, int node, const int *out, 
         const int id = out[i - w->first_out[node]];
         if (w->out[i] < 0)
             continue;
-        EW_CHECK(id >= 0 && id < im->g->n_values, EW_ERR_UNSUPPORTED,
-                 "its output %.150s is not computed", w->name[w->out[i]]);
-        im->value[w->out[i]] = id;
+        const bool computed = id >= 0 && id < im->g->n_values;
+        im->value[w->out[i]] = computed ? id : EW_ONNX_NOT_COMPUTED;
         if (id >= n_before)
             EW_TRY(ew_graph_rename(im->g, id, w->name[w->out[i]]));
     }
@@ -223,6 +222,14 @@ static void mark_literals(struct ew_graph *g, int first)
 {
     for (int v = first; v < g->n_values; v++)
         g->values[v].literal = g->values[v].kind == EW_VALUE_CONST;
+}
+
+static ew_err read_value(const struct ew_onnx_import *im, int wired, int *out)
+{
+    *out = wired < 0 ? -1 : im->value[wired];
+    EW_CHECK(*out != EW_ONNX_NOT_COMPUTED, EW_ERR_UNSUPPORTED, "its input %.150s is not computed",
+             im->topology.name[wired]);
+    return EW_OK;
 }
 
 static ew_err import_node(struct ew_onnx_import *im, int node, const char *label)
@@ -242,7 +249,7 @@ static ew_err import_node(struct ew_onnx_import *im, int node, const char *label
     int *out = ew_arena_array(&im->file->arena, (size_t)n.n_out, sizeof(*out));
     EW_CHECK(in && used && out, EW_ERR_MEMORY, "no memory");
     for (int i = 0; i < n.n_in; i++)
-        in[i] = w->in[w->first_in[node] + i] < 0 ? -1 : im->value[w->in[w->first_in[node] + i]];
+        EW_TRY(read_value(im, w->in[w->first_in[node] + i], &in[i]));
     for (int i = 0; i < n.n_out; i++) {
         out[i] = -1;
         used[i] = w->out[w->first_out[node] + i] >= 0;

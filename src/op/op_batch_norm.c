@@ -313,8 +313,8 @@ static unsigned saves_too(const void *attr)
     return a->added && a->end.act != EW_ACT_NONE ? EW_SAVE_OUT : 0;
 }
 
-/* Opset 7 allows statistics per element (spatial = 0); before 14 more than one output meant
- * training. */
+/* Opset 7 allows statistics per element (spatial = 0).  Before 14 five outputs meant batch
+ * statistics; the last two were the device's own and are not read. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     static const char *const ignore[] = {"spatial", "is_test", "consumed_inputs", NULL};
@@ -323,12 +323,11 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     EW_CHECK(ew_onnx_int(n, "spatial", 1) == 1, EW_ERR_UNSUPPORTED, "spatial = 0 is not supported");
     EW_TRY(ew_onnx_fill(op, n, ignore, &a));
     if (n->opset < 14) {
+        struct ew_onnx_node old = *n;
         for (int i = 1; i < n->n_out; i++)
-            EW_CHECK(!n->out_used[i], EW_ERR_UNSUPPORTED,
-                     "training outputs of opset %d are not supported", n->opset);
-        struct ew_onnx_node one = *n;
-        one.n_out = 1;
-        return ew_onnx_import_default(g, op, &one, &a, out);
+            a.training_mode |= n->out_used[i];
+        old.n_out = a.training_mode && n->n_out > 3 ? 3 : 1;
+        return ew_onnx_import_default(g, op, &old, &a, out);
     }
     return ew_onnx_import_default(g, op, n, &a, out);
 }

@@ -289,7 +289,8 @@ static void older_upsampling(void)
     }
 }
 
-/* Forms of older batch norms that we do not support. */
+/* Before opset 9 statistics per element, which we do not support; before 14 five outputs meant
+ * batch statistics. */
 static void older_batch_norm(void)
 {
     float one[] = {1};
@@ -305,9 +306,16 @@ static void older_batch_norm(void)
     n.n_attrs = 0;
     n.n_out = 5;
     n.out_used = used;
-    EW_EXPECT_ERR(import(g, &n, stats, 4, y), EW_ERR_UNSUPPORTED, "training outputs of opset 7");
+    const struct ew_batch_norm_attr *a;
+    if (EW_EXPECT_OK(import(g, &n, stats, 4, y))) {
+        a = g->nodes[g->n_nodes - 1].attr;
+        EW_EXPECT(a->training_mode);
+    }
     n.n_out = 1;
-    EW_EXPECT_OK(import(g, &n, stats, 4, y));
+    if (EW_EXPECT_OK(import(g, &n, stats, 4, y))) {
+        a = g->nodes[g->n_nodes - 1].attr;
+        EW_EXPECT(!a->training_mode);
+    }
     ew_graph_free(g);
 }
 
