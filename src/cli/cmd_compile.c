@@ -229,7 +229,7 @@ static ew_err run(struct ew_cmd_call *c)
     if (e == EW_OK && n.random)
         EW_INFO("%s has random weights (seed %lld)", c->args[0], (long long)o->seed);
     if (e == EW_OK)
-        e = ew_image_opts_apply(&o->image, &n.arena, &n.card);
+        e = ew_image_opts_apply(&o->image, n.graph, &n.arena, &n.card);
     if (e == EW_OK)
         e = compile(c, n.graph, &n.card);
     if (e == EW_ERR_ARG && o->precision == PRECISION_INT8)

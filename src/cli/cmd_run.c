@@ -179,17 +179,11 @@ static void apply_scale(double scale, struct ew_preprocess *p)
 
 #define IMAGENET_CLASSES 1000
 
-/* Networks with 1,000 classes and no names get those of ImageNet.  --labels with fewer names than
- * classes is refused: the names would be shifted, or of another network. */
+/* Networks with 1,000 classes and no names get those of ImageNet. */
 static ew_err name_classes(struct job *j, struct ew_image_card *card)
 {
-    const struct ew_graph *g = j->net.graph;
-    const struct ew_shape *s = g->n_outputs ? &g->values[g->outputs[0]].t.shape : NULL;
-    const int64_t classes = s && s->rank >= 2 ? ew_shape_count(s) / ew_max_i64(s->dim[0], 1) : 0;
-    EW_CHECK(!j->o->image.labels || card->n_classes >= classes, EW_ERR_USAGE,
-             "--labels %s: has %d names, %s has %lld classes", j->o->image.labels, card->n_classes,
-             j->net.what, (long long)classes);
-    if (card->n_classes > 0 || classes != IMAGENET_CLASSES || j->net.random)
+    if (card->n_classes > 0 || j->net.random ||
+        ew_image_opts_classes(j->net.graph) != IMAGENET_CLASSES)
         return EW_OK;
     bool found;
     EW_INFO("1,000 classes: showing ImageNet's names; --labels FILE gives others");
@@ -200,7 +194,7 @@ static ew_err name_classes(struct job *j, struct ew_image_card *card)
 static ew_err read_card(struct job *j)
 {
     struct ew_image_card *card = &j->net.card;
-    EW_TRY(ew_image_opts_apply(&j->o->image, &j->arena, card));
+    EW_TRY(ew_image_opts_apply(&j->o->image, j->net.graph, &j->arena, card));
     if (j->o->scale > 0)
         apply_scale(j->o->scale, &card->prep);
     EW_TRY(name_classes(j, card));

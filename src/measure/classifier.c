@@ -28,7 +28,7 @@ static ew_err load(const char *what, const struct ew_image_opts *o,
     out->net = n->graph;
     if (n->random)
         EW_WARN("%s has random weights: its scores mean nothing", what);
-    EW_TRY(ew_image_opts_apply(o, &n->arena, &n->card));
+    EW_TRY(ew_image_opts_apply(o, n->graph, &n->arena, &n->card));
     out->prep = n->card.prep;
     if (n->engine)
         return EW_OK;

@@ -3,6 +3,7 @@
 #include "network/image_opts.h"
 
 #include "base/file.h"
+#include "graph/graph.h"
 #include "network/labels.h"
 
 #define MAX_LABELS_BYTES ((size_t)16 << 20)
@@ -20,11 +21,34 @@ static ew_err read_labels(const char *what, struct ew_arena *a, struct ew_image_
     return ew_labels_parse(bytes, what, a, card);
 }
 
-ew_err ew_image_opts_apply(const struct ew_image_opts *o, struct ew_arena *a,
-                           struct ew_image_card *card)
+int64_t ew_image_opts_classes(const struct ew_graph *g)
+{
+    const struct ew_shape *s = g->n_outputs ? &g->values[g->outputs[0]].t.shape : NULL;
+    int64_t most = 0;
+    for (int i = 1; s && i < s->rank; i++)
+        most = ew_max_i64(most, s->dim[i]);
+    return s && s->rank >= 2 && ew_shape_span(s, 1, s->rank) == most ? most : 0;
+}
+
+/* Another number of names is shifted, or of another network. */
+static ew_err check_labels(const char *what, const struct ew_graph *g,
+                           const struct ew_image_card *card)
+{
+    const int64_t classes = ew_image_opts_classes(g);
+    EW_CHECK(!classes || card->n_classes == classes, EW_ERR_USAGE,
+             "--labels %s: has %d names, the network has %lld classes", what, card->n_classes,
+             (long long)classes);
+    return EW_OK;
+}
+
+ew_err ew_image_opts_apply(const struct ew_image_opts *o, const struct ew_graph *g,
+                           struct ew_arena *a, struct ew_image_card *card)
 {
     EW_TRY(ew_preprocess_parse(o->mean, o->std, &card->prep));
     if (o->resize)
         card->prep.resize = o->resize;
-    return o->labels ? read_labels(o->labels, a, card) : EW_OK;
+    if (!o->labels)
+        return EW_OK;
+    EW_TRY(read_labels(o->labels, a, card));
+    return g ? check_labels(o->labels, g, card) : EW_OK;
 }

@@ -35,9 +35,13 @@ struct ew_image_opts {
      "the file"}
 /* clang-format on */
 
+struct ew_graph;
+
+/* Entries of the network's first output for each image, if they are a row of scores; else 0. */
+int64_t ew_image_opts_classes(const struct ew_graph *g);
 /* Overrides the network's own preprocessing and classes by the given options; names go to the
- * arena. */
-ew_err ew_image_opts_apply(const struct ew_image_opts *o, struct ew_arena *a,
-                           struct ew_image_card *card);
+ * arena, and are as many as the graph's classes, if there is one. */
+ew_err ew_image_opts_apply(const struct ew_image_opts *o, const struct ew_graph *g,
+                           struct ew_arena *a, struct ew_image_card *card);
 
 #endif
