@@ -45,7 +45,7 @@ static const struct ew_onnx_input *find_given(const struct ew_onnx_import *im, i
     for (int i = 0; im->opts && i < im->opts->n_inputs; i++) {
         const char *given = im->opts->inputs[i].name;
         if (given && *given ? strcmp(given, name) == 0 : i == index)
-            return im->opts->inputs[i].rank < 0 ? NULL : &im->opts->inputs[i];
+            return &im->opts->inputs[i];
     }
     return NULL;
 }
@@ -73,6 +73,8 @@ static ew_err input_shape(const Ew__OnnxValue *v, const struct ew_onnx_input *gi
                           struct ew_shape *out, uint32_t *dynamic)
 {
     const Ew__OnnxShape *s = v->type->tensor_type->shape;
+    if (given && given->rank < 0)
+        given = NULL;
     EW_CHECK(s || given, EW_ERR_UNSUPPORTED, "input %.150s has no shape: it must be given",
              v->name);
     const size_t rank = s ? s->n_dim : (size_t)given->rank;
@@ -348,6 +350,16 @@ static ew_err map_file(const char *path, void **out, size_t *size)
     return EW_OK;
 }
 
+static ew_err check_opts(const struct ew_onnx_opts *o)
+{
+    EW_CHECK(o->n_inputs <= 0 || o->inputs, EW_ERR_ARG, "n_inputs is %d, but inputs is NULL",
+             o->n_inputs);
+    for (int i = 0; i < o->n_inputs; i++)
+        EW_CHECK(o->inputs[i].rank <= 0 || o->inputs[i].dims, EW_ERR_ARG,
+                 "dims of given input %d is NULL", i);
+    return EW_OK;
+}
+
 EW_API ew_err ew_onnx_load_memory(const void *bytes, size_t n_bytes,
                                   const struct ew_onnx_opts *opts, struct ew_graph **out)
 {
@@ -357,6 +369,7 @@ EW_API ew_err ew_onnx_load_memory(const void *bytes, size_t n_bytes,
     EW_NEED(bytes);
     struct ew_onnx_opts o;
     EW_TRY(ew_sized_import(opts, &o, sizeof(o)));
+    EW_TRY(check_opts(&o));
     return ew_onnx_parse(bytes, n_bytes, "ONNX in memory", &o, out);
 }
 
@@ -371,6 +384,7 @@ EW_API ew_err ew_onnx_load(const char *path, const struct ew_onnx_opts *opts, st
     char *bytes = NULL;
     size_t size;
     EW_TRY(ew_sized_import(opts, &o, sizeof(o)));
+    EW_TRY(check_opts(&o));
     EW_TRY(map_file(path, &map, &size));
     if (!map) /* a pipe, empty or too large */
         EW_TRY(ew_file_read(path, MAX_FILE, &bytes, &size));

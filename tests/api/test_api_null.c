@@ -29,6 +29,13 @@ static void networks(void)
     REFUSED(ew_onnx_load("net.onnx", NULL, NULL), "out");
     REFUSED(ew_onnx_load_memory(NULL, 0, NULL, &g), "bytes");
     REFUSED(ew_onnx_load_memory("x", 1, NULL, NULL), "out");
+    struct ew_onnx_input input = {.rank = 2};
+    struct ew_onnx_opts given = {.size = sizeof(given), .n_inputs = 1};
+    EW_EXPECT_ERR(ew_onnx_load("net.onnx", &given, &g), EW_ERR_ARG, "inputs is NULL");
+    EW_EXPECT_ERR(ew_onnx_load_memory("x", 1, &given, &g), EW_ERR_ARG, "inputs is NULL");
+    given.inputs = &input;
+    EW_EXPECT_ERR(ew_onnx_load("net.onnx", &given, &g), EW_ERR_ARG,
+                  "dims of given input 0 is NULL");
     REFUSED(ew_onnx_save(NULL, "net.onnx", NULL), "g");
     REFUSED(ew_engine_compile(NULL, NULL, "net.ewe"), "g");
     if (EW_EXPECT_OK(ew_model_build("lenet5", NULL, &g))) {

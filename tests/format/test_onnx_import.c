@@ -125,6 +125,15 @@ static void shape_as_input(void)
     EW_EXPECT_INT(g->n_inputs, 1);
     EW_EXPECT_INT(g->values[g->outputs[0]].t.shape.dim[1], 3);
     ew_graph_free(g);
+    /* the shape may be the file's, the element type must be */
+    struct ew_onnx_input value = {.name = "s", .rank = -1, .data = two};
+    const struct ew_onnx_opts o = {sizeof(o), &value, 1};
+    if (!EW_EXPECT_OK(ew_onnx_load(path, &o, &g)))
+        return;
+    EW_EXPECT_INT(g->n_inputs, 1);
+    ew_graph_free(g);
+    value.dtype = "int32";
+    EW_EXPECT_ERR(ew_onnx_load(path, &o, &g), EW_ERR_TYPE, "input s is int64, given is int32");
 }
 
 static void cast_node(struct ew_build *b, const char *in, const char *out, int to)
