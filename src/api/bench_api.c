@@ -24,9 +24,7 @@ static ew_err options(const struct ew_timing_opts *opts, struct ew_timing_opts *
 static void give(const struct ew_bench_stats *s, struct ew_context *c, double others,
                  struct ew_timing *out)
 {
-    int64_t batch = 1;
-    if (ew_graph_batch(ew_context_graph(c), &batch) != EW_OK)
-        batch = 1;
+    const int64_t batch = ew_graph_images(ew_context_graph(c));
     const struct ew_timing t = {.runs = s->n,
                                 .min_ms = s->min_ms,
                                 .median_ms = s->median_ms,

@@ -74,8 +74,7 @@ ew_err ew_times_write_page(struct ew_graph *g, const struct ew_plan *p, const in
     const int n = ew_plan_step_count(p);
     const struct ew_device_info *d = ew_backend_info(ew_plan_backend(p));
     char where[256];
-    int64_t batch = 1;
-    EW_TRY(ew_graph_batch(g, &batch));
+    const int64_t batch = ew_graph_images(g);
     EW_CLEANUP(ew_free_ptr) struct ew_graph_time *t = calloc((size_t)n + 1, sizeof(*t));
     EW_CHECK(t, EW_ERR_MEMORY, "%s: no memory for the times", path);
     for (int k = 0; k < n; k++) {

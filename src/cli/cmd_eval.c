@@ -233,7 +233,8 @@ static ew_err plan_network(const struct opts *o, struct ew_classifier *k, struct
     EW_TRY(ew_graph_set_batch(k->net, o->batch));
     EW_TRY(ew_plan_compile(k->net, &po, &t->plan));
     t->graph = k->net;
-    return ew_graph_batch(k->net, &t->batch);
+    t->batch = ew_graph_images(k->net);
+    return EW_OK;
 }
 
 /* The engine's plan, at the nearest batch in its compiled range. */

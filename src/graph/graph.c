@@ -359,6 +359,15 @@ int64_t ew_graph_images(const struct ew_graph *g)
     return ew_max_i64(first, 1);
 }
 
+ew_err ew_graph_need_batch(struct ew_graph *g, int64_t batch)
+{
+    EW_TRY(ew_graph_set_batch(g, batch));
+    const int64_t images = ew_graph_images(g);
+    EW_CHECK(images == batch, EW_ERR_SHAPE, "%s: its batch is fixed at %lld, not %lld", g->name,
+             (long long)images, (long long)batch);
+    return EW_OK;
+}
+
 /* ---- Weights ---- */
 
 /* Marks, backwards, all values from which known_in inputs are computed: the `size * 2.0` of a

@@ -140,6 +140,8 @@ ew_err ew_graph_claim_name(struct ew_graph *g, int value, const char *name);
 ew_err ew_graph_bind(struct ew_graph *g, int value, const struct ew_tensor *t);
 /* Sets dimension 0 of every input whose batch is dynamic, and infers. */
 ew_err ew_graph_set_batch(struct ew_graph *g, int64_t batch);
+/* The same, where every run gets so many images: fails if the batch is another and fixed. */
+ew_err ew_graph_need_batch(struct ew_graph *g, int64_t batch);
 /* The batch of the inputs whose batch is dynamic; fails if they differ.  1 if there is none. */
 ew_err ew_graph_batch(const struct ew_graph *g, int64_t *out);
 /* Images of one run: the batch, or dimension 0 of the first input if no batch is dynamic. */

@@ -26,6 +26,8 @@ static ew_err image_layout(const struct ew_eval_target *t, struct layout *out)
     EW_CHECK(t->graph->n_inputs == 1 && (in->rank == 4 || in->rank == 5) && v->t.dtype == EW_F32,
              EW_ERR_SHAPE, "%s: its input is %s of %s, which is not a batch of images or clips",
              t->name, ew_shape_text(in, text), ew_dtype_name(v->t.dtype));
+    EW_CHECK(in->dim[0] == t->batch, EW_ERR_SHAPE, "%s: its batch is fixed at %lld, not %lld",
+             t->name, (long long)in->dim[0], (long long)t->batch);
     const bool last = v->channels_last || (in->dim[1] != 1 && in->dim[1] != 3);
     *out = (struct layout){.last = last, .image = *in};
     out->image.dim[0] = 1;

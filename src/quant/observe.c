@@ -123,7 +123,7 @@ ew_err ew_quant_observe(const struct ew_quant_job *job, const struct ew_graph *g
     *out = (struct ew_quant_variant){0};
     ew_arena_init(&out->arena);
     EW_TRY(ew_graph_clone(g, &out->g));
-    EW_TRY(ew_graph_set_batch(out->g, EW_QUANT_BATCH));
+    EW_TRY(ew_graph_need_batch(out->g, EW_QUANT_BATCH));
     EW_TRY(ew_quantize_prepare(out->g));
     const size_t n = (size_t)out->g->n_values;
     out->ranges = ew_arena_array(&out->arena, n, sizeof(*out->ranges));

@@ -29,7 +29,7 @@ static ew_err run_probe(const struct ew_quant_probe *p, const struct ew_graph *g
     const struct ew_plan_opts o = {.optimize = true, .backend = {.threads = threads}};
     ew_err e = ew_graph_clone(g, &copy);
     if (e == EW_OK)
-        e = ew_graph_set_batch(copy, EW_QUANT_BATCH);
+        e = ew_graph_need_batch(copy, EW_QUANT_BATCH);
     if (e == EW_OK)
         e = ew_plan_compile(copy, &o, &plan);
     for (int64_t at = 0; e == EW_OK && at < p->n; at += EW_QUANT_BATCH) {

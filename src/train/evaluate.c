@@ -75,7 +75,7 @@ ew_err ew_evaluator_begin(struct ew_evaluator *e, struct ew_graph *net)
     if (e->idle)
         return EW_OK;
     struct ew_graph *g = e->head ? e->head : net;
-    EW_TRY(ew_graph_set_batch(g, e->batch));
+    EW_TRY(ew_graph_need_batch(g, e->batch));
     EW_TRY(ew_plan_compile(g, &o, &e->plan));
     return e->features ? EW_OK : ew_loader_start(e->loader, 0, 0);
 }

@@ -44,7 +44,7 @@ static ew_err compile_frozen(struct ew_learner *l, const struct ew_learner_opts 
         return EW_OK;
     const struct ew_plan_opts po = {
         .mode = EW_PLAN_INFER, .optimize = true, .dry = o->dry, .backend = {.threads = o->threads}};
-    EW_TRY(ew_graph_set_batch(l->frozen, o->batch));
+    EW_TRY(ew_graph_need_batch(l->frozen, o->batch));
     return ew_plan_compile(l->frozen, &po, &l->features);
 }
 
@@ -55,7 +55,7 @@ static ew_err compile_teacher(struct ew_learner *l, const struct ew_learner_opts
     const struct ew_plan_opts po = {
         .mode = EW_PLAN_INFER, .optimize = true, .dry = o->dry, .backend = {.threads = o->threads}};
     struct ew_plan_stats s;
-    EW_TRY(ew_graph_set_batch(o->teacher.net, o->batch));
+    EW_TRY(ew_graph_need_batch(o->teacher.net, o->batch));
     EW_TRY(ew_plan_compile(o->teacher.net, &po, &l->teacher));
     ew_plan_stats(l->teacher, &s);
     l->beside += s.arena_bytes + s.weight_bytes;
@@ -109,7 +109,7 @@ static ew_err compile_trainable(struct ew_learner *l, const struct ew_learner_op
                               .n_rounded = l->n_rounded,
                               .backend = {.threads = o->threads}};
     EW_TRY(limit_left(l, o, &po.memory_limit));
-    EW_TRY(ew_graph_set_batch(l->trainable, o->batch));
+    EW_TRY(ew_graph_need_batch(l->trainable, o->batch));
     const ew_err e = ew_plan_compile(l->trainable, &po, &l->train);
     if (e == EW_ERR_LIMIT && o->memory_limit > po.memory_limit)
         return ew_fail_in(e,

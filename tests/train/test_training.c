@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training, evaluation and quantisation through the public headers only. */
+/* Training, evaluation and quantisation through the public headers; one case fixes the batch of a
+ * graph itself. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "edgewise_bench.h"
 #include "edgewise_train.h"
 #include "ew_test.h"
+#include "graph/graph.h"
 
 #define DATA "synthetic:train=320,test=64,classes=10"
 
@@ -116,6 +119,43 @@ static void refuses(void)
     ew_dataset_close(d);
 }
 
+/* Regression: images beyond a fixed batch were written behind the plan's memory, and a context with
+ * one of 3 was scored as if it ran single images. */
+static void evaluates_at_a_fixed_batch(void)
+{
+    struct ew_dataset *d = data();
+    struct ew_graph *g = network(), *fixed = NULL, *q = NULL;
+    struct ew_engine *engine = NULL;
+    struct ew_context *context = NULL;
+    struct ew_evaluation a = {.size = sizeof(a)}, b = {.size = sizeof(b)}, c = {.size = sizeof(c)};
+    struct ew_timing t = {.size = sizeof(t)};
+    const struct ew_onnx_save_opts save = {.size = sizeof(save), .batch = 3};
+    const struct ew_timing_opts runs = {.size = sizeof(runs), .warmup = 1, .runs = 2};
+    const struct ew_quantization_opts few = {.size = sizeof(few), .images = 16, .threads = 1};
+    int counts[4];
+    train(g, d, &usual, counts);
+    EW_EXPECT_OK(ew_evaluate_graph(g, d, NULL, &a));
+    EW_EXPECT_OK(ew_onnx_save(g, ew_test_path("fixed.onnx"), &save));
+    EW_EXPECT_OK(ew_onnx_load(ew_test_path("fixed.onnx"), NULL, &fixed));
+    EW_EXPECT_OK(ew_evaluate_graph(fixed, d, NULL, &b));
+    EW_EXPECT(b.samples == a.samples && fabs(a.accuracy - b.accuracy) < 1e-9);
+    EW_EXPECT_OK(ew_engine_compile(fixed, NULL, ew_test_path("fixed.ewe")));
+    EW_EXPECT_OK(ew_engine_load(ew_test_path("fixed.ewe"), &engine));
+    if (EW_EXPECT_OK(ew_context_new(engine, 1, &context))) {
+        EW_EXPECT_OK(ew_evaluate_context(context, d, NULL, &c));
+        EW_EXPECT_OK(ew_context_bench(context, &runs, &t));
+        EW_EXPECT(fabs(t.images_per_s * t.median_ms - 3e3) < 1e-3);
+    }
+    EW_EXPECT(c.samples == a.samples && fabs(a.accuracy - c.accuracy) < 1e-9);
+    g->values[g->inputs[0]].dynamic = 0;
+    EW_EXPECT_ERR(ew_quantize_graph(g, d, &few, NULL, &q), EW_ERR_SHAPE, "its batch is fixed at");
+    ew_context_free(context);
+    ew_engine_free(engine);
+    ew_graph_free(fixed);
+    ew_graph_free(g);
+    ew_dataset_close(d);
+}
+
 /* int8 of a trained network: smaller, about as accurate, and the engine agrees with the graph. */
 static void quantises(void)
 {
@@ -147,4 +187,5 @@ static void quantises(void)
     ew_dataset_close(d);
 }
 
-EW_TEST_MAIN(EW_TEST(learns), EW_TEST(refuses), EW_TEST(quantises))
+EW_TEST_MAIN(EW_TEST(learns), EW_TEST(refuses), EW_TEST(quantises),
+             EW_TEST(evaluates_at_a_fixed_batch))

@@ -73,9 +73,10 @@ static ew_err evaluate_copy(struct ew_graph *g, const struct ew_dataset *data,
     const struct ew_plan_opts po = {
         .mode = EW_PLAN_INFER, .optimize = true, .backend = {.threads = (int)o->threads}};
     struct ew_classifier k = {.net = g};
-    struct ew_eval_target t = {.name = g->name, .graph = g, .batch = o->batch};
+    struct ew_eval_target t = {.name = g->name, .graph = g};
     EW_TRY(card_of(g, &k));
     EW_TRY(ew_graph_set_batch(g, o->batch));
+    t.batch = ew_graph_images(g); /* another, where it is fixed */
     EW_TRY(ew_plan_compile(g, &po, &t.plan));
     const ew_err e = evaluate(&t, &k, data, o, out);
     ew_plan_free(t.plan);
@@ -109,9 +110,9 @@ EW_API ew_err ew_evaluate_context(struct ew_context *c, const struct ew_dataset 
     const struct ew_engine_card *card = ew_context_card(c);
     struct ew_graph *g = ew_context_graph(c);
     const struct ew_classifier k = {.net = g, .prep = card->prep};
-    struct ew_eval_target t = {.name = card->name, .graph = g, .plan = ew_context_plan(c)};
+    const struct ew_eval_target t = {
+        .name = card->name, .graph = g, .plan = ew_context_plan(c), .batch = ew_graph_images(g)};
     EW_TRY(options(opts, &o));
-    EW_TRY(ew_graph_batch(g, &t.batch));
     return evaluate(&t, &k, data, &o, out);
 }
 
