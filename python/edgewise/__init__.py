@@ -293,9 +293,11 @@ class Network:
             kinds = "biufO" if port.dtype.startswith("float") else "biuO"
             if value.dtype.kind not in kinds:
                 raise ValueError(f"input {port.name} is {port.dtype}, got {value.dtype}")
-            value = numpy.ascontiguousarray(value, dtype=port.dtype)
+            given, value = value, numpy.ascontiguousarray(value, dtype=port.dtype)
             if value.shape != port.shape:
-                raise ValueError(f"input {port.name} takes {port.shape}, got {value.shape}")
+                raise ValueError(f"input {port.name} takes {port.shape}, got {given.shape}")
+            if value.dtype.kind in "iu" and value.dtype != given.dtype and (value != given).any():
+                raise ValueError(f"input {port.name} is {port.dtype}, which cannot hold all that is given")
             c.memmove(to, value.ctypes.data, size.value)
             return
         code = _CODES[port.dtype]
@@ -382,8 +384,8 @@ class Network:
 
         Empty if a score is not a number.
         """
-        got, port = self.run_images(image, order=order)[0], self.outputs[0]
-        scores = [float(x) for x in memoryview(got).cast("B").cast(_CODES[port.dtype])]
+        got = self.run_images(image, order=order)[0]
+        scores = [float(x) for x in (got if numpy is None else got.ravel())]
         if any(math.isnan(x) for x in scores):
             return []
         probabilities = all(0 <= x <= 1.0001 for x in scores) and abs(sum(scores) - 1) < 1e-3

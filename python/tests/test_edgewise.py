@@ -90,6 +90,13 @@ class Networks(unittest.TestCase):
         with edgewise.open(os.path.join(FINDS, "nan-score.onnx"), threads=1, mean=0.5, std=0.5) as net:
             self.assertEqual(net.classify(memoryview(bytes(192)).cast("B", (8, 8, 3))), [])
 
+    def test_scores_of_half_precision(self):
+        if edgewise.numpy is None:
+            self.skipTest("numpy is not installed")
+        with edgewise.open(os.path.join(FINDS, "half-scores.onnx"), threads=1, mean=0, std=1) as net:
+            best = net.classify(edgewise.numpy.array([[0, 9], [255, 8]], "uint8"))
+            self.assertEqual([name for name, _ in best], ["2", "1", "3", "0"])
+
     def test_classifies_pixels(self):
         side, row = 24, bytes(range(0, 240, 10))
         grey = memoryview(row * side).cast("B", (side, side))
@@ -193,6 +200,11 @@ class Networks(unittest.TestCase):
                 with self.assertRaisesRegex(ValueError, "input .* is float32, got "):
                     net.run(shaped.astype(kind))
             half = edgewise.numpy.float32(0.5)
+            with edgewise.open(os.path.join(FINDS, "quant-bias-of-rows.onnx"), threads=1) as bytes_in:
+                with self.assertRaisesRegex(ValueError, "input x0 is uint8, which cannot hold"):
+                    bytes_in.run(edgewise.numpy.full((4, 6), 256))
+                large = bytes_in.run(edgewise.numpy.full((4, 6), 255))[0]
+                self.assertTrue((large == bytes_in.run(edgewise.numpy.full((4, 6), 255, "uint8"))[0]).all())
             edgewise.open("lenet5", threads=1, batch=edgewise.numpy.int64(2), mean=half, std=half).close()
 
     def test_names_that_are_no_text(self):
