@@ -22,7 +22,7 @@ struct comparison {
 
 /* ---- Rows: what is shown, in what form, and where it comes from ---- */
 
-enum form { TEXT, MS, TIMES, RATE, COUNT, BYTES, PERCENT, WATT, PER_WATT };
+enum form { TEXT, MS, TIMES, RATE, COUNT, BYTES, PERCENT, WATT, PER_WATT, JOULE };
 
 struct cell {
     const char *text; /* TEXT */
@@ -161,6 +161,11 @@ static struct cell per_watt(const struct ew_measured_side *k)
     return watts(k, k->power.images_per_s / k->power.mean_w);
 }
 
+static struct cell per_image(const struct ew_measured_side *k)
+{
+    return watts(k, k->power.mean_w / k->power.images_per_s);
+}
+
 #define PLAN_SOURCE  "derived: memory plan"
 #define CLOCK_SOURCE "measured: monotonic clock, interleaved rounds"
 
@@ -190,6 +195,7 @@ static const struct row {
     {"power", "power_w", "measured: mean while running", WATT, power},
     {"dynamic power", "dynamic_w", "derived: power above idle", WATT, dynamic_power},
     {"images/s/W", "images_per_s_per_w", "derived", PER_WATT, per_watt},
+    {"energy per image", "image_j", "derived: power while running", JOULE, per_image},
 };
 
 /* ---- The store ---- */
@@ -213,8 +219,8 @@ static ew_err record(struct ew_recording *rec, const struct ew_measured_side *k)
     for (size_t i = 0; i < EW_COUNT(rows); i++) {
         const struct row *r = &rows[i];
         const struct cell v = r->value(k);
-        static const char *const units[] = {
-            [MS] = "ms", [RATE] = "1/s", [BYTES] = "B", [WATT] = "W", [PER_WATT] = "1/J"};
+        static const char *const units[] = {[MS] = "ms",  [RATE] = "1/s",     [BYTES] = "B",
+                                            [WATT] = "W", [PER_WATT] = "1/J", [JOULE] = "J"};
         if (r->form == TEXT || !v.known)
             continue;
         const bool measured = strncmp(r->source, "measured", 8) == 0;
@@ -285,6 +291,9 @@ static void print_cell(struct ew_table *t, enum form f, const struct cell *v)
         break;
     case PER_WATT:
         ew_table_cell(t, "%.2f", v->v);
+        break;
+    case JOULE:
+        ew_table_cell(t, "%.4g mJ", 1e3 * v->v);
         break;
     }
 }

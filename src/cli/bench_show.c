@@ -2,6 +2,7 @@
 /* Output of `edgewise bench` for one network. */
 #include "cli/bench_show.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/json.h"
@@ -61,6 +62,36 @@ static void print_times(const struct ew_bench_stats *t)
     printf(" (%lld run%s)\n", (long long)t->n, t->n == 1 ? "" : "s");
 }
 
+static void print_power(const struct ew_bench_power *p, const char *samples)
+{
+    if (p->absent) {
+        printf("power:     absent, %s\n", p->absent);
+        return;
+    }
+    const double above = fmax(p->mean_w - p->idle_w, 0);
+    printf("power:     %.2f W of %s, idle %.2f W, peak %.2f W\n", p->mean_w, p->rails, p->idle_w,
+           p->peak_w);
+    printf("energy:    %.4g mJ per %s, %.4g mJ above idle; %.4g %ss/s/W\n",
+           1e3 * p->mean_w / p->images_per_s, samples, 1e3 * above / p->images_per_s,
+           p->images_per_s / p->mean_w, samples);
+}
+
+static void json_power(struct ew_json *j, const struct ew_bench_power *p)
+{
+    if (p->absent) {
+        ew_json_null(j, "power_w");
+        ew_json_str(j, "power_absent", p->absent);
+        return;
+    }
+    ew_json_num(j, "power_w", p->mean_w);
+    ew_json_num(j, "idle_w", p->idle_w);
+    ew_json_num(j, "peak_w", p->peak_w);
+    ew_json_num(j, "dynamic_w", p->mean_w - p->idle_w);
+    ew_json_num(j, "image_j", p->mean_w / p->images_per_s);
+    ew_json_num(j, "images_per_s_per_w", p->images_per_s / p->mean_w);
+    ew_json_str(j, "power_rails", p->rails);
+}
+
 ew_err ew_bench_print(const struct ew_bench_shown *s)
 {
     const struct ew_bench_args *o = s->o;
@@ -68,6 +99,7 @@ ew_err ew_bench_print(const struct ew_bench_shown *s)
     const struct ew_single_result *r = &s->r;
     char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
     const struct ew_bench_stats *t = &r->time;
+    const bool clips = ew_plan_input(s->p, 0)->shape.rank == 5;
     if (o->profile)
         EW_TRY(ew_profile_print(p, r, o->train));
     printf("%s, %s, batch %lld, %d thread%s", s->name, o->train ? "training step" : "inference",
@@ -82,14 +114,14 @@ ew_err ew_bench_print(const struct ew_bench_shown *s)
     if (r->steps_ms > 0)
         printf("           median %s ms without copies of inputs and outputs\n",
                ew_text_ms(r->steps_ms, a));
-    printf("speed:     %.1f %s/s", r->images_per_s,
-           ew_text_samples(ew_plan_input(s->p, 0)->shape.rank == 5));
+    printf("speed:     %.1f %s/s", r->images_per_s, ew_text_samples(clips));
     if (o->qps > 0)
         printf(", asked for %g", o->qps * (double)r->batch);
     printf("\n");
     printf("memory:    planned %s, resident %s\n",
            ew_text_bytes((int64_t)(r->plan.arena_bytes + r->plan.weight_bytes), a),
            ew_text_bytes(r->resident, b));
+    print_power(&r->power, clips ? "clip" : "image");
     print_host_steps(p, r);
     print_fit(&r->plan);
     return ew_baseline_print(s);
@@ -142,6 +174,7 @@ ew_err ew_bench_print_json(const struct ew_bench_shown *s)
     ew_json_num(&j, "slower_share", r->plan.slower);
     ew_json_int(&j, "parts", r->plan.micro_batches);
     ew_json_num(&j, "recompute_share", r->plan.recompute_share);
+    json_power(&j, &r->power);
     ew_baseline_json(&j, s);
     const ew_err e = o->profile ? ew_profile_json(&j, p, r) : EW_OK;
     ew_json_end(&j);

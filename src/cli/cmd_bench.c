@@ -100,7 +100,8 @@ static const struct ew_field table[] = {
     {.name = "power-seconds", .type = EW_FIELD_FLOAT,
      .offset = offsetof(struct ew_bench_args, power_seconds), .def = "3", .min = 0, .max = 3600,
      .metavar = "S",
-     .help = "several networks: how long each runs for the power measurement; 0: not measured"},
+     .help = "how long the idle machine and each network are measured for power and energy, where "
+     "there is a power sensor; 0: not measured"},
     {.name = "power-from", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, power_from),
      .metavar = "CMD|FILE|-", .help = "external meter: lines of [timestamp] watts"},
     {.name = "against", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, against),
@@ -137,6 +138,17 @@ static void show_tick(void *ctx, int64_t done, int64_t total)
 
 /* ---- The store ---- */
 
+static ew_err record_power(struct ew_recording *rec, const struct ew_bench_power *p)
+{
+    if (p->absent)
+        return EW_OK;
+    EW_TRY(ew_recording_metric(rec, "power_w", p->mean_w, "W", EW_BETTER_LOWER));
+    EW_TRY(ew_recording_derived(rec, "dynamic_w", p->mean_w - p->idle_w, "W", EW_BETTER_LOWER));
+    EW_TRY(ew_recording_derived(rec, "images_per_s_per_w", p->images_per_s / p->mean_w, "1/J",
+                                EW_BETTER_HIGHER));
+    return ew_recording_derived(rec, "image_j", p->mean_w / p->images_per_s, "J", EW_BETTER_LOWER);
+}
+
 static ew_err record(struct ew_recording *rec, const struct ew_graph *g,
                      const struct ew_single_result *r)
 {
@@ -169,6 +181,7 @@ static ew_err record(struct ew_recording *rec, const struct ew_graph *g,
     };
     for (size_t i = 0; i < EW_COUNT(all); i++)
         EW_TRY(ew_recording_metric(rec, all[i].name, all[i].value, all[i].unit, all[i].better));
+    EW_TRY(record_power(rec, &r->power));
     return ew_facts_record(rec, g, (double)(r->plan.arena_bytes + r->plan.weight_bytes));
 }
 
@@ -191,7 +204,13 @@ static ew_err measure(const struct ew_cmd_call *c, struct ew_single_bench *b,
     ew_progress_begin(&bar, stderr, "bench", runs.load.iters);
     const ew_err e = ew_single_bench_run(b, &runs, r);
     ew_progress_end(&bar);
-    return e;
+    if (e != EW_OK || o->power_seconds <= 0 || o->quick)
+        return e;
+    ew_status_line("measuring power of %s ...", c->args[0]);
+    const ew_err measured =
+        ew_single_bench_power(b, &runs.load, o->power_from, o->power_seconds, r);
+    ew_status_clear();
+    return measured;
 }
 
 /* Where a single benchmark goes, and what it is compared with. */
@@ -425,7 +444,8 @@ const struct ew_cmd ew_cmd_bench = {
     .summary = "latency, throughput, memory and layer times of a network",
     .args = "[NAME|FILE.onnx|CKPT|FILE.ewe...]",
     .about = "Times the network on random inputs and prints the latency distribution, throughput, "
-             "and memory as planned and as the system reports it.\n"
+             "memory as planned and as the system reports it, and power and energy per image "
+             "where there is a sensor.\n"
              "Several networks are timed in interleaved rounds and compared: latency, file size, "
              "memory, accuracy, power.\n"
              "--protocol engine prints the table of the ENGINE study, --protocol scale that of "

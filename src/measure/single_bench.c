@@ -4,10 +4,12 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/pool.h"
 #include "model/objective.h"
 
 #define PROFILE_RUNS 20
+#define POLL_NS      100000000LL /* between readings of the power meter */
 
 /* ---- Opening ---- */
 
@@ -133,10 +135,10 @@ static ew_err profile(struct ew_plan *p, int64_t iters, struct ew_single_result 
     return EW_OK;
 }
 
-static ew_err time_runs(struct ew_single_bench *b, const struct ew_single_runs *runs,
-                        struct ew_single_result *r)
+static ew_err run_load(struct ew_single_bench *b, const struct ew_load_opts *load,
+                       ew_bench_tick *tick, void *ctx, struct ew_load_result *out)
 {
-    struct ew_load_opts lo = runs->load;
+    struct ew_load_opts lo = *load;
     struct ew_plan *plans[EW_BENCH_STREAMS + EW_BENCH_BESIDE];
     for (int i = 0; i < b->n; i++) {
         ew_bench_fill(b->plans[i], b->g, 2, 1);
@@ -145,8 +147,7 @@ static ew_err time_runs(struct ew_single_bench *b, const struct ew_single_runs *
     for (int i = 0; i < b->beside.n; i++)
         plans[b->n + i] = b->beside.sides[i].p;
     lo.beside = b->beside.n;
-    EW_TRY(ew_bench_load(plans, b->n + b->beside.n, &lo, runs->tick, runs->ctx, &r->load));
-    return ew_load_stats(&r->load, &r->time);
+    return ew_bench_load(plans, b->n + b->beside.n, &lo, tick, ctx, out);
 }
 
 ew_err ew_single_bench_run(struct ew_single_bench *b, const struct ew_single_runs *runs,
@@ -156,8 +157,10 @@ ew_err ew_single_bench_run(struct ew_single_bench *b, const struct ew_single_run
     const struct ew_device_info *device = ew_backend_info(ew_plan_backend(p));
     *r = (struct ew_single_result){
         .threads = device->threads, .isa = device->target, .streams = b->n};
+    r->power.absent = "not asked for";
     r->batch = ew_graph_images(b->g);
-    EW_TRY(time_runs(b, runs, r));
+    EW_TRY(run_load(b, &runs->load, runs->tick, runs->ctx, &r->load));
+    EW_TRY(ew_load_stats(&r->load, &r->time));
     ew_plan_stats(p, &r->plan);
     EW_TRY(time_steps(b, runs->load.iters, r));
     r->images_per_s = b->n == 1 && runs->load.qps <= 0
@@ -168,8 +171,46 @@ ew_err ew_single_bench_run(struct ew_single_bench *b, const struct ew_single_run
     return runs->profile ? profile(p, runs->load.iters, r) : EW_OK;
 }
 
+/* ---- Power ---- */
+
+struct polling {
+    struct ew_power_meter *meter;
+    int64_t last_ns;
+};
+
+static void poll_meter(void *ctx, int64_t done, int64_t total)
+{
+    struct polling *p = ctx;
+    const int64_t now = ew_clock_ns();
+    if (now - p->last_ns < POLL_NS)
+        return;
+    ew_power_meter_poll(p->meter);
+    p->last_ns = now;
+}
+
+ew_err ew_single_bench_power(struct ew_single_bench *b, const struct ew_load_opts *load,
+                             const char *power_from, double seconds, struct ew_single_result *r)
+{
+    const struct ew_load_opts again = {
+        .warmup = load->warmup, .iters = 1, .duration_s = seconds, .qps = load->qps};
+    struct ew_load_result done = {0};
+    EW_TRY(ew_power_meter_open(power_from, seconds, &r->meter, &r->power.absent));
+    if (!r->meter)
+        return EW_OK;
+    struct polling p = {.meter = r->meter};
+    ew_power_meter_begin(r->meter);
+    ew_err e = run_load(b, &again, poll_meter, &p, &done);
+    if (e == EW_OK)
+        e = ew_power_meter_end(r->meter, &r->power);
+    if (e == EW_OK)
+        r->power.images_per_s = (double)(r->batch * done.n) / done.wall_s;
+    ew_load_result_fini(&done);
+    return e;
+}
+
 void ew_single_result_fini(struct ew_single_result *r)
 {
+    ew_power_meter_close(r->meter);
     ew_load_result_fini(&r->load);
     free(r->step_ns);
     *r = (struct ew_single_result){0};

@@ -6,6 +6,7 @@
 
 #include "bench/bench_load.h"
 #include "measure/beside.h"
+#include "measure/power_meter.h"
 
 #define EW_BENCH_STREAMS 64
 
@@ -61,11 +62,17 @@ struct ew_single_result {
     /* With a profile: */
     int64_t *step_ns; /* median of each step of the first plan; else NULL */
     double peak_flops;
+    struct ew_bench_power power;  /* by ew_single_bench_power; until then absent */
+    struct ew_power_meter *meter; /* NULL: none */
 };
 
 /* Release with fini, also after a failure. */
 ew_err ew_single_bench_run(struct ew_single_bench *b, const struct ew_single_runs *r,
                            struct ew_single_result *out);
+/* Measures idle power, then that of the same load, each for this many seconds.  Without a sensor
+ * `r->power.absent` is the reason. */
+ew_err ew_single_bench_power(struct ew_single_bench *b, const struct ew_load_opts *load,
+                             const char *power_from, double seconds, struct ew_single_result *r);
 void ew_single_result_fini(struct ew_single_result *r);
 
 #endif

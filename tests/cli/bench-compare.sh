@@ -10,6 +10,10 @@ fast=(--warmup 1 --iters 4 --power-seconds 0.3)
 edgewise bench a.onnx a.ewe "${fast[@]}" --power-from "$meter" | grep -v "^instruction" | sed -E 's/ +-?[0-9][^ ]*( (ms|x|MiB|KiB|W|B))?/ N/g; s/ +/ /g'
 edgewise bench a.onnx a.ewe "${fast[@]}" --power-from "$meter" --json |
     grep -E '"(form|precision|params|cdl|power_rails)"' | sort | uniq -c
+edgewise bench a.ewe "${fast[@]}" --power-from "$meter" --db power.db | sed -nE '/^(power|energy):/s/ [0-9][0-9.e+-]* / N /gp'
+edgewise bench a.ewe "${fast[@]}" --power-from "$meter" --threads 1 --streams 2 --json | grep -cE '"(power|idle|peak)_w": 7\.[45]|"image_j": [0-9]'
+edgewise bench a.ewe "${fast[@]}" --power-from ./no-meter --json | grep -v '^hint' || true
+edgewise results --db power.db --json | grep -cE '"(power_w|image_j|images_per_s_per_w)": [0-9]'
 edgewise bench lenet5 a.ewe --quick --eval synthetic:40 --mean 0.5 --std 0.5 --json |
     grep -cE '"accuracy": [0-9]'
 edgewise bench a.ewe --profile --warmup 1 --iters 2 --json | grep -cE '"(median_ms|isa|kernel)"'
