@@ -2,7 +2,7 @@
 /* What is in this image?  Loads an engine, runs an image through it, prints the five best classes.
  *
  *   cc classify.c $(pkg-config --cflags --libs edgewise) -lm -o classify
- *   edgewise compile mobilenet_v2.onnx -o net.ewe --mean imagenet --labels classes.txt
+ *   edgewise compile mobilenet_v2.onnx -o net.ewe --mean imagenet --class-names classes.txt
  *   ./classify net.ewe cat.jpg */
 #include <edgewise.h>
 #include <math.h>

@@ -6,7 +6,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 image=$1/tests/fuzz/corpus/image/rgb.jpg
 printf 'zero\none\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n' >"$dir/names"
-"$2/src/edgewise" compile lenet5 -o "$dir/net.ewe" --mean 0.5 --std 0.25 --labels "$dir/names" >/dev/null 2>&1
+"$2/src/edgewise" compile lenet5 -o "$dir/net.ewe" --mean 0.5 --std 0.25 --class-names "$dir/names" >/dev/null 2>&1
 "$2/src/edgewise" run "$dir/net.ewe" "$image" --top 5 2>/dev/null | awk '/class/ { print $2, $NF }' >"$dir/want"
 "$2/examples/classify" "$dir/net.ewe" "$image" | awk '{ print $4, $NF }' >"$dir/got"
 if [ "$(wc -l <"$dir/got")" -eq 5 ] && diff "$dir/want" "$dir/got"; then

@@ -248,7 +248,7 @@ bool ew_field_absent(const struct ew_field *f, const void *object)
 const struct ew_field *ew_field_find(const struct ew_field *table, const char *name)
 {
     for (const struct ew_field *f = table; f && f->name; f++)
-        if (strcmp(f->name, name) == 0)
+        if (strcmp(f->name, name) == 0 || (f->also && strcmp(f->also, name) == 0))
             return f;
     return NULL;
 }

@@ -36,6 +36,7 @@ enum ew_better { EW_BETTER_NEITHER, EW_BETTER_LOWER, EW_BETTER_HIGHER };
 
 struct ew_field {
     const char *name; /* flag, key and attribute name: never changes */
+    const char *also; /* its former name, which is still accepted; NULL: none */
     enum ew_field_type type;
     size_t offset;   /* in the described struct */
     const char *def; /* default as text; NULL: zero, false, empty or unset */
@@ -65,7 +66,7 @@ ew_err ew_field_parse(const struct ew_field *f, const char *text, void *object);
  * not name are unchanged. */
 ew_err ew_fields_parse(const struct ew_field *table, char *line, void *object);
 
-/* The row called `name`, or NULL. */
+/* The row called `name`, now or formerly, or NULL. */
 const struct ew_field *ew_field_find(const struct ew_field *table, const char *name);
 
 /* Formats the field's value so that ew_field_parse reads it back; returns the required length. */

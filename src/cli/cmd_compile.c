@@ -61,7 +61,7 @@ static const struct ew_field fields[] = {
     {.name = "compact", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, compact),
      .help = "leave out weights that kernels have packed: a smaller file, for this instruction "
      "set only"},
-    EW_LABELS_FIELD(struct opts, image),
+    EW_CLASS_NAMES_FIELD(struct opts, image),
     EW_PREPROCESS_FIELDS(struct opts, image),
     {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(struct opts, seed), .def = "1",
      .metavar = "N", .help = "seed of the random weights of a zoo network"},
@@ -248,7 +248,7 @@ const struct ew_cmd ew_cmd_compile = {
              "The same network, options and machine give the same bytes.\n"
              "With --device dpu a table shows which parts run on the DPU, which on the host, and "
              "why.",
-    .examples = "compile resnet50.onnx -o resnet50.ewe --mean imagenet --labels classes.txt\n"
+    .examples = "compile resnet50.onnx -o resnet50.ewe --mean imagenet --class-names classes.txt\n"
                 "compile model.ckpt -o model.ewe --batch 1-8 --tune\n"
                 "compile best.ckpt -o int8.ewe --calib cifar10\n"
                 "compile dpu.onnx --device dpu:B4096 -o dpu.ewe\n"

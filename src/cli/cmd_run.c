@@ -29,7 +29,7 @@ struct opts {
     struct ew_image_opts image;
     bool random, reference;
     struct ew_ints size;
-    double scale, fps, budget, seconds;
+    double fps, budget, seconds;
     int64_t top, seed, threads, memory_limit;
     int64_t window, hop;
     const char *annotate, *sheet, *live;
@@ -51,12 +51,8 @@ static const struct ew_field fields[] = {
     {.name = "top", .type = EW_FIELD_INT, .offset = offsetof(struct opts, top), .def = "5",
      .min = 0, .max = 100, .metavar = "N",
      .help = "number of classes to show; 0: statistics instead"},
-    EW_LABELS_FIELD(struct opts, image),
+    EW_CLASS_NAMES_FIELD(struct opts, image),
     EW_PREPROCESS_FIELDS(struct opts, image),
-    {.name = "scale", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, scale),
-     .min = 1e-9, .max = 1e9, .metavar = "S",
-     .help = "factor for pixel values (0 to 255) before mean and std; default: 1/255; 1 for "
-     "networks that take 0 to 255"},
     {.name = "size", .type = EW_FIELD_INTS, .offset = offsetof(struct opts, size), .min = 1,
      .max = 65536, .metavar = "HxWxC",
      .help = "size of the first input, where the file leaves it open"},
@@ -73,8 +69,8 @@ static const struct ew_field fields[] = {
      .help = "unoptimised reference kernels and no graph passes: slow, for comparison"},
     {.name = "fps", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, fps), .def = "0",
      .min = 0, .max = 100000, .metavar = "F",
-     .help = "images arrive at this rate, as from a camera; those that cannot be processed in "
-     "time are dropped"},
+     .help = "images arrive at this rate per second, as from a camera, and those that cannot be "
+     "processed in time are dropped; 0: as fast as they are processed"},
     {.name = "seconds", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, seconds),
      .def = "0", .min = 0, .max = 1e7, .metavar = "S",
      .help = "with --fps: repeat the images for this long; 0: each image once"},
@@ -167,16 +163,6 @@ static ew_err read_inputs(struct job *j)
 
 /* ---- The network ---- */
 
-/* (pixel x scale - mean) / std, as (pixel / 255 - mean') / std'. */
-static void apply_scale(double scale, struct ew_preprocess *p)
-{
-    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) {
-        p->mean[i] = (p->normalised ? p->mean[i] : 0) / (255 * scale);
-        p->std[i] = (p->normalised ? p->std[i] : 1) / (255 * scale);
-    }
-    p->normalised = true;
-}
-
 #define IMAGENET_CLASSES 1000
 
 /* Networks with 1,000 classes and no names get those of ImageNet. */
@@ -186,7 +172,7 @@ static ew_err name_classes(struct job *j, struct ew_image_card *card)
         ew_image_opts_classes(j->net.graph) != IMAGENET_CLASSES)
         return EW_OK;
     bool found;
-    EW_INFO("1,000 classes: showing ImageNet's names; --labels FILE gives others");
+    EW_INFO("1,000 classes: showing ImageNet's names; --class-names FILE gives others");
     return ew_labels_builtin("imagenet", &j->arena, card, &found);
 }
 
@@ -195,8 +181,6 @@ static ew_err read_card(struct job *j)
 {
     struct ew_image_card *card = &j->net.card;
     EW_TRY(ew_image_opts_apply(&j->o->image, j->net.graph, &j->arena, card));
-    if (j->o->scale > 0)
-        apply_scale(j->o->scale, &card->prep);
     EW_TRY(name_classes(j, card));
     j->show = (struct ew_run_show){
         .top = (int)j->o->top, .labels = card->classes, .n_labels = card->n_classes};

@@ -17,7 +17,7 @@
 /* clang-format off */
 static const struct ew_field fields[] = {
     {.name = "from", .type = EW_FIELD_STR, .offset = FIELD_OF(from), .metavar = "FILE",
-     .verbs = "fit, generate, select", .help = "fit, generate: pruning records, CSV; select: a results database, or a CSV with the columns parameters and the metric"},
+     .verbs = "fit, generate, select", .help = "pruning records (CSV) for fit and generate; for select a results database, or a CSV with the columns parameters and the metric"},
     {.name = "ratio", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(ratio), .min = 0.001, .max = 1000,
      .metavar = "R", .verbs = "generate", .help = "as many parameters as with uniform widths at ratio R"},
     {.name = "params", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(params), .min = 1, .max = 1e12,

@@ -16,7 +16,8 @@
 #define EW_PRECISION_FIELD(owner)                                                                  \
     {.name = "precision", .type = EW_FIELD_ENUM, .offset = offsetof(owner, precision),             \
      .def = "default", .choices = ew_precision_names,                                              \
-     .help = "arithmetic and storage of activations on a GPU; training keeps float32 weights"}
+     .help = "arithmetic and storage of activations on a GPU; training keeps float32 weights; "     \
+     "default: what DEVICE says (cuda,fp16), else fp32"}
 /* Option table entry; the struct has a `bool fast`. */
 #define EW_FAST_FIELD(owner)                                                                       \
     {.name = "fast", .type = EW_FIELD_BOOL, .offset = offsetof(owner, fast),                       \

@@ -104,7 +104,7 @@ static void print_option(const struct ew_field *f)
     for (int i = 0; f->type == EW_FIELD_ENUM && f->choices[i] && used < sizeof(text); i++)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? ", " : ": ",
                                  f->choices[i]);
-    if (f->def && f->def[0] && used < sizeof(text))
+    if (f->def && f->def[0] && strcmp(f->def, "default") != 0 && used < sizeof(text))
         snprintf(text + used, sizeof(text) - used, " (default %s)",
                  ew_help_is_on(f) ? "on" : f->def);
     const int width = FLAG_WIDTH + 3;

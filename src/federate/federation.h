@@ -109,7 +109,7 @@ struct ew_federation_opts {
     {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(owner, part.seed), .def = "1", .min = 0, .max = 1e15,\
      .metavar = "N", .help = "random seed of weights, partition, selection and order"},            \
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(owner, part.threads), .def = "0", .min = 0,\
-     .max = 1024, .metavar = "N", .help = "number of threads; 0: one per core", .letter = 't'}
+     .max = 1024, .metavar = "N", .help = "number of threads; 0: one per CPU", .letter = 't'}
 /* clang-format on */
 
 struct ew_federation_job {

@@ -53,9 +53,7 @@ static ew_err evaluate(struct ew_side_comparison *m, const struct ew_compare_opt
         k->accuracy = -1;
         if (!o->eval)
             continue;
-        EW_TRY(ew_preprocess_parse(o->images.mean, o->images.std, &k->side.prep));
-        if (o->images.resize)
-            k->side.prep.resize = o->images.resize;
+        EW_TRY(ew_image_opts_preprocess(&o->images, &k->side.prep));
         EW_TRY(ew_side_accuracy(&k->side, o->eval, &k->accuracy));
     }
     return EW_OK;

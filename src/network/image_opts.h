@@ -10,7 +10,8 @@
 struct ew_image_opts {
     const char *mean, *std; /* as given; NULL: the network's */
     int64_t resize;         /* 0: the network's */
-    const char *labels;     /* file or "imagenet"; NULL: the network's */
+    double scale;           /* factor of pixels before mean and std; 0: 1 / 255 */
+    const char *names;      /* of classes: a file or "imagenet"; NULL: the network's */
 };
 
 /* clang-format off */
@@ -27,10 +28,14 @@ struct ew_image_opts {
     {.name = "resize", .type = EW_FIELD_INT, .offset = offsetof(owner, part.resize), .min = 1,     \
      .max = EW_RESIZE_MAX, .metavar = "PIXELS",                                                    \
      .help = "resize the shorter side to this before the centre crop; default: stored in the "     \
-     "file, else the input's side / 0.875"}
-#define EW_LABELS_FIELD(owner, part)                                                               \
-    {.name = "labels", .type = EW_FIELD_STR, .offset = offsetof(owner, part.labels),               \
-     .metavar = "FILE|imagenet",                                                                   \
+     "file, else the input's side / 0.875"},                                                       \
+    {.name = "scale", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.scale), .min = 1e-9,  \
+     .max = 1e9, .metavar = "S",                                                                   \
+     .help = "factor for pixel values (0 to 255) before mean and std; default: 1/255; 1 for "      \
+     "networks that take 0 to 255"}
+#define EW_CLASS_NAMES_FIELD(owner, part)                                                          \
+    {.name = "class-names", .also = "labels", .type = EW_FIELD_STR,                                \
+     .offset = offsetof(owner, part.names), .metavar = "FILE|imagenet",                            \
      .help = "names of the classes, one per line, or the 1,000 of ImageNet; default: stored in "   \
      "the file"}
 /* clang-format on */
@@ -39,6 +44,8 @@ struct ew_graph;
 
 /* Entries of the network's first output for each image, if they are a row of scores; else 0. */
 int64_t ew_image_opts_classes(const struct ew_graph *g);
+/* Overrides the network's own preprocessing by the given options. */
+ew_err ew_image_opts_preprocess(const struct ew_image_opts *o, struct ew_preprocess *p);
 /* Overrides the network's own preprocessing and classes by the given options; names go to the
  * arena, and are as many as the graph's classes, if there is one. */
 ew_err ew_image_opts_apply(const struct ew_image_opts *o, const struct ew_graph *g,

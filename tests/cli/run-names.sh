@@ -2,7 +2,7 @@
 # Names of classes, untrained weights, and the time budget of a camera's rate.
 edgewise export squeezenet1_1 --input 64x64x3 -o net.onnx 2>&1 | grep -o 'and the file says so'
 edgewise run net.onnx --random --top 1 2>&1 >/dev/null | grep -o 'warning: .*'
-edgewise run net.onnx --random --top 1 --labels imagenet 2>/dev/null | grep -cE 'class +[0-9]+ .* [a-z]+$'
+edgewise run net.onnx --random --top 1 --class-names imagenet 2>/dev/null | grep -cE 'class +[0-9]+ .* [a-z]+$'
 printf 'zero\none\n' >two
 edgewise run net.onnx --random --labels two 2>&1 >/dev/null | grep -v warning || true
 seq 1001 >more

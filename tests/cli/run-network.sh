@@ -16,3 +16,8 @@ edgewise run lenet5.onnx "$CASES/../fuzz/corpus/image/rgb.jpg" --mean 0.5 --std 
 edgewise run lenet5.onnx "$CASES/../fuzz/corpus/image/rgb.jpg" 2>&1 || true
 edgewise run lenet5.onnx "$CASES/../fuzz/corpus/image/rgb.jpg" --scale 1 --resize 40 2>&1 >/dev/null |
     sed -n 's/.*rgb.jpg: //p'
+# The engine stores the factor of --scale; eval has it too.
+edgewise compile lenet5.onnx -o s.ewe --scale 1 --mean 127.5 --std 127.5 >/dev/null 2>&1
+edgewise run s.ewe "$CASES/../fuzz/corpus/image/rgb.jpg" 2>&1 >/dev/null | sed -n 's/.*rgb.jpg: //p'
+edgewise eval lenet5.onnx --data synthetic:40 --scale 1 --mean 127.5 --std 127.5 --json 2>/dev/null | grep '"loss"' >a
+edgewise eval lenet5.onnx --data synthetic:40 --mean 0.5 --std 0.5 --json 2>/dev/null | grep '"loss"' | diff a - && wc -l <a
