@@ -165,6 +165,13 @@ static ew_err use_running_statistics(struct ew_graph *g)
     return ew_graph_sweep(g);
 }
 
+/* Files written by TensorFlow's converters have images as [N, H, W, C]. */
+static bool is_channels_last(const struct ew_shape *s)
+{
+    const int64_t first = s->dim[1], last = s->dim[s->rank - 1];
+    return first != 1 && first != 3 && (last == 1 || last == 3);
+}
+
 ew_err ew_adapt_images(struct ew_graph *g)
 {
     EW_CHECK(g->n_inputs == 1, EW_ERR_SHAPE, "%s: has %d inputs; an image classifier has one",
@@ -177,7 +184,9 @@ ew_err ew_adapt_images(struct ew_graph *g)
     EW_CHECK(g->n_outputs >= 1, EW_ERR_ARG, "%s: has no output", g->name);
     EW_TRY(use_running_statistics(g));
     EW_TRY(open_batch(g));
-    if (!g->values[g->inputs[0]].channels_last) {
+    struct ew_value *input = &g->values[g->inputs[0]];
+    input->channels_last = input->channels_last || is_channels_last(&input->t.shape);
+    if (!input->channels_last) {
         /* through ONNX's layout, so that the conversion back cancels the transposes */
         EW_TRY(ew_graph_channels_first(g));
         const struct ew_shape first = g->values[g->inputs[0]].t.shape;

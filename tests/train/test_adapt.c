@@ -78,6 +78,31 @@ static void takes_images_as_the_loader_gives_them(void)
     }
 }
 
+/* Regression: images [N, H, W, C] in a file were taken for [N, C, H, W]. */
+static void takes_images_of_channels_last_files(void)
+{
+    struct ew_graph *g = network("mobilenet_v3_small", 64, 0.25), *read = NULL;
+    struct ew_value *in = &g->values[g->inputs[0]];
+    const char *path = ew_test_path("last.onnx");
+    in->channels_last = false; /* written as it is in memory */
+    EW_EXPECT_OK(ew_onnx_save(g, path, NULL));
+    in->channels_last = true;
+    if (!EW_EXPECT_OK(ew_onnx_load(path, NULL, &read)))
+        return;
+    EW_EXPECT_INT(read->values[read->inputs[0]].t.shape.dim[3], 3);
+    EW_EXPECT_OK(ew_adapt_images(read));
+    in = &read->values[read->inputs[0]];
+    EW_EXPECT(in->channels_last && in->t.shape.dim[3] == 3);
+    EW_EXPECT_INT(count_ops(read, "transpose"), count_ops(g, "transpose"));
+    float *a = scores(g, 2), *b = scores(read, 2);
+    if (a && b)
+        EW_EXPECT_CLOSE(a, b, 14, 1e-4, 1e-5);
+    free(a);
+    free(b);
+    ew_graph_free(g);
+    ew_graph_free(read);
+}
+
 /* Regression: older files reshape to [1, features] before a dense layer (the model zoo's MNIST
  * network); nothing else in them depends on the batch, but they could not be evaluated. */
 static void opens_a_batch_that_a_shape_fixes(void)
@@ -369,6 +394,7 @@ static void finds_the_largest_batch(void)
 }
 
 EW_TEST_MAIN(EW_TEST(takes_images_as_the_loader_gives_them),
+             EW_TEST(takes_images_of_channels_last_files),
              EW_TEST(opens_a_batch_that_a_shape_fixes), EW_TEST(opens_a_batch_that_sizes_fix),
              EW_TEST(batch_norms_of_training_files), EW_TEST(replaces_the_head),
              EW_TEST(names_what_it_cannot_do), EW_TEST(copies_weights_by_name),
