@@ -49,9 +49,25 @@ static int64_t file_bytes(const char *path)
     return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
 }
 
-static ew_err print(const struct ew_cmd_call *c, const struct ew_graph *g)
+/* The batch of the file: 0 if it is open, which a network can rule out. */
+static int64_t file_batch(const struct opts *o, struct ew_graph *g)
+{
+    int64_t batch;
+    bool open = false;
+    if (o->net.batch || ew_network_is_xir(o->output))
+        return ew_max_i64(o->net.batch, 1);
+    for (int i = 0; i < g->n_inputs; i++)
+        open |= g->values[g->inputs[i]].dynamic & 1;
+    if (!open || ew_graph_batch(g, &batch) != EW_OK)
+        return ew_graph_images(g);
+    open = ew_graph_set_batch(g, batch + 1) == EW_OK;
+    return ew_graph_set_batch(g, batch) == EW_OK && open ? 0 : batch;
+}
+
+static ew_err print(const struct ew_cmd_call *c, struct ew_graph *g)
 {
     const struct opts *o = c->opts;
+    const int64_t batch = file_batch(o, g);
     char bytes[EW_TEXT_CHARS], count[EW_TEXT_CHARS];
     struct ew_cost cost;
     EW_TRY(ew_graph_cost(g, &cost, NULL));
@@ -59,7 +75,7 @@ static ew_err print(const struct ew_cmd_call *c, const struct ew_graph *g)
         printf("%s: %s, ", o->output, ew_text_bytes(file_bytes(o->output), bytes));
         if (cost.params > 0) /* 0 for an integer network: its weights are constants */
             printf("%s parameters, ", ew_text_count(cost.params, count));
-        printf("batch %s\n", o->net.batch || ew_network_is_xir(o->output) ? "fixed" : "open");
+        printf("batch %s\n", batch ? "fixed" : "open");
         return EW_OK;
     }
     struct ew_json j;
@@ -70,7 +86,7 @@ static ew_err print(const struct ew_cmd_call *c, const struct ew_graph *g)
     ew_json_int(&j, "bytes", file_bytes(o->output));
     ew_json_int(&j, "params", cost.params);
     ew_json_int(&j, "nodes", g->n_nodes);
-    ew_json_int(&j, "batch", o->net.batch);
+    ew_json_int(&j, "batch", batch);
     ew_json_end(&j);
     return ew_json_finish(&j);
 }

@@ -259,18 +259,19 @@ static ew_err import_function(struct ew_onnx_import *im, const Ew__OnnxFunction 
 
 /* ---- Branches and loops ---- */
 
-/* The value of a scalar, which must be known.  If it depends on the inputs' shapes these become
- * static, since another batch could decide differently. */
+/* The value of a scalar, which must be known.  If it depends on the batch this becomes fixed, since
+ * another one could decide differently. */
 static ew_err known_scalar(struct ew_onnx_import *im, int value, const char *what, int64_t *out)
 {
     struct ew_graph *g = im->g;
     const struct ew_value *v = &g->values[value];
+    bool varies;
     EW_CHECK(v->t.data && ew_tensor_count(&v->t) == 1, EW_ERR_UNSUPPORTED,
              "its %s depends on the data: it must be known when the file is read", what);
     *out = ew_tensor_get_int(&v->t, 0);
-    if (v->kind != EW_VALUE_CONST)
-        for (int i = 0; i < g->n_inputs; i++)
-            g->values[g->inputs[i]].dynamic = 0;
+    EW_TRY(ew_onnx_varies(im, value, &varies));
+    for (int i = 0; varies && i < g->n_inputs; i++)
+        g->values[g->inputs[i]].dynamic = 0;
     return EW_OK;
 }
 

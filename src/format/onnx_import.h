@@ -13,6 +13,7 @@ struct ew_onnx_shared {
     struct ew_names functions; /* "domain:name": index in the model */
     int64_t nodes_left;        /* budget of nodes that bodies may add */
     int64_t bytes_left;        /* budget of bytes of bodies to unpack */
+    int64_t inferred;          /* nodes inferred for conditions at other batches */
 };
 
 /* A value that the file names and the operator here does not compute: nothing may read it. */
@@ -47,6 +48,9 @@ ew_err ew_onnx_add_constants(struct ew_onnx_import *im);
 
 /* Finds the operator of each node; the error names the first unsupported one. */
 ew_err ew_onnx_find_ops(struct ew_onnx_import *im);
+
+/* Whether a known value may be another one at another batch (onnx_varies.c). */
+ew_err ew_onnx_varies(struct ew_onnx_import *im, int value, bool *out);
 
 /* Upgrades a node of an opset before 7 to opset 7; `in` are its inputs. */
 ew_err ew_onnx_upgrade(struct ew_onnx_import *im, struct ew_onnx_node *n, int *in);

@@ -7,6 +7,7 @@ edgewise run lenet5.onnx --random --seed 3 >b 2>/dev/null
 diff a b
 edgewise info lenet5.onnx --batch 2 | grep -E '^(lenet5|parameters)'
 edgewise info fixed.onnx --batch 2 2>&1 || true
+edgewise export fixed.onnx -o again.onnx --json 2>/dev/null | grep batch
 # Weights in an external file, and batch norm folded.
 edgewise export resnet18 --input 32x32x3 --classes 10 --max-bytes 1M --fold -o small.onnx >/dev/null 2>&1
 ls

@@ -177,22 +177,28 @@ static void branches(void)
     }
 }
 
-/* A condition on the input's shape is resolved for this shape only: the batch is then fixed. */
+/* A condition on the batch is resolved for one batch only, which is then fixed; one on another
+ * dimension, as PyTorch writes for squeeze(1), holds at all of them. */
 static void branch_by_shape(void)
 {
-    struct ew_build b;
-    ew_build_init(&b);
-    ew_build_input(&b, "x", EW_PB_FLOAT, "-1,3");
-    ew_build_node(&b, "Size", "x", "s");
-    Ew__OnnxTensor *t = ew_build_init_tensor(&b, "three", EW_PB_INT64, "");
-    t->raw_data.data[0] = 3;
-    ew_build_node(&b, "Equal", "s,three", "cond");
-    build_if(&b, "cond");
-    struct ew_graph *g = load(&b);
-    if (!g)
-        return;
-    EW_EXPECT_INT((int)g->values[g->inputs[0]].dynamic, 0);
-    EW_EXPECT_NEAR(run_at(g, 0, 2), 6, 0);
+    for (int dim = 0; dim < 2; dim++) {
+        struct ew_build b;
+        ew_build_init(&b);
+        ew_build_input(&b, "x", EW_PB_FLOAT, "-1,3");
+        ew_build_init_tensor(&b, "dim", EW_PB_INT64, "")->raw_data.data[0] = (uint8_t)dim;
+        ew_build_init_tensor(&b, "seven", EW_PB_INT64, "")->raw_data.data[0] = 7;
+        ew_build_node(&b, "Shape", "x", "s");
+        ew_build_node(&b, "Gather", "s,dim", "size");
+        ew_build_node(&b, "Equal", "size,seven", "is_seven");
+        ew_build_node(&b, "Not", "is_seven", "cond");
+        build_if(&b, "cond");
+        struct ew_graph *g = load(&b);
+        if (!g)
+            continue;
+        EW_EXPECT_INT((int)g->values[g->inputs[0]].dynamic, dim);
+        EW_EXPECT_INT((int)g->values[g->inputs[0]].t.shape.dim[0], 1);
+        EW_EXPECT_NEAR(run_at(g, 0, 2), 6, 0);
+    }
 }
 
 static void branch_by_data(void)
