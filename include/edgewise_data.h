@@ -50,7 +50,9 @@ struct ew_batches_opts {
     int64_t workers; /* prefetching threads; 0: batches are made synchronously */
     int shuffle;     /* 1: a new order every epoch */
     uint64_t seed;
-    int64_t height, width;  /* of the images delivered; 0: the data set's */
+    int64_t height, width;  /* of the images delivered; 0: the data set's.  Images of another size
+                             * are resized to cover it with an eighth to spare, and the centre is
+                             * taken, as in evaluations */
     double mean[4], std[4]; /* (pixel / 255 - mean) / std; std all 0: pixel / 255 */
 };
 

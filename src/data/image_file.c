@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PNG (libpng's simplified interface) and JPEG (TurboJPEG), neither of which needs setjmp. */
+/* PNG (libpng) and JPEG (TurboJPEG). */
 #include "data/image_file.h"
 
 #include <errno.h>
+#include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,49 +64,109 @@ static ew_err new_image(int64_t w, int64_t h, int channels, struct ew_bytes *out
 
 /* ---- PNG ---- */
 
+/* Pixels are taken as stored: without the colour space that a file may name, as PyTorch and OpenCV
+ * read them.  (libpng's simplified interface converts to sRGB, and takes 16 bits for linear.) */
+struct png_file {
+    const uint8_t *bytes;
+    size_t size, at;
+    png_structp png;
+    png_infop info;
+    uint8_t *wide; /* colours that become grey */
+    char message[128];
+};
+
+static void png_failed(png_structp png, png_const_charp text)
+{
+    struct png_file *f = png_get_error_ptr(png);
+    snprintf(f->message, sizeof(f->message), "%s", text);
+    png_longjmp(png, 1);
+}
+
+static void png_warned(png_structp png, png_const_charp text)
+{
+    (void)png;
+    (void)text;
+}
+
+static void png_take(png_structp png, png_bytep to, size_t n)
+{
+    struct png_file *f = png_get_io_ptr(png);
+    if (n > f->size - f->at)
+        png_error(png, "read beyond end of data");
+    memcpy(to, f->bytes + f->at, n);
+    f->at += n;
+}
+
 /* Deflate compresses at most 1,032 to 1: rejects files too small for their stated size before
  * allocating it. */
-static ew_err check_png(const png_image *image, size_t size)
+static ew_err check_png(const struct png_file *f, png_uint_32 w, png_uint_32 h)
 {
-    EW_TRY(check_size(image->width, image->height));
-    EW_CHECK((uint64_t)image->width * image->height / 8 <= (uint64_t)size * 1032, EW_ERR_FORMAT,
-             "%zu bytes cannot hold %u x %u pixels", size, image->width, image->height);
+    EW_TRY(check_size(w, h));
+    EW_CHECK((uint64_t)w * h / 8 <= (uint64_t)f->size * 1032, EW_ERR_FORMAT,
+             "%zu bytes cannot hold %u x %u pixels", f->size, w, h);
     return EW_OK;
 }
 
-static ew_err finish_png(png_image *image, int channels, struct ew_bytes *out, int64_t shape[3])
+/* ITU-R BT.601 luma, as JPEG's own grey. */
+static uint8_t luma(int r, int g, int b)
 {
-    const bool alpha = image->format & PNG_FORMAT_FLAG_ALPHA;
-    image->format = (channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY) |
-                    (alpha ? (unsigned)PNG_FORMAT_FLAG_ALPHA : 0u);
-    EW_TRY(new_image(image->width, image->height, channels, out, shape));
-    uint8_t *pixels = out->at;
-    EW_CLEANUP(ew_free_ptr) uint8_t *wide = NULL;
-    if (alpha) {
-        wide = malloc(PNG_IMAGE_SIZE(*image));
-        EW_CHECK(wide, EW_ERR_MEMORY, "no memory for %zu bytes", (size_t)PNG_IMAGE_SIZE(*image));
+    return (uint8_t)((299 * r + 587 * g + 114 * b + 500) / 1000);
+}
+
+/* Rows of `channels` bytes a pixel: palettes and few bits expanded, of 16 bits the upper 8. */
+static ew_err png_rows(struct png_file *f, int channels, struct ew_bytes *out, int64_t shape[3])
+{
+    png_set_read_fn(f->png, f, png_take);
+    png_set_benign_errors(f->png, 1);
+    png_set_keep_unknown_chunks(f->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
+    png_read_info(f->png, f->info);
+    const png_uint_32 w = png_get_image_width(f->png, f->info);
+    const png_uint_32 h = png_get_image_height(f->png, f->info);
+    const bool colour = png_get_color_type(f->png, f->info) & PNG_COLOR_MASK_COLOR;
+    const bool to_grey = colour && channels == 1;
+    EW_TRY(check_png(f, w, h));
+    EW_TRY(new_image(w, h, channels ? channels : colour ? 3 : 1, out, shape));
+    if (to_grey) {
+        f->wide = malloc((size_t)3 * w * h);
+        EW_CHECK(f->wide, EW_ERR_MEMORY, "no memory for an image of %u x %u", w, h);
     }
-    EW_CHECK(png_image_finish_read(image, NULL, alpha ? wide : pixels, 0, NULL), EW_ERR_FORMAT,
-             "%s", image->message);
-    const size_t n = (size_t)image->width * image->height;
-    for (size_t i = 0; alpha && i < n; i++)
-        for (int c = 0; c < channels; c++)
-            pixels[i * (size_t)channels + (size_t)c] = wide[i * (size_t)(channels + 1) + (size_t)c];
+    png_set_expand(f->png);
+    png_set_strip_16(f->png);
+    png_set_strip_alpha(f->png);
+    if (!colour && shape[2] == 3)
+        png_set_gray_to_rgb(f->png);
+    const int passes = png_set_interlace_handling(f->png);
+    png_read_update_info(f->png, f->info);
+    const size_t row = png_get_rowbytes(f->png, f->info);
+    EW_ASSERT(row == (size_t)w * (to_grey ? 3 : (size_t)shape[2]));
+    uint8_t *pixels = to_grey ? f->wide : out->at;
+    for (int pass = 0; pass < passes; pass++)
+        for (size_t y = 0; y < h; y++)
+            png_read_row(f->png, pixels + y * row, NULL);
+    for (size_t i = 0; to_grey && i < (size_t)w * h; i++)
+        out->at[i] = luma(f->wide[3 * i], f->wide[3 * i + 1], f->wide[3 * i + 2]);
     return EW_OK;
+}
+
+/* Errors of libpng end here.  Nothing that changes after setjmp is in its frame. */
+static ew_err read_png(struct png_file *f, int channels, struct ew_bytes *out, int64_t shape[3])
+{
+    if (setjmp(png_jmpbuf(f->png)))
+        return ew_fail(strstr(f->message, "emory") ? EW_ERR_MEMORY : EW_ERR_FORMAT, "%s",
+                       f->message);
+    return png_rows(f, channels, out, shape);
 }
 
 static ew_err decode_png(const void *bytes, size_t size, int channels, struct ew_bytes *out,
                          int64_t shape[3])
 {
-    png_image image = {.version = PNG_IMAGE_VERSION};
-    EW_CHECK(png_image_begin_read_from_memory(&image, bytes, size), EW_ERR_FORMAT, "%s",
-             image.message);
-    if (channels == 0)
-        channels = image.format & PNG_FORMAT_FLAG_COLOR ? 3 : 1;
-    ew_err e = check_png(&image, size);
-    if (e == EW_OK)
-        e = finish_png(&image, channels, out, shape);
-    png_image_free(&image);
+    struct png_file f = {.bytes = bytes, .size = size};
+    f.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &f, png_failed, png_warned);
+    f.info = f.png ? png_create_info_struct(f.png) : NULL;
+    const ew_err e = f.info ? read_png(&f, channels, out, shape)
+                            : ew_fail(EW_ERR_MEMORY, "no memory to decode it");
+    png_destroy_read_struct(&f.png, &f.info, NULL);
+    free(f.wide);
     return e;
 }
 
@@ -126,8 +188,8 @@ static void from_cmyk(const uint8_t *cmyk, size_t n, int channels, uint8_t *out)
             rgb[c] = cmyk[4 * i + (size_t)c] * cmyk[4 * i + 3] / 255;
         for (int c = 0; c < 3 && channels == 3; c++)
             out[3 * i + (size_t)c] = (uint8_t)rgb[c];
-        if (channels == 1) /* ITU-R BT.601 luma, as JPEG's own grey */
-            out[i] = (uint8_t)((299 * rgb[0] + 587 * rgb[1] + 114 * rgb[2]) / 1000);
+        if (channels == 1)
+            out[i] = luma(rgb[0], rgb[1], rgb[2]);
     }
 }
 

@@ -41,20 +41,28 @@ static const char *reach_out(void)
     return errno == EPERM ? "nothing" : "a program";
 }
 
-int png_image_begin_read_from_memory(png_imagep image, png_const_voidp memory, size_t size)
+/* How the decoder's `struct png_file` begins. */
+struct encoded {
+    const uint8_t *bytes;
+    size_t size;
+};
+
+void png_set_read_fn(png_structrp png, png_voidp from, png_rw_ptr take)
 {
-    static int (*real)(png_imagep, png_const_voidp, size_t);
+    static void (*real)(png_structrp, png_voidp, png_rw_ptr);
+    const struct encoded *e = from;
+    char text[64];
     if (!real) {
-        void *found = dlsym(RTLD_NEXT, "png_image_begin_read_from_memory");
+        void *found = dlsym(RTLD_NEXT, "png_set_read_fn");
         memcpy(&real, &found, sizeof(real));
     }
-    if (memmem(memory, size, CRASH, strlen(CRASH)))
+    if (memmem(e->bytes, e->size, CRASH, strlen(CRASH)))
         abort();
-    if (memmem(memory, size, REACH, strlen(REACH))) {
-        snprintf(image->message, sizeof(image->message), "reaches %s", reach_out());
-        return 0;
+    if (memmem(e->bytes, e->size, REACH, strlen(REACH))) {
+        snprintf(text, sizeof(text), "reaches %s", reach_out());
+        png_error(png, text);
     }
-    return real(image, memory, size);
+    real(png, from, take);
 }
 
 static void append(const char *dir, const char *name, const char *text)
