@@ -232,6 +232,8 @@ static bool will_be_off(const struct ew_power_list *list, int core)
 static ew_err limit(const struct ew_clock_info *c, int64_t max, int dvfs, struct ew_power_list *out)
 {
     const int64_t top = max ? max : coming_max(out, c);
+    EW_CHECK(!max || c->max_path, EW_ERR_UNSUPPORTED, "%s: has no file that limits its clock",
+             c->name);
     if (max)
         EW_TRY(ew_power_list_set_int(out, c->max_path, max / c->unit));
     if (!c->min_path)

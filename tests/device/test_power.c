@@ -273,6 +273,23 @@ static void absurd_clocks(void)
     ew_board_close(c.board);
 }
 
+/* A clock without the file that limits it is refused. */
+static void clock_without_limit(void)
+{
+    struct copy c;
+    struct ew_power_list l = {0};
+    if (!copy_board("agx-xavier-jp5", &c))
+        return;
+    char path[512];
+    snprintf(path, sizeof(path), "%s/sys/class/devfreq/17000000.gv11b/max_freq", c.path);
+    EW_EXPECT_INT(unlink(path), 0);
+    EW_EXPECT_ERR(
+        ew_powermode_custom(c.board, &(struct ew_power_want){.gpu_mhz = 420, .dvfs = -1}, &l),
+        EW_ERR_UNSUPPORTED, "gpu: has no file that limits its clock");
+    ew_power_list_free(&l);
+    ew_board_close(c.board);
+}
+
 /* A named mode with clocks fixed at the mode's maximum, the memory's locked, the fan at full speed;
  * then everything restored. */
 static void named_and_held(void)
@@ -533,7 +550,7 @@ static void no_permission(void)
 
 EW_TEST_MAIN(EW_TEST(reads_modes), EW_TEST(refuses_bad_conf), EW_TEST(sets_and_restores),
              EW_TEST(ranges_stay_whole), EW_TEST(custom_modes), EW_TEST(absurd_clocks),
-             EW_TEST(named_and_held), EW_TEST(gating_is_refused),
+             EW_TEST(clock_without_limit), EW_TEST(named_and_held), EW_TEST(gating_is_refused),
              EW_TEST(survives_kill_at_every_write), EW_TEST(owner_is_respected),
              EW_TEST(several_at_once), EW_TEST(value_not_taken), EW_TEST(no_permission),
              EW_TEST(one_setting_is_gone))
