@@ -25,8 +25,11 @@ struct order {
 static void run_server(const struct ew_fork_server *s, int helper, int socket, int memory,
                        size_t size)
 {
-    void *const at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-    close(memory);
+    void *at = NULL;
+    if (size) {
+        at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+        close(memory);
+    }
     close(helper);
     if (at != MAP_FAILED)
         s->f(socket, at, size);
@@ -38,12 +41,14 @@ static int32_t begin(const struct ew_fork_server *s, int helper, const struct or
     int socket = -1, memory = -1;
     pid_t pid = -1;
     if (ew_server_take_fd(helper, &socket) == EW_OK &&
-        ew_server_take_fd(helper, &memory) == EW_OK && socket >= 0 && memory >= 0)
+        ew_server_take_fd(helper, &memory) == EW_OK && socket >= 0 &&
+        (memory >= 0) == (o->memory > 0))
         pid = fork();
     if (pid == 0)
         run_server(s, helper, socket, memory, (size_t)o->memory);
     close(socket);
-    close(memory);
+    if (memory >= 0)
+        close(memory);
     return (int32_t)pid;
 }
 
@@ -98,6 +103,10 @@ static ew_err ask_locked(struct ew_fork_server *s, const struct order *o, const 
 /* Shared memory that the other side cannot shrink. */
 static ew_err new_memory(size_t size, int *fd, void **at)
 {
+    *fd = -1;
+    *at = NULL;
+    if (!size)
+        return EW_OK;
     *fd = memfd_create("edgewise", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     EW_CHECK(*fd >= 0, EW_ERR_MEMORY, "no shared memory: %s", strerror(errno));
     const bool sized = ftruncate(*fd, (off_t)size) == 0 &&
@@ -124,8 +133,9 @@ ew_err ew_fork_server_start(struct ew_fork_server *s, size_t size, struct ew_ser
         if (e != EW_OK || pid <= 0)
             e = e == EW_OK ? ew_fail(EW_ERR_MEMORY, "no process for a server")
                            : ew_fail_in(EW_ERR_MEMORY, "no process for a server");
-        close(memory);
-        if (e != EW_OK)
+        if (memory >= 0)
+            close(memory);
+        if (e != EW_OK && at)
             munmap(at, size);
     }
     close(pair[1]);
@@ -140,7 +150,8 @@ int ew_fork_server_stop(struct ew_fork_server *s, struct ew_server *server, int 
 {
     int32_t signal = 0;
     close(server->fd);
-    munmap(server->memory, server->memory_size);
+    if (server->memory)
+        munmap(server->memory, server->memory_size);
     const ew_err e = ask_locked(s, &(struct order){.pid = server->pid, .patience_ms = patience_ms},
                                 NULL, &signal);
     *server = (struct ew_server){0};

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/fork_server.h"
 #include "base/sandbox.h"
-#include "base/spawn.h"
 #include "data/av_source.h"
 
 #define FILE_MS    30000 /* timeout of a file's next frame */
@@ -95,10 +95,11 @@ static bool serve_one(int fd, bool *confined)
     return more;
 }
 
-static void serve(int socket, void *arg)
+static void serve(int socket, void *memory, size_t size)
 {
     bool confined = false;
-    (void)arg;
+    (void)memory;
+    (void)size;
     while (serve_one(socket, &confined))
         continue;
 }
@@ -106,6 +107,8 @@ static void serve(int socket, void *arg)
 /* ---- Idle processes ---- */
 
 static struct ew_idle_servers idle = EW_IDLE_SERVERS_INIT;
+
+static struct ew_fork_server decoders = EW_FORK_SERVER_INIT(serve);
 
 /* ---- A source ---- */
 
@@ -129,12 +132,12 @@ static ew_err begin(struct ew_video *f, int file)
     if (!f->live && ew_idle_take(&idle, &f->d)) {
         if (ask(f, file) == EW_OK)
             return EW_OK;
-        ew_server_stop(&f->d, 0);
+        ew_fork_server_stop(&decoders, &f->d, 0);
     }
-    EW_TRY(ew_server_start(serve, NULL, &f->d));
+    EW_TRY(ew_fork_server_start(&decoders, 0, &f->d));
     const ew_err e = ask(f, file);
     if (e != EW_OK)
-        ew_server_stop(&f->d, 0);
+        ew_fork_server_stop(&decoders, &f->d, 0);
     return e;
 }
 
@@ -167,7 +170,7 @@ ew_err ew_video_open(const char *name, const struct ew_video_opts *o, struct ew_
 /* Handles the end of the process. */
 static ew_err died(struct ew_video *f, const char *what)
 {
-    const int signal = ew_server_stop(&f->d, 1000); /* it is ending already */
+    const int signal = ew_fork_server_stop(&decoders, &f->d, 1000); /* it is ending already */
     f->over = true;
     f->d.pid = 0;
     if (signal)
@@ -200,7 +203,7 @@ void ew_video_close(struct ew_video *f)
         return;
     const bool kept = f->d.pid && f->over && !f->live && ew_idle_put(&idle, &f->d);
     if (f->d.pid && !kept)
-        ew_server_stop(&f->d, 0);
+        ew_fork_server_stop(&decoders, &f->d, 0);
     free(f);
 }
 

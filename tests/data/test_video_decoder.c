@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "data/clip_writer.h"
 #include "data/video_decoder.h"
 #include "ew_test.h"
@@ -93,6 +94,24 @@ static void signals_are_for_the_program(void)
     EW_EXPECT_INT(n, 24);
     ew_video_close(f);
     ew_video_frame_fini(&frame);
+}
+
+/* Decoders are forked by a process with no other threads, whose locks they would inherit. */
+static void forked_apart(void)
+{
+    struct ew_video *f;
+    char path[64], text[512] = "";
+    int parent = 0;
+    if (!can_read())
+        EW_SKIP("%s", ew_error_message());
+    EW_EXPECT_OK(ew_video_open(CLIP, &all, &f));
+    snprintf(path, sizeof(path), "/proc/%d/stat", ew_video_process(f));
+    const size_t n = ew_file_head(path, text, sizeof(text) - 1);
+    const char *state = strrchr(text, ')');
+    if (n == 0 || !state)
+        EW_SKIP("no /proc");
+    EW_EXPECT(sscanf(state, ") %*c %d", &parent) == 1 && parent != (int)getpid());
+    ew_video_close(f);
 }
 
 /* An idle one is killed without effect. */
@@ -202,5 +221,6 @@ static void written_files(void)
     expect_bad(path, "8200");
 }
 
-EW_TEST_MAIN(EW_TEST(whole_files), EW_TEST(signals_are_for_the_program), EW_TEST(a_decoder_dies),
-             EW_TEST(a_waiting_decoder_dies), EW_TEST(files_that_are_none), EW_TEST(written_files))
+EW_TEST_MAIN(EW_TEST(whole_files), EW_TEST(signals_are_for_the_program), EW_TEST(forked_apart),
+             EW_TEST(a_decoder_dies), EW_TEST(a_waiting_decoder_dies), EW_TEST(files_that_are_none),
+             EW_TEST(written_files))
