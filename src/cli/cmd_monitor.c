@@ -85,7 +85,7 @@ struct terminal {
 static void terminal_begin(struct terminal *t, bool draw)
 {
     *t = (struct terminal){.screen = draw && isatty(STDOUT_FILENO) != 0};
-    static const int caught[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGWINCH};
+    static const int caught[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
     sigemptyset(&t->signals);
     for (size_t i = 0; i < EW_COUNT(caught); i++)
         sigaddset(&t->signals, caught[i]);
@@ -196,6 +196,17 @@ static bool obey_keys(struct live *l)
     return false;
 }
 
+/* Ctrl-Z: the shell gets its terminal as it was; the view is drawn anew when it continues. */
+static void pause_view(struct live *l)
+{
+    terminal_end(&l->terminal);
+    fflush(stdout);
+    raise(SIGTSTP);
+    terminal_begin(&l->terminal, !l->lines.f);
+    if (l->frames)
+        draw(l);
+}
+
 static ew_err follow(struct live *l)
 {
     const struct timespec pause = {.tv_nsec = EW_SAMPLER_DRAIN_NS / 2}, none = {0};
@@ -208,6 +219,8 @@ static ew_err follow(struct live *l)
         if (signal == SIGWINCH && l->frames && l->terminal.screen) {
             fputs("\033[2J", stdout);
             draw(l);
+        } else if (signal == SIGTSTP) {
+            pause_view(l);
         } else if (signal > 0 && signal != SIGWINCH) {
             return EW_OK;
         }

@@ -63,3 +63,15 @@ read -r _ <&4
 kill -QUIT "$view"
 cat <&4 >/dev/null &
 wait "$view" && echo "so did this"
+# Regression: Ctrl-Z left the shell with the view's screen and no echo, and nothing drew or read keys after fg.
+cat >stop.sh <<'EOF'
+set -m
+(until grep -q 1049h typescript 2>/dev/null; do sleep 0.05; done; kill -TSTP "$(cat pid)") &
+sh -c 'echo $$ >pid; exec edgewise monitor --interval 0.05'
+echo "stopped ($?): $(stty -a | grep -oE -- '-?icanon')" >>said
+(until [ "$(grep -o 1049h typescript | wc -l)" -ge 2 ]; do sleep 0.05; done; kill -TERM "$(cat pid)") &
+fg %2 >/dev/null
+echo "ended ($?): $(stty -a | grep -oE -- '-?icanon'), its screen left $(grep -o 1049l typescript | wc -l) times" >>said
+EOF
+timeout -s KILL 60 script -qfc 'bash stop.sh' typescript </dev/null >/dev/null || true
+cat said
