@@ -178,7 +178,7 @@ static ew_err compile(struct ew_store *s, const char *sql, const char *where, sq
         return ew_fail(EW_ERR_USAGE, "'%.100s' is not a read-only expression", where);
     }
     if (err != EW_OK && where)
-        return ew_fail(EW_ERR_USAGE, "'%.100s': %s", where, sqlite3_errmsg(s->db));
+        return ew_fail(EW_ERR_USAGE, "%s: '%.100s': %s", s->path, where, sqlite3_errmsg(s->db));
     return err;
 }
 
