@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products and sums with constants, one for each channel or one for all, after a convolution:
  * y = (w x + b) s is a convolution with filters w s and bias b s, y = w x + b + t one with bias
- * b + t.  Exporters leave them where networks scale the branch of a residual. */
+ * b + t.  Exporters leave them where networks scale the branch of a residual.  The same after a
+ * group or instance norm, whose scale and bias exporters write so. */
 #include <string.h>
 
 #include "compress/pass.h"
@@ -89,6 +90,59 @@ static ew_err fold(struct ew_graph *g, struct ew_readers *r, int node, int at, i
     return ew_readers_replace(r, out, g->nodes[at].out[0]);
 }
 
+/* The norm that the node follows and can be folded into, as a node, and the constant; -1: none. */
+static int find_norm(const struct ew_graph *g, const struct ew_readers *r, const struct ew_node *n,
+                     int *row)
+{
+    for (int i = 0; i < 2; i++) {
+        const int from = ew_readers_sole_producer(r, n->in[i]);
+        const struct ew_node *norm = from >= 0 ? &g->nodes[from] : NULL;
+        if (!norm || (norm->op != &ew_op_group_norm && norm->op != &ew_op_instance_norm))
+            continue;
+        bool plain = true;
+        for (int k = 1; k < 3; k++)
+            plain &=
+                ew_pass_is_constant(g, norm->in[k]) && g->values[norm->in[k]].t.dtype == EW_F32;
+        *row = n->in[1 - i];
+        if (plain && is_row(g, *row, &g->values[n->in[i]].t.shape))
+            return from;
+    }
+    return -1;
+}
+
+/* A norm's scale or bias, of each channel or each group of channels, for each channel: times `row`
+ * (-1: 1), or plus it. */
+static ew_err new_entries(struct ew_graph *g, int64_t channels, int row, bool sum, int *entries)
+{
+    const struct ew_shape s = {1, {channels}};
+    const int old = *entries;
+    const int64_t n = ew_tensor_count(&g->values[old].t),
+                  step = row >= 0 && ew_tensor_count(&g->values[row].t) > 1;
+    EW_TRY(ew_pass_new_param(g, g->values[old].name, &s, entries));
+    const float one = 1, *value = row >= 0 ? g->values[row].t.data : &one;
+    const float *from = g->values[old].t.data;
+    float *to = g->values[*entries].t.data;
+    for (int64_t i = 0; i < channels; i++) {
+        const float v = from[i * n / channels];
+        to[i] = sum ? v + value[i * step] : v * value[i * step];
+    }
+    return EW_OK;
+}
+
+static ew_err fold_norm(struct ew_graph *g, struct ew_readers *r, int node, int at, int row)
+{
+    const bool sum = g->nodes[node].op == &ew_op_add;
+    const int out = g->nodes[node].out[0];
+    const struct ew_shape *y = &g->values[out].t.shape;
+    const int64_t channels = y->dim[y->rank - 1];
+    int in[] = {g->nodes[at].in[0], g->nodes[at].in[1], g->nodes[at].in[2]};
+    EW_TRY(new_entries(g, channels, sum ? -1 : row, false, &in[1])); /* both get as long */
+    EW_TRY(new_entries(g, channels, row, sum, &in[2]));
+    EW_TRY(ew_readers_set_all(r, at, in, 3));
+    ew_readers_detach(r, node);
+    return ew_readers_replace(r, out, g->nodes[at].out[0]);
+}
+
 ew_err ew_pass_fold_scale(struct ew_graph *g)
 {
     EW_CLEANUP(ew_readers_free_ptr) struct ew_readers *r = NULL;
@@ -98,9 +152,11 @@ ew_err ew_pass_fold_scale(struct ew_graph *g)
         int row;
         if ((n->op != &ew_op_mul && n->op != &ew_op_add) || n->n_in != 2)
             continue;
-        const int conv = find_conv(g, r, n, &row);
+        const int conv = find_conv(g, r, n, &row), norm = conv < 0 ? find_norm(g, r, n, &row) : -1;
         if (conv >= 0)
             EW_TRY(fold(g, r, k, conv, row));
+        else if (norm >= 0)
+            EW_TRY(fold_norm(g, r, k, norm, row));
     }
     ew_readers_free(r);
     r = NULL;

@@ -2,6 +2,7 @@
 /* GroupNormalization: normalises groups of channels of each image to mean 0 and variance 1, then
  * scale and bias, which have an entry per channel (opset 21) or per group (opset 18). */
 #include "graph/onnx.h"
+#include "graph/ops.h"
 #include "op/norm.h"
 #include "op/types.h"
 
@@ -54,19 +55,79 @@ EW_NORM_HOOKS(sets)
 
 static const char *const renames[] = {"groups", "num_groups", "eps", "epsilon", NULL};
 
-/* Opset 18 has a scale per group, 21 one per channel and stash_type. */
-static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)
+/* n equal numbers of a type. */
+static ew_err equal_numbers(struct ew_graph *g, enum ew_dtype type, int64_t n, double v, int *out)
 {
-    const struct ew_node *from = &g->nodes[node];
-    const struct ew_group_norm_attr *a = from->attr;
-    const bool per_group = g->values[from->in[1]].t.shape.dim[0] == a->groups;
-    if (!per_group && n->opset < 21)
-        n->opset = 21;
-    EW_CHECK(!per_group || n->opset < 21, EW_ERR_UNSUPPORTED, "opset %d has no scale per group",
-             n->opset);
-    if (n->opset < 21)
-        ew_onnx_drop(n, "stash_type");
-    return EW_OK;
+    struct ew_tensor t = {.dtype = type, .shape = {1, {n}}};
+    t.data = ew_arena_alloc(&g->arena, ew_tensor_bytes(&t));
+    EW_CHECK(t.data, EW_ERR_MEMORY, "no memory for a group norm");
+    for (int64_t i = 0; i < n; i++)
+        ew_tensor_store(&t, i, 1, &v);
+    return ew_graph_const(g, NULL, EW_VALUE_CONST, &t, false, out);
+}
+
+/* Scale or bias [C] as [C, 1, ...], for images of this rank in ONNX's layout. */
+static ew_err widen(struct ew_graph *g, int value, int rank, int *out)
+{
+    const struct ew_value v = g->values[value];
+    struct ew_tensor t = v.t;
+    int in[2] = {value};
+    t.shape.rank = rank - 1;
+    for (int i = 1; i < t.shape.rank; i++)
+        t.shape.dim[i] = 1;
+    if (ew_value_is_weight(&v) && t.data) {
+        EW_TRY(ew_graph_const(g, NULL, v.kind, &t, false, out));
+        return ew_graph_claim_name(g, *out, v.name);
+    }
+    EW_TRY(ew_graph_const_ints(g, NULL, t.shape.dim, t.shape.rank, &in[1]));
+    return ew_graph_add(g, &ew_op_reshape, NULL, NULL, ew_inputs(in, 2), out);
+}
+
+static ew_err add_instance_norm(struct ew_graph *g, double eps, const char *name, int *in, int *out)
+{
+    struct ew_group_norm_attr a = {.eps = eps};
+    const struct ew_node n = {.op = &ew_op_instance_norm,
+                              .name = name,
+                              .attr = &a,
+                              .n_in = 3,
+                              .n_out = 1,
+                              .in = in,
+                              .channels_first = true};
+    return ew_graph_add_node(g, &n, out);
+}
+
+/* Reshape-InstanceNormalization-Reshape, as PyTorch writes it, and a scale and a bias per channel:
+ * every opset has these, and other runtimes compute them without the cancellation of
+ * GroupNormalization's mean of squares. */
+static ew_err expand(struct ew_graph *g, int node, int *out)
+{
+    const struct ew_node n = g->nodes[node];
+    const struct ew_group_norm_attr *a = n.attr;
+    const struct ew_shape s = g->values[n.in[0]].t.shape;
+    const enum ew_dtype type = g->values[n.in[1]].t.dtype;
+    const bool per_group = g->values[n.in[1]].t.shape.dim[0] == a->groups;
+    if (s.rank >= 3 && s.dim[1] == a->groups)
+        return add_instance_norm(g, a->eps, n.name, n.in, out);
+    struct ew_shape whole = s;
+    whole.dim[0] = 0;
+    const int64_t apart[3] = {0, a->groups, ew_shape_span(&s, 1, s.rank) / a->groups};
+    int in[3] = {n.in[0], n.in[1], n.in[2]}, shape[2];
+    EW_TRY(ew_graph_const_ints(g, NULL, apart, 3, &shape[0]));
+    EW_TRY(ew_graph_const_ints(g, NULL, whole.dim, whole.rank, &shape[1]));
+    if (!per_group) {
+        EW_TRY(equal_numbers(g, type, a->groups, 1, &in[1]));
+        EW_TRY(equal_numbers(g, type, a->groups, 0, &in[2]));
+    }
+    EW_TRY(ew_graph_add(g, &ew_op_reshape, NULL, NULL, EW_INPUTS(in[0], shape[0]), &in[0]));
+    EW_TRY(add_instance_norm(g, a->eps, per_group ? NULL : n.name, in, &in[0]));
+    EW_TRY(ew_graph_add(g, &ew_op_reshape, per_group ? n.name : NULL, NULL,
+                        EW_INPUTS(in[0], shape[1]), out));
+    if (per_group)
+        return EW_OK;
+    EW_TRY(widen(g, n.in[1], s.rank, &in[1]));
+    EW_TRY(widen(g, n.in[2], s.rank, &in[2]));
+    EW_TRY(ew_graph_add(g, &ew_op_mul, NULL, NULL, EW_INPUTS(*out, in[1]), out));
+    return ew_graph_add(g, &ew_op_add, NULL, NULL, EW_INPUTS(*out, in[2]), out);
 }
 
 /* clang-format off */
@@ -90,5 +151,5 @@ const struct ew_op ew_op_group_norm = {
     .name = "group_norm",
     .help = "groups of channels of each image to mean 0 and variance 1, then scale and bias",
     EW_GROUP_NORM_OP,
-    .onnx = {.type = "GroupNormalization", .since = 18, .rename = renames, .export = export_node},
+    .onnx = {.type = "GroupNormalization", .since = 18, .rename = renames, .expand = expand},
 };

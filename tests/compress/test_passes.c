@@ -11,6 +11,7 @@
 #include "ew_test.h"
 #include "graph/layout.h"
 #include "op/conv.h"
+#include "op/norm.h"
 #include "plan/plan.h"
 #include "run_graph.h"
 
@@ -177,6 +178,50 @@ static void scales_go_into_filters(void)
             ew_graph_free(a);
             ew_graph_free(b);
         }
+}
+
+/* A norm with `entries` of scale and bias, then a product and a sum with [4]. */
+static struct ew_graph *scaled_norm(const char *op, int64_t groups, int64_t entries)
+{
+    struct ew_graph *g = NULL;
+    const struct ew_shape in = {4, {2, 5, 6, 4}}, each = {1, {entries}}, four = {1, {4}};
+    float r[] = {1.5F, -2, 0.25F, 3, 0.5F, -1, 2};
+    const struct ew_tensor s = {.dtype = EW_F32, .shape = each, .data = r};
+    const struct ew_tensor row = {.dtype = EW_F32, .shape = four, .data = r + 2};
+    const struct ew_group_norm_attr attr = {.eps = 1e-3, .groups = groups};
+    int ids[3], c, y;
+    EW_EXPECT_OK(ew_graph_new("scaled", &g));
+    EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &in, &ids[0]));
+    EW_EXPECT_OK(ew_graph_const(g, "s", EW_VALUE_PARAM, &s, true, &ids[1]));
+    EW_EXPECT_OK(ew_graph_const(g, "b", EW_VALUE_PARAM, &s, true, &ids[2]));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find(op), "norm", &attr, ew_inputs(ids, 3), &y));
+    EW_EXPECT_OK(ew_graph_const(g, "row", EW_VALUE_PARAM, &row, true, &c));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("mul"), "m", NULL, EW_INPUTS(c, y), &y));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("add"), "a", NULL, EW_INPUTS(y, c), &y));
+    EW_EXPECT_OK(ew_graph_output(g, y));
+    return g;
+}
+
+/* Exporters write group norms with ones and zeros for each group, and the weights behind. */
+static void scales_go_into_norms(void)
+{
+    static const struct {
+        const char *op;
+        int64_t groups, entries;
+    } cases[] = {{"group_norm", 2, 2}, {"group_norm", 2, 4}, {"instance_norm", 4, 4}};
+    for (size_t i = 0; i < EW_COUNT(cases); i++) {
+        struct ew_graph *a = scaled_norm(cases[i].op, cases[i].groups, cases[i].entries);
+        struct ew_graph *b = scaled_norm(cases[i].op, cases[i].groups, cases[i].entries);
+        EW_EXPECT_OK(ew_pass_fold_scale(b));
+        EW_EXPECT_INT(b->n_nodes, 1);
+        struct ew_plan *p = ew_run_sine(a, true), *q = ew_run_sine(b, true);
+        if (p && q)
+            expect_same(p, q);
+        ew_plan_free(p);
+        ew_plan_free(q);
+        ew_graph_free(a);
+        ew_graph_free(b);
+    }
 }
 
 /* As after a run of all passes, which give the convolution an activation. */
@@ -505,14 +550,20 @@ static void a_perceptron_is_two_convolutions(void)
     }
 }
 
-static const struct ew_test tests[] = {
-    EW_TEST(equalize_shares_the_difference),   EW_TEST(resnet_is_convolutions),
-    EW_TEST(mobilenet_has_no_activation_left), EW_TEST(densenet_has_no_activation_left),
-    EW_TEST(vgg_has_no_transpose_left),        EW_TEST(one_pixel_leaves_one_tap),
-    EW_TEST(pads_become_the_convolutions_own), EW_TEST(scales_go_into_filters),
-    EW_TEST(scales_after_activations_stay),    EW_TEST(transposed_convolutions_become_convolutions),
-    EW_TEST(outputs_keep_their_names),         EW_TEST(a_perceptron_is_two_convolutions),
-    EW_TEST(branches_become_one_convolution)};
+static const struct ew_test tests[] = {EW_TEST(equalize_shares_the_difference),
+                                       EW_TEST(resnet_is_convolutions),
+                                       EW_TEST(mobilenet_has_no_activation_left),
+                                       EW_TEST(densenet_has_no_activation_left),
+                                       EW_TEST(vgg_has_no_transpose_left),
+                                       EW_TEST(one_pixel_leaves_one_tap),
+                                       EW_TEST(pads_become_the_convolutions_own),
+                                       EW_TEST(scales_go_into_filters),
+                                       EW_TEST(scales_go_into_norms),
+                                       EW_TEST(scales_after_activations_stay),
+                                       EW_TEST(transposed_convolutions_become_convolutions),
+                                       EW_TEST(outputs_keep_their_names),
+                                       EW_TEST(a_perceptron_is_two_convolutions),
+                                       EW_TEST(branches_become_one_convolution)};
 
 int main(int argc, char **argv)
 {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Group norms as exporters write them become one node that computes the same. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "compress/pass.h"
 #include "ew_test.h"
 #include "format/onnx_import.h"
 #include "graph/ops.h"
@@ -91,4 +94,36 @@ static void other_reshapes_stay(void)
     ew_graph_free(g);
 }
 
-EW_TEST_MAIN(EW_TEST(group_norms), EW_TEST(other_reshapes_stay))
+/* Written in parts, which every opset has; the weights keep their names. */
+static void written_in_parts(void)
+{
+    const char *path = ew_test_path("norm.onnx");
+    const struct ew_group_norm_attr a = {.groups = 3, .eps = 1e-3};
+    const struct ew_tensor t = {EW_F32, {1, {C}}, (float[C]){1, 2, 3, 4, 5, 6}};
+    struct ew_graph *g = NULL;
+    int v[3], out;
+    char *file = NULL;
+    size_t size = 0;
+    EW_EXPECT_OK(ew_graph_new("norm", &g));
+    EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &(struct ew_shape){4, {N, H, W, C}}, &v[0]));
+    EW_EXPECT_OK(ew_graph_const(g, "scale", EW_VALUE_PARAM, &t, true, &v[1]));
+    EW_EXPECT_OK(ew_graph_const(g, "bias", EW_VALUE_PARAM, &t, true, &v[2]));
+    EW_EXPECT_OK(ew_graph_add(g, &ew_op_group_norm, NULL, &a, ew_inputs(v, 3), &out));
+    EW_EXPECT_OK(ew_graph_output(g, out));
+    if (EW_EXPECT_OK(ew_onnx_save(g, path, NULL)) &&
+        EW_EXPECT_OK(ew_file_read(path, 1 << 20, &file, &size)))
+        EW_EXPECT(!memmem(file, size, "GroupNorm", 9) && memmem(file, size, "InstanceNorm", 12));
+    free(file);
+    ew_graph_free(g);
+    g = NULL;
+    if (EW_EXPECT_OK(ew_onnx_load(path, NULL, &g))) {
+        const int scale = ew_graph_find(g, "scale");
+        EW_EXPECT(scale >= 0 && g->values[scale].kind == EW_VALUE_PARAM);
+        EW_EXPECT_OK(ew_pass_all(g));
+        EW_EXPECT_INT(g->n_nodes, 1);
+        EW_EXPECT(g->nodes[0].op == &ew_op_group_norm);
+    }
+    ew_graph_free(g);
+}
+
+EW_TEST_MAIN(EW_TEST(written_in_parts), EW_TEST(group_norms), EW_TEST(other_reshapes_stay))
