@@ -38,10 +38,10 @@ static const struct ew_field fields[] = {
      "first-order effect on the loss (taylor, needs --data); random is a baseline"},
     {.name = "global", .type = EW_FIELD_BOOL, .offset = FIELD_OF(global),
      .help = "rank channels across all layers, instead of pruning every layer by the same ratio"},
-    {.name = "align", .type = EW_FIELD_INT, .offset = FIELD_OF(align), .def = "1", .min = 1,
+    {.name = "align", .type = EW_FIELD_INT, .offset = FIELD_OF(align), .def = "0", .min = 0,
      .max = 1024, .metavar = "N",
-     .help = "keep a multiple of N channels in each layer; kernels are most efficient with 8 or "
-     "16"},
+     .help = "keep a multiple of N channels in each layer, since kernels work on vectors; 0: 8 in "
+     "layers of 64 and more, 1 in smaller ones"},
     {.name = "steps", .type = EW_FIELD_INT, .offset = FIELD_OF(steps), .def = "1", .min = 1,
      .max = 1000, .metavar = "N",
      .help = "reach the target in N pruning steps, each followed by --epochs of fine-tuning"},

@@ -25,7 +25,8 @@ static inline int ew_prune_digits(enum ew_prune_by by)
 
 struct ew_prune_rule {
     bool global; /* one ranking over all groups; else each loses the same share */
-    int align;   /* a group keeps a multiple of this many units, or all */
+    int align;   /* a group keeps a multiple of this many units, or all; 0: 8 in groups of 64 and
+                  * more, else 1 */
     int threads; /* for timed runs */
 };
 

@@ -269,7 +269,6 @@ ew_err ew_prune_run(const struct ew_prune_run_job *job, struct ew_pruned *out)
 {
     struct work w = {.job = job, .o = job->opts, .r = out};
     *out = (struct ew_pruned){0};
-    w.o.align = w.o.align ? w.o.align : 1;
     w.o.steps = w.o.steps ? w.o.steps : 1;
     w.o.score_batches = w.o.score_batches ? w.o.score_batches : 16;
     w.o.batch = w.o.batch ? w.o.batch : 64;

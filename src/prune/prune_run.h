@@ -17,7 +17,7 @@ struct ew_prune_run_opts {
     bool share;
     enum ew_importance importance;
     bool global;           /* one ranking over all layers; else each loses the same share */
-    int64_t align;         /* layers keep multiples of this many channels; 0: 1 */
+    int64_t align;         /* as in struct ew_prune_rule */
     int64_t steps;         /* number of cuts; 0: 1 */
     int64_t score_batches; /* TAYLOR: batches; 0: 16 */
     int64_t batch, threads;

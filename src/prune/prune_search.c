@@ -84,9 +84,12 @@ static int compare(const void *a, const void *b)
     return x->unit - y->unit;
 }
 
-/* Number of units that a group of n keeps at the share `keep`. */
+/* Number of units that a group of n keeps at the share `keep`.  By itself it aligns to a vector of
+ * AVX2 or two of NEON, where that is at most an eighth of the group. */
 static int stay_of(int n, double keep, int align)
 {
+    if (align <= 0)
+        align = n >= 64 ? 8 : 1;
     int stay = (int)ceil(keep * n - 1e-9);
     stay = stay < 1 ? 1 : stay;
     stay = (stay + align - 1) / align * align;
@@ -128,7 +131,7 @@ static int movable(const struct ew_channels *c)
 ew_err ew_prune_choose(const struct ew_channels *c, const double *scores, double keep,
                        const struct ew_prune_rule *rule, bool *gone)
 {
-    const int align = rule->align > 1 ? rule->align : 1, all = movable(c);
+    const int all = movable(c);
     EW_CLEANUP(ew_free_ptr) void *room = calloc((size_t)c->n_units + 1, sizeof(struct ranked));
     EW_CLEANUP(ew_free_ptr) void *counts = calloc((size_t)c->n_groups + 1, sizeof(int));
     EW_CHECK(room && counts, EW_ERR_MEMORY, "no memory for %d channels", c->n_units);
@@ -139,7 +142,7 @@ ew_err ew_prune_choose(const struct ew_channels *c, const double *scores, double
     for (int k = 0; k < c->n_groups; k++) {
         const int n = c->groups[k].n;
         const double share = rule->global ? (double)stay[k] / n : keep;
-        cut_group(&c->groups[k], scores, stay_of(n, share, align), room, gone);
+        cut_group(&c->groups[k], scores, stay_of(n, share, rule->align), room, gone);
     }
     return EW_OK;
 }

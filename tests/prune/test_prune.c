@@ -97,15 +97,23 @@ static void shares_and_multiples(void)
         EW_EXPECT_INT(left_in(&c.groups[i], gone) % 8, 0);
         total += c.groups[i].n;
     }
-    EW_EXPECT_OK(ew_prune_choose(&c, scores, 0.6, &(struct ew_prune_rule){.global = true}, gone));
+    EW_EXPECT_OK(ew_prune_choose(&c, scores, 0.3, &(struct ew_prune_rule){0}, gone));
+    for (int i = 0; i < c.n_groups; i++) {
+        const int n = c.groups[i].n, exact = (int)ceil(0.3 * n);
+        EW_EXPECT_INT(left_in(&c.groups[i], gone), n < 64 ? exact : (exact + 7) / 8 * 8);
+    }
+    EW_EXPECT_OK(ew_prune_choose(&c, scores, 0.6,
+                                 &(struct ew_prune_rule){.global = true, .align = 1}, gone));
     for (int i = 0; i < c.n_groups; i++)
         left += left_in(&c.groups[i], gone);
     EW_EXPECT_INT(left, (int)ceil(0.6 * total));
-    EW_EXPECT_OK(ew_prune_choose(&c, scores, 0, &(struct ew_prune_rule){.global = true}, gone));
+    EW_EXPECT_OK(
+        ew_prune_choose(&c, scores, 0, &(struct ew_prune_rule){.global = true, .align = 1}, gone));
     for (int i = 0; i < c.n_groups; i++)
         EW_EXPECT_INT(left_in(&c.groups[i], gone), 1); /* no layer may vanish */
     EW_EXPECT_OK(ew_importance_of_weights(g, &c, EW_IMPORTANCE_RANDOM, 2, scores));
-    EW_EXPECT_OK(ew_prune_choose(&c, scores, 0.6, &(struct ew_prune_rule){.global = true}, other));
+    EW_EXPECT_OK(ew_prune_choose(&c, scores, 0.6,
+                                 &(struct ew_prune_rule){.global = true, .align = 1}, other));
     EW_EXPECT(memcmp(gone, other, (size_t)c.n_units) != 0);
     free(gone);
     free(other);
