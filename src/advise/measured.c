@@ -79,10 +79,13 @@ static ew_err heading(const struct ew_csv *csv, struct columns *t)
         t->by[i] = 1;
     }
     EW_TRY(quantities(csv, t));
-    EW_CHECK(at[EW_MEASURED_CPU] >= 0 || at[EW_MEASURED_GPU] >= 0 || at[EW_MEASURED_CORES] >= 0,
-             EW_ERR_FORMAT,
-             "%s:%d: no column cores, cpu_mhz or gpu_mhz: the heading names the columns", csv->name,
-             csv->line);
+    bool named = false; /* configurations that are no power modes need no settings */
+    for (int c = ACCURACY; c <= PRICE; c++)
+        named |= at[c] >= 0;
+    EW_CHECK(
+        named || at[EW_MEASURED_CPU] >= 0 || at[EW_MEASURED_GPU] >= 0 || at[EW_MEASURED_CORES] >= 0,
+        EW_ERR_FORMAT, "%s:%d: no column cores, cpu_mhz or gpu_mhz: the heading names the columns",
+        csv->name, csv->line);
     if (at[WORKLOAD] < 0)
         t->at[WORKLOAD] = at[NETWORK];
     if (at[EW_MEASURED_TIME] >= 0 && t->by[EW_MEASURED_TIME] <= 0)
