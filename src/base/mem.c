@@ -127,24 +127,33 @@ void ew_arena_reset(struct ew_arena *a)
     ew_arena_fini(a);
 }
 
-/* Unlinks the chunk that contains only this object; NULL: none.  Big objects have their own chunks,
- * but the first chunk may hold others too. */
-static struct ew_arena_chunk *take_chunk(struct ew_arena *a, const void *p, size_t bytes)
+/* The link to the chunk that contains only this object; NULL: none.  Objects that fill a chunk have
+ * their own, but the first chunk may hold others too. */
+static struct ew_arena_chunk **find_alone(const struct ew_arena *a, const void *p, size_t bytes)
 {
-    if (!a->chunks)
+    if (!a->chunks || bytes + EW_ALIGN <= CHUNK_BYTES)
         return NULL;
     for (struct ew_arena_chunk **c = &a->chunks->next; *c; c = &(*c)->next) {
-        struct ew_arena_chunk *chunk = *c;
-        const char *base = chunk->base;
-        if ((const char *)p < base || (const char *)p >= base + chunk->size)
-            continue;
-        if (chunk->size <= CHUNK_BYTES || (const char *)p + bytes != base + chunk->used)
-            return NULL;
-        *c = chunk->next;
-        a->used -= bytes;
-        return chunk;
+        const char *base = (*c)->base;
+        if ((const char *)p >= base && (const char *)p < base + (*c)->size)
+            return (const char *)p + bytes == base + (*c)->used ? c : NULL;
     }
     return NULL;
+}
+
+bool ew_arena_is_alone(const struct ew_arena *a, const void *p, size_t bytes)
+{
+    return find_alone(a, p, bytes) != NULL;
+}
+
+static struct ew_arena_chunk *take_chunk(struct ew_arena *a, const void *p, size_t bytes)
+{
+    struct ew_arena_chunk **c = find_alone(a, p, bytes), *chunk = c ? *c : NULL;
+    if (chunk) {
+        *c = chunk->next;
+        a->used -= bytes;
+    }
+    return chunk;
 }
 
 bool ew_arena_release(struct ew_arena *a, const void *p, size_t bytes)

@@ -76,11 +76,6 @@ static ew_err limit(struct ew_graph *g, const struct ew_node *n, const float *pe
     return EW_OK;
 }
 
-static bool constant_floats(const struct ew_graph *g, int value)
-{
-    return ew_pass_is_constant(g, value) && g->values[value].t.dtype == EW_F32;
-}
-
 ew_err ew_pass_clip_weights(struct ew_graph *g, const float *const *peaks)
 {
     struct ew_readers *r;
@@ -88,7 +83,7 @@ ew_err ew_pass_clip_weights(struct ew_graph *g, const float *const *peaks)
     ew_err e = EW_OK;
     for (int k = 0; k < g->n_nodes && e == EW_OK; k++) {
         const struct ew_node *n = &g->nodes[k];
-        if (n->op == &ew_op_conv && constant_floats(g, n->in[1]) && peaks[n->in[0]] &&
+        if (n->op == &ew_op_conv && ew_pass_is_floats(g, n->in[1]) && peaks[n->in[0]] &&
             ew_readers_count(r, n->in[1]) == 1)
             e = limit(g, n, peaks[n->in[0]]);
     }

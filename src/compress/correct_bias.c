@@ -24,15 +24,10 @@ struct layer {
     int64_t groups;
 };
 
-static bool constant_floats(const struct ew_graph *g, int value)
-{
-    return ew_pass_is_constant(g, value) && g->values[value].t.dtype == EW_F32;
-}
-
 static bool layer_of(const struct ew_graph *g, const struct ew_node *n, struct layer *l)
 {
-    if (n->n_in < 2 || n->n_in > 3 || !constant_floats(g, n->in[1]) ||
-        (n->n_in > 2 && n->in[2] >= 0 && !constant_floats(g, n->in[2])))
+    if (n->n_in < 2 || n->n_in > 3 || !ew_pass_is_floats(g, n->in[1]) ||
+        (n->n_in > 2 && n->in[2] >= 0 && !ew_pass_is_floats(g, n->in[2])))
         return false;
     const struct ew_shape *w = &g->values[n->in[1]].t.shape;
     *l = (struct layer){.weights = n->in[1], .groups = 1};

@@ -34,36 +34,28 @@ static bool hands_on(const struct ew_graph *g, const struct ew_readers *r, const
     return (n->op->flags & (EW_OP_VIEW | EW_OP_IDENTITY)) != 0 || clips_nothing(g, n);
 }
 
-static ew_err drop(struct ew_graph *g, struct ew_readers *r)
+static ew_err drop(struct ew_graph *g, struct ew_readers *r, int node, void *ctx)
+{
+    bool *is_output = ctx; /* by value */
+    const struct ew_node *n = &g->nodes[node];
+    if (!hands_on(g, r, n))
+        return EW_OK;
+    const int in = n->in[0], out = n->out[0];
+    /* an output whose source is an input, a weight or another output keeps its node */
+    if (is_output[out] && (g->values[in].kind != EW_VALUE_ACT || is_output[in]))
+        return EW_OK;
+    is_output[in] |= is_output[out];
+    if (is_output[out])
+        EW_TRY(ew_graph_claim_name(g, in, g->values[out].name));
+    ew_readers_detach(r, node);
+    return ew_readers_replace(r, out, in);
+}
+
+ew_err ew_pass_drop_identity(struct ew_graph *g)
 {
     EW_CLEANUP(ew_free_ptr) bool *is_output = calloc((size_t)g->n_values + 1, sizeof(*is_output));
     EW_CHECK(is_output, EW_ERR_MEMORY, "no memory for a pass over graph %s", g->name);
     for (int i = 0; i < g->n_outputs; i++)
         is_output[g->outputs[i]] = true;
-    for (int k = 0; k < g->n_nodes; k++) {
-        const struct ew_node *n = &g->nodes[k];
-        if (!hands_on(g, r, n))
-            continue;
-        const int in = n->in[0], out = n->out[0];
-        /* an output whose source is an input, a weight or another output keeps its node */
-        if (is_output[out] && (g->values[in].kind != EW_VALUE_ACT || is_output[in]))
-            continue;
-        is_output[in] |= is_output[out];
-        if (is_output[out])
-            EW_TRY(ew_graph_claim_name(g, in, g->values[out].name));
-        ew_readers_detach(r, k);
-        EW_TRY(ew_readers_replace(r, out, in));
-    }
-    return EW_OK;
-}
-
-ew_err ew_pass_drop_identity(struct ew_graph *g)
-{
-    struct ew_readers *r;
-    EW_TRY(ew_readers_new(g, &r));
-    const ew_err e = drop(g, r);
-    ew_readers_free(r);
-    EW_TRY(e);
-    EW_TRY(ew_graph_sweep(g));
-    return ew_graph_infer(g);
+    return ew_pass_each_node(g, drop, is_output);
 }

@@ -36,11 +36,6 @@ static bool scales_with_input(const struct ew_node *n)
     return false;
 }
 
-static bool constant_floats(const struct ew_graph *g, int value)
-{
-    return ew_pass_is_constant(g, value) && g->values[value].t.dtype == EW_F32;
-}
-
 /* The upper bound of a clip to [0, bound]; false: no such clip. */
 static bool clip_bound(const struct ew_graph *g, int node, float *bound)
 {
@@ -55,9 +50,9 @@ static bool clip_bound(const struct ew_graph *g, int node, float *bound)
 /* True for a convolution whose weights may be replaced. */
 static bool is_plain_conv(const struct ew_graph *g, const struct ew_node *n)
 {
-    if (n->op != &ew_op_conv || n->n_in > 3 || !constant_floats(g, n->in[1]))
+    if (n->op != &ew_op_conv || n->n_in > 3 || !ew_pass_is_floats(g, n->in[1]))
         return false;
-    return n->n_in < 3 || n->in[2] < 0 || constant_floats(g, n->in[2]);
+    return n->n_in < 3 || n->in[2] < 0 || ew_pass_is_floats(g, n->in[2]);
 }
 
 static bool keeps_scale(const struct ew_conv_attr *a)

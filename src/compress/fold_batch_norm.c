@@ -14,20 +14,18 @@ enum { X, SCALE, SHIFT, MEAN, VAR }; /* inputs of batch norm */
 
 static bool can_fold(const struct ew_graph *g, const struct ew_readers *r, const struct ew_node *bn)
 {
-    const struct ew_op *conv_op = &ew_op_conv;
     const struct ew_batch_norm_attr *a = bn->attr;
     const int from = ew_readers_sole_producer(r, bn->in[X]);
-    if (from < 0 || g->nodes[from].op != conv_op || a->training_mode || a->end.act != EW_ACT_NONE ||
-        bn->n_out != 1)
+    if (from < 0 || g->nodes[from].op != &ew_op_conv || a->training_mode ||
+        a->end.act != EW_ACT_NONE || bn->n_out != 1)
         return false;
     const struct ew_node *conv = &g->nodes[from];
     const struct ew_conv_attr *c = conv->attr;
-    bool ok = c->end.act == EW_ACT_NONE && conv->n_in <= 3 && ew_pass_is_constant(g, conv->in[1]) &&
-              g->values[conv->in[1]].t.dtype == EW_F32;
+    bool ok = c->end.act == EW_ACT_NONE && conv->n_in <= 3 && ew_pass_is_floats(g, conv->in[1]);
     if (conv->n_in > 2 && conv->in[2] >= 0)
         ok &= ew_pass_is_constant(g, conv->in[2]);
     for (int i = SCALE; i <= VAR; i++)
-        ok &= ew_pass_is_constant(g, bn->in[i]) && g->values[bn->in[i]].t.dtype == EW_F32;
+        ok &= ew_pass_is_floats(g, bn->in[i]);
     return ok;
 }
 
@@ -68,17 +66,22 @@ static bool all_frozen(const struct ew_graph *g, const struct ew_node *conv,
     return frozen > 0 && learn == 0;
 }
 
-/* `own`: scales the filters in place. */
-static ew_err fold(struct ew_graph *g, struct ew_readers *r, int node, bool own)
+/* `only_own`: folds in place, and leaves alone filters that the graph does not own exclusively. */
+static ew_err fold(struct ew_graph *g, struct ew_readers *r, int node, void *only_own)
 {
+    const bool own = *(const bool *)only_own;
     const struct ew_node *bn = &g->nodes[node];
+    if (bn->op != &ew_op_batch_norm || !can_fold(g, r, bn))
+        return EW_OK;
     const int at = g->values[bn->in[X]].producer;
     const struct ew_node *conv = &g->nodes[at];
     const struct ew_shape ws = g->values[conv->in[1]].t.shape;
     const struct ew_shape bs = {1, {ws.dim[0]}};
     int w = conv->in[1], b;
+    if (own && !ew_pass_owns(g, r, w))
+        return EW_OK;
     if (!own)
-        EW_TRY(ew_pass_new_param(g, g->values[conv->in[1]].name, &ws, &w));
+        EW_TRY(ew_pass_new_param(g, g->values[w].name, &ws, &w));
     EW_TRY(ew_pass_new_param(g, g->values[bn->in[SHIFT]].name, &bs, &b));
     fold_weights(g, conv, bn, g->values[w].t.data, g->values[b].t.data);
     g->values[w].frozen = all_frozen(g, conv, bn, true);
@@ -88,34 +91,12 @@ static ew_err fold(struct ew_graph *g, struct ew_readers *r, int node, bool own)
     return ew_readers_replace(r, bn->out[0], conv->out[0]);
 }
 
-static bool owns_filters(struct ew_graph *g, const struct ew_readers *r, const struct ew_node *bn)
-{
-    const int from = ew_readers_sole_producer(r, bn->in[X]);
-    return from >= 0 && ew_pass_owns(g, r, g->nodes[from].in[1]);
-}
-
-static ew_err fold_all(struct ew_graph *g, bool own)
-{
-    const struct ew_op *bn_op = &ew_op_batch_norm;
-    struct ew_readers *r;
-    EW_TRY(ew_readers_new(g, &r));
-    ew_err e = EW_OK;
-    for (int k = 0; k < g->n_nodes && e == EW_OK; k++)
-        if (g->nodes[k].op == bn_op && can_fold(g, r, &g->nodes[k]) &&
-            (!own || owns_filters(g, r, &g->nodes[k])))
-            e = fold(g, r, k, own);
-    ew_readers_free(r);
-    EW_TRY(e);
-    EW_TRY(ew_graph_sweep(g));
-    return ew_graph_infer(g);
-}
-
 ew_err ew_pass_fold_batch_norm(struct ew_graph *g)
 {
-    return fold_all(g, false);
+    return ew_pass_each_node(g, fold, &(bool){false});
 }
 
 ew_err ew_pass_fold_batch_norm_own(struct ew_graph *g)
 {
-    return fold_all(g, true);
+    return ew_pass_each_node(g, fold, &(bool){true});
 }

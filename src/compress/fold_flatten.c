@@ -74,12 +74,17 @@ static ew_err permute_rows(const struct ew_tensor *wide, const int *perm)
     return EW_OK;
 }
 
-/* Permutes the weights' columns to the memory order of x, and drops the transpose. */
-static ew_err fold(struct ew_graph *g, struct ew_readers *r, const struct match *m, bool in_place)
+/* Permutes the weights' columns to the memory order of x, and drops the transpose.  `only_own`: in
+ * place, and not for weights that the graph does not own exclusively. */
+static ew_err fold(struct ew_graph *g, struct ew_readers *r, int node, void *only_own)
 {
-    const struct ew_transpose_attr *t = m->transpose->attr;
-    const struct ew_value *old = &g->values[m->gemm->in[m->weights]];
-    const struct ew_shape *image = &g->values[m->flatten->in[0]].t.shape;
+    const bool in_place = *(const bool *)only_own;
+    struct match m;
+    if (!find(g, r, node, &m))
+        return EW_OK;
+    const struct ew_transpose_attr *t = m.transpose->attr;
+    const struct ew_value *old = &g->values[m.gemm->in[m.weights]];
+    const struct ew_shape *image = &g->values[m.flatten->in[0]].t.shape;
     int perm[EW_MAX_RANK] = {0}, id;
     struct ew_tensor wide = old->t, moved;
     if (image->rank >= EW_MAX_RANK)
@@ -89,41 +94,26 @@ static ew_err fold(struct ew_graph *g, struct ew_readers *r, const struct match 
         wide.shape.dim[i] = image->dim[i];
     for (int i = 1; i < image->rank; i++)
         perm[t->perm.v[i]] = i; /* inverse */
-    if (in_place && !ew_pass_owns(g, r, m->gemm->in[m->weights]))
+    if (in_place && !ew_pass_owns(g, r, m.gemm->in[m.weights]))
         return EW_OK;
     if (in_place) {
         EW_TRY(permute_rows(&wide, perm));
     } else {
-        EW_TRY(ew_pass_new_weights(g, m->gemm->in[m->weights], &id));
+        EW_TRY(ew_pass_new_weights(g, m.gemm->in[m.weights], &id));
         moved = wide;
         moved.data = g->values[id].t.data;
         ew_tensor_permute(&wide, perm, &moved);
-        EW_TRY(ew_readers_set(r, (int)(m->gemm - g->nodes), m->weights, id));
+        EW_TRY(ew_readers_set(r, node, m.weights, id));
     }
-    return ew_readers_set(r, (int)(m->flatten - g->nodes), 0, m->transpose->in[0]);
-}
-
-static ew_err fold_all(struct ew_graph *g, bool in_place)
-{
-    struct ew_readers *r;
-    EW_TRY(ew_readers_new(g, &r));
-    struct match m;
-    ew_err e = EW_OK;
-    for (int k = 0; k < g->n_nodes && e == EW_OK; k++)
-        if (find(g, r, k, &m))
-            e = fold(g, r, &m, in_place);
-    ew_readers_free(r);
-    EW_TRY(e);
-    EW_TRY(ew_graph_sweep(g));
-    return ew_graph_infer(g);
+    return ew_readers_set(r, (int)(m.flatten - g->nodes), 0, m.transpose->in[0]);
 }
 
 ew_err ew_pass_fold_flatten(struct ew_graph *g)
 {
-    return fold_all(g, false);
+    return ew_pass_each_node(g, fold, &(bool){false});
 }
 
 ew_err ew_pass_fold_flatten_own(struct ew_graph *g)
 {
-    return fold_all(g, true);
+    return ew_pass_each_node(g, fold, &(bool){true});
 }

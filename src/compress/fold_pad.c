@@ -80,9 +80,11 @@ static bool widen(const struct ew_conv_attr *a, int rank, const int64_t *before,
     return true;
 }
 
-static ew_err fold(struct ew_graph *g, struct ew_readers *r, int conv)
+static ew_err fold(struct ew_graph *g, struct ew_readers *r, int conv, void *ctx)
 {
     struct ew_node *c = &g->nodes[conv];
+    if (c->op != &ew_op_conv || c->channels_first)
+        return EW_OK;
     const int rank = g->values[c->in[0]].t.shape.rank;
     int64_t before[EW_MAX_RANK], after[EW_MAX_RANK];
     struct ew_conv_attr wide, *kept;
@@ -107,14 +109,5 @@ static ew_err fold(struct ew_graph *g, struct ew_readers *r, int conv)
 
 ew_err ew_pass_fold_pad(struct ew_graph *g)
 {
-    struct ew_readers *r;
-    EW_TRY(ew_readers_new(g, &r));
-    ew_err e = EW_OK;
-    for (int k = 0; k < g->n_nodes && e == EW_OK; k++)
-        if (is_op(g, k, &ew_op_conv) && !g->nodes[k].channels_first)
-            e = fold(g, r, k);
-    ew_readers_free(r);
-    EW_TRY(e);
-    EW_TRY(ew_graph_sweep(g));
-    return ew_graph_infer(g);
+    return ew_pass_each_node(g, fold, NULL);
 }

@@ -13,7 +13,7 @@
 /* True for a float32 constant with one element, or one for each of the last axis of `y`. */
 static bool is_row(const struct ew_graph *g, int value, const struct ew_shape *y)
 {
-    if (!ew_pass_is_constant(g, value) || g->values[value].t.dtype != EW_F32)
+    if (!ew_pass_is_floats(g, value))
         return false;
     const struct ew_shape *s = &g->values[value].t.shape;
     const int64_t count = ew_shape_count(s), channels = y->dim[y->rank - 1];
@@ -34,8 +34,7 @@ static int find_conv(const struct ew_graph *g, const struct ew_readers *r, const
         const struct ew_conv_attr *a = conv->attr;
         const bool bias = conv->n_in > 2 && conv->in[2] >= 0;
         *row = n->in[1 - i];
-        if (a->end.act == EW_ACT_NONE && conv->n_in <= 3 && ew_pass_is_constant(g, conv->in[1]) &&
-            g->values[conv->in[1]].t.dtype == EW_F32 &&
+        if (a->end.act == EW_ACT_NONE && conv->n_in <= 3 && ew_pass_is_floats(g, conv->in[1]) &&
             (!bias || ew_pass_is_constant(g, conv->in[2])) &&
             is_row(g, *row, &g->values[n->in[i]].t.shape))
             return from;
@@ -75,7 +74,7 @@ static ew_err new_bias(struct ew_graph *g, const struct ew_node *conv, int row, 
     return EW_OK;
 }
 
-static ew_err fold(struct ew_graph *g, struct ew_readers *r, int node, int at, int row)
+static ew_err fold_conv(struct ew_graph *g, struct ew_readers *r, int node, int at, int row)
 {
     const struct ew_node *conv = &g->nodes[at];
     const bool sum = g->nodes[node].op == &ew_op_add;
@@ -101,8 +100,7 @@ static int find_norm(const struct ew_graph *g, const struct ew_readers *r, const
             continue;
         bool plain = true;
         for (int k = 1; k < 3; k++)
-            plain &=
-                ew_pass_is_constant(g, norm->in[k]) && g->values[norm->in[k]].t.dtype == EW_F32;
+            plain &= ew_pass_is_floats(g, norm->in[k]);
         *row = n->in[1 - i];
         if (plain && is_row(g, *row, &g->values[n->in[i]].t.shape))
             return from;
@@ -143,23 +141,19 @@ static ew_err fold_norm(struct ew_graph *g, struct ew_readers *r, int node, int 
     return ew_readers_replace(r, out, g->nodes[at].out[0]);
 }
 
+static ew_err fold(struct ew_graph *g, struct ew_readers *r, int node, void *ctx)
+{
+    const struct ew_node *n = &g->nodes[node];
+    int row;
+    if ((n->op != &ew_op_mul && n->op != &ew_op_add) || n->n_in != 2)
+        return EW_OK;
+    const int conv = find_conv(g, r, n, &row), norm = conv < 0 ? find_norm(g, r, n, &row) : -1;
+    if (conv >= 0)
+        return fold_conv(g, r, node, conv, row);
+    return norm >= 0 ? fold_norm(g, r, node, norm, row) : EW_OK;
+}
+
 ew_err ew_pass_fold_scale(struct ew_graph *g)
 {
-    EW_CLEANUP(ew_readers_free_ptr) struct ew_readers *r = NULL;
-    EW_TRY(ew_readers_new(g, &r));
-    for (int k = 0; k < g->n_nodes; k++) {
-        const struct ew_node *n = &g->nodes[k];
-        int row;
-        if ((n->op != &ew_op_mul && n->op != &ew_op_add) || n->n_in != 2)
-            continue;
-        const int conv = find_conv(g, r, n, &row), norm = conv < 0 ? find_norm(g, r, n, &row) : -1;
-        if (conv >= 0)
-            EW_TRY(fold(g, r, k, conv, row));
-        else if (norm >= 0)
-            EW_TRY(fold_norm(g, r, k, norm, row));
-    }
-    ew_readers_free(r);
-    r = NULL;
-    EW_TRY(ew_graph_sweep(g));
-    return ew_graph_infer(g);
+    return ew_pass_each_node(g, fold, NULL);
 }

@@ -20,7 +20,6 @@
 struct fuser {
     struct ew_graph *g;
     struct ew_readers *readers;
-    const struct ew_op *conv, *add, *norm;
 };
 
 /* The producer of `value`, if it is of this operator and the value has one use; else NULL. */
@@ -32,7 +31,7 @@ static const struct ew_node *sole(const struct fuser *f, const struct ew_op *op,
 
 static const struct ew_node *sole_conv(const struct fuser *f, int value)
 {
-    return sole(f, f->conv, value);
+    return sole(f, &ew_op_conv, value);
 }
 
 /* Replaces node `at` by `host` with these inputs and attributes. */
@@ -85,7 +84,8 @@ static ew_err fuse_norm(struct fuser *f, int at)
 {
     struct ew_graph *g = f->g;
     const struct ew_node *act = &g->nodes[at];
-    const struct ew_node *norm = act->n_out == 1 && act->n_in ? sole(f, f->norm, act->in[0]) : NULL;
+    const struct ew_node *norm =
+        act->n_out == 1 && act->n_in ? sole(f, &ew_op_batch_norm, act->in[0]) : NULL;
     if (!norm || norm->n_out != 1)
         return EW_OK;
     struct ew_batch_norm_attr attr = *(const struct ew_batch_norm_attr *)norm->attr;
@@ -97,7 +97,7 @@ static ew_err fuse_norm(struct fuser *f, int at)
 static ew_err fuse_add(struct fuser *f, int at)
 {
     const struct ew_node *n = &f->g->nodes[at];
-    if (n->op != f->add || n->in[0] == n->in[1])
+    if (n->op != &ew_op_add || n->in[0] == n->in[1])
         return EW_OK;
     const struct ew_shape *out = &f->g->values[n->out[0]].t.shape;
     /* of two candidates the later, whose result is still cached */
@@ -119,24 +119,20 @@ static ew_err fuse_add(struct fuser *f, int at)
     return replace(f, conv, at, &attr, n->in[1 - side]);
 }
 
+static ew_err fuse(struct ew_graph *g, struct ew_readers *r, int node, void *ctx)
+{
+    struct fuser f = {g, r};
+    EW_TRY(fuse_activation(&f, node));
+    EW_TRY(fuse_norm(&f, node));
+    EW_TRY(fuse_add(&f, node));
+    /* producers of a fused node's outputs, for the next match */
+    for (int i = 0; i < g->nodes[node].n_out; i++)
+        if (g->nodes[node].out[i] >= 0)
+            g->values[g->nodes[node].out[i]].producer = node;
+    return EW_OK;
+}
+
 ew_err ew_pass_fuse_epilogue(struct ew_graph *g)
 {
-    struct fuser f = {.g = g, .conv = &ew_op_conv, .add = &ew_op_add, .norm = &ew_op_batch_norm};
-    EW_TRY(ew_readers_new(g, &f.readers));
-    ew_err e = EW_OK;
-    for (int k = 0; k < g->n_nodes && e == EW_OK; k++) {
-        e = fuse_activation(&f, k);
-        if (e == EW_OK)
-            e = fuse_norm(&f, k);
-        if (e == EW_OK)
-            e = fuse_add(&f, k);
-        /* producers of a fused node's outputs, for the next match */
-        for (int i = 0; i < g->nodes[k].n_out; i++)
-            if (g->nodes[k].out[i] >= 0)
-                g->values[g->nodes[k].out[i]].producer = k;
-    }
-    ew_readers_free(f.readers);
-    EW_TRY(e);
-    EW_TRY(ew_graph_sweep(g));
-    return ew_graph_infer(g);
+    return ew_pass_each_node(g, fuse, NULL);
 }

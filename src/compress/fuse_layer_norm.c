@@ -26,20 +26,17 @@ static bool is_number(const struct ew_graph *g, int value, double *out)
 /* ---- Squares ---- */
 
 /* x ^ 2 is x * x, which has fast kernels. */
-static ew_err multiply_squares(struct ew_graph *g, struct ew_readers *r)
+static ew_err multiply_square(struct ew_graph *g, struct ew_readers *r, int node)
 {
+    struct ew_node *n = &g->nodes[node];
     double exponent;
-    for (int k = 0; k < g->n_nodes; k++) {
-        struct ew_node *n = &g->nodes[k];
-        if (n->op != &ew_op_pow || n->in[0] < 0 || g->values[n->in[0]].t.dtype != EW_F32 ||
-            !is_number(g, n->in[1], &exponent) || !(exponent >= 2 && exponent <= 2) ||
-            g->values[n->in[1]].t.shape.rank > g->values[n->in[0]].t.shape.rank)
-            continue;
-        n->op = &ew_op_mul;
-        n->attr = NULL;
-        EW_TRY(ew_readers_set(r, k, 1, n->in[0]));
-    }
-    return EW_OK;
+    if (n->in[0] < 0 || g->values[n->in[0]].t.dtype != EW_F32 ||
+        !is_number(g, n->in[1], &exponent) || !(exponent >= 2 && exponent <= 2) ||
+        g->values[n->in[1]].t.shape.rank > g->values[n->in[0]].t.shape.rank)
+        return EW_OK;
+    n->op = &ew_op_mul;
+    n->attr = NULL;
+    return ew_readers_set(r, node, 1, n->in[0]);
 }
 
 /* ---- Layer norms ---- */
@@ -114,7 +111,7 @@ static bool is_norm(const struct ew_graph *g, const struct ew_node *div, struct 
 static bool is_for_each(const struct ew_graph *g, const struct norm *n, int value)
 {
     const struct ew_shape *x = &g->values[n->x].t.shape;
-    if (!ew_pass_is_constant(g, value) || g->values[value].t.dtype != EW_F32)
+    if (!ew_pass_is_floats(g, value))
         return false;
     const struct ew_shape *s = &g->values[value].t.shape;
     const int run = x->rank - n->axis;
@@ -167,23 +164,16 @@ static ew_err fuse(struct ew_graph *g, struct ew_readers *r, int k, struct norm 
     return EW_OK;
 }
 
-static ew_err fuse_all(struct ew_graph *g, struct ew_readers *r)
+static ew_err rewrite(struct ew_graph *g, struct ew_readers *r, int node, void *ctx)
 {
     struct norm n;
-    EW_TRY(multiply_squares(g, r));
-    for (int k = 0; k < g->n_nodes; k++)
-        if (g->nodes[k].op == &ew_op_div && is_norm(g, &g->nodes[k], &n))
-            EW_TRY(fuse(g, r, k, &n));
-    return EW_OK;
+    if (g->nodes[node].op == &ew_op_pow)
+        return multiply_square(g, r, node);
+    const bool fuses = g->nodes[node].op == &ew_op_div && is_norm(g, &g->nodes[node], &n);
+    return fuses ? fuse(g, r, node, &n) : EW_OK;
 }
 
 ew_err ew_pass_fuse_layer_norm(struct ew_graph *g)
 {
-    struct ew_readers *r;
-    EW_TRY(ew_readers_new(g, &r));
-    const ew_err e = fuse_all(g, r);
-    ew_readers_free(r);
-    EW_TRY(e);
-    EW_TRY(ew_graph_sweep(g));
-    return ew_graph_infer(g);
+    return ew_pass_each_node(g, rewrite, NULL);
 }

@@ -22,8 +22,8 @@ static bool read_conv(const struct fusing *f, int node, struct ew_conv_sizes *s)
     const struct ew_node *n = &f->g->nodes[node];
     struct ew_tensor *slots[8];
     struct ew_call c;
-    if (n->op != &ew_op_conv || !ew_pass_is_constant(f->g, n->in[1]) ||
-        f->g->values[n->in[1]].t.dtype != EW_F32 || f->g->values[n->in[1]].t.shape.rank != 4 ||
+    if (n->op != &ew_op_conv || !ew_pass_is_floats(f->g, n->in[1]) ||
+        f->g->values[n->in[1]].t.shape.rank != 4 ||
         (n->n_in > 2 && n->in[2] >= 0 && !ew_pass_is_constant(f->g, n->in[2])))
         return false;
     ew_graph_call(f->g, n, slots, &c);

@@ -28,8 +28,7 @@ static const struct ew_conv_attr *attr_of(const struct ew_graph *g, int node)
 
 static bool is_weight(const struct ew_graph *g, int value)
 {
-    return ew_pass_is_constant(g, value) && g->values[value].kind != EW_VALUE_ACT &&
-           g->values[value].t.dtype == EW_F32;
+    return ew_pass_is_floats(g, value) && g->values[value].kind != EW_VALUE_ACT;
 }
 
 /* Matches a 2-D convolution with constant filters and a bias, without a residual. */
@@ -113,9 +112,13 @@ static void spread(const struct joined *j, int i, const float *from, float *to)
         }
 }
 
-/* Replaces the concatenation by the merged convolution. */
-static ew_err join(struct ew_graph *g, struct ew_readers *r, int at, const struct joined *j)
+/* Replaces the concatenation by the merged convolution, if that multiplies at most *most zeros. */
+static ew_err join(struct ew_graph *g, struct ew_readers *r, int at, void *most)
 {
+    struct joined joined, *j = &joined;
+    if (g->nodes[at].op != &ew_op_concat || !read_all(g, r, &g->nodes[at], j) ||
+        cost_of(j) > *(const int64_t *)most)
+        return EW_OK;
     const struct ew_node *widest = &g->nodes[j->node[j->widest]];
     const struct ew_tensor w = g->values[widest->in[1]].t;
     struct ew_shape filters = w.shape, list = {1, {j->filters}};
@@ -144,17 +147,5 @@ static ew_err join(struct ew_graph *g, struct ew_readers *r, int at, const struc
 
 ew_err ew_pass_join_convs(struct ew_graph *g, int64_t most)
 {
-    EW_CLEANUP(ew_readers_free_ptr) struct ew_readers *r = NULL;
-    struct joined j;
-    EW_TRY(ew_readers_new(g, &r));
-    ew_err e = EW_OK;
-    for (int k = 0; k < g->n_nodes && e == EW_OK; k++)
-        if (g->nodes[k].op == &ew_op_concat && read_all(g, r, &g->nodes[k], &j) &&
-            cost_of(&j) <= most)
-            e = join(g, r, k, &j);
-    ew_readers_free(r);
-    r = NULL;
-    EW_TRY(e);
-    EW_TRY(ew_graph_sweep(g));
-    return ew_graph_infer(g);
+    return ew_pass_each_node(g, join, &most);
 }

@@ -195,7 +195,7 @@ static bool find_norm(const struct ew_graph *g, int node, struct ew_qview *x)
     bool ok = !a->training_mode && a->end.act == EW_ACT_NONE && n->n_out == 1 &&
               g->values[n->in[0]].t.shape.rank > 2;
     for (int i = SCALE; i <= VAR; i++)
-        ok &= ew_pass_is_constant(g, n->in[i]) && g->values[n->in[i]].t.dtype == EW_F32;
+        ok &= ew_pass_is_floats(g, n->in[i]);
     return ok && ew_qview_of(g, n->in[0], x);
 }
 

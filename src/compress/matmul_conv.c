@@ -18,8 +18,7 @@
 
 static bool is_float_weight(const struct ew_graph *g, int value)
 {
-    return ew_pass_is_constant(g, value) && g->values[value].kind != EW_VALUE_ACT &&
-           g->values[value].t.dtype == EW_F32;
+    return ew_pass_is_floats(g, value) && g->values[value].kind != EW_VALUE_ACT;
 }
 
 static bool fits(const struct ew_graph *g, const struct ew_node *n)
@@ -88,9 +87,11 @@ static ew_err flat_bias(struct ew_graph *g, int *bias)
 }
 
 /* Replaces the product, or the addition of its bias, by the convolution. */
-static ew_err convert(struct ew_graph *g, struct ew_readers *r, int node)
+static ew_err convert(struct ew_graph *g, struct ew_readers *r, int node, void *ctx)
 {
     const struct ew_node *product = &g->nodes[node];
+    if (!fits(g, product))
+        return EW_OK;
     const int rank = g->values[product->in[0]].t.shape.rank;
     int in[3] = {product->in[0]}, bias = -1;
     const int add = find_bias(g, r, product->out[0], &bias);
@@ -114,15 +115,5 @@ static ew_err convert(struct ew_graph *g, struct ew_readers *r, int node)
 
 ew_err ew_pass_matmul_conv(struct ew_graph *g)
 {
-    EW_CLEANUP(ew_readers_free_ptr) struct ew_readers *r = NULL;
-    EW_TRY(ew_readers_new(g, &r));
-    ew_err e = EW_OK;
-    for (int k = 0; k < g->n_nodes && e == EW_OK; k++)
-        if (fits(g, &g->nodes[k]))
-            e = convert(g, r, k);
-    ew_readers_free(r);
-    r = NULL;
-    EW_TRY(e);
-    EW_TRY(ew_graph_sweep(g));
-    return ew_graph_infer(g);
+    return ew_pass_each_node(g, convert, NULL);
 }

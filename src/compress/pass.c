@@ -2,8 +2,6 @@
 /* Helpers of passes, and their order. */
 #include "compress/pass.h"
 
-#include <stdlib.h>
-
 #include "base/arena_move.h"
 #include "graph/ops.h"
 #include "graph/readers.h"
@@ -15,6 +13,11 @@ bool ew_pass_is_constant(const struct ew_graph *g, int value)
         return false;
     const struct ew_value *v = &g->values[value];
     return v->kind != EW_VALUE_INPUT && v->t.data;
+}
+
+bool ew_pass_is_floats(const struct ew_graph *g, int value)
+{
+    return ew_pass_is_constant(g, value) && g->values[value].t.dtype == EW_F32;
 }
 
 bool ew_pass_is_spatial_mean(const struct ew_graph *g, int node)
@@ -54,6 +57,19 @@ ew_err ew_pass_new_weights(struct ew_graph *g, int like, int *out)
     return ew_graph_claim_name(g, *out, old.name);
 }
 
+ew_err ew_pass_each_node(struct ew_graph *g, ew_pass_rewrite *rewrite, void *ctx)
+{
+    struct ew_readers *r;
+    EW_TRY(ew_readers_new(g, &r));
+    ew_err e = EW_OK;
+    for (int k = 0; k < g->n_nodes && e == EW_OK; k++)
+        e = rewrite(g, r, k, ctx);
+    ew_readers_free(r);
+    EW_TRY(e);
+    EW_TRY(ew_graph_sweep(g));
+    return ew_graph_infer(g);
+}
+
 ew_err ew_pass_all(struct ew_graph *g)
 {
     EW_TRY(ew_pass_drop_identity(g));
@@ -71,19 +87,14 @@ ew_err ew_pass_all(struct ew_graph *g)
     return ew_pass_fuse_epilogue(g);
 }
 
-bool ew_pass_owns(struct ew_graph *g, const struct ew_readers *r, int value)
+bool ew_pass_owns(const struct ew_graph *g, const struct ew_readers *r, int value)
 {
     const struct ew_tensor *t = &g->values[value].t;
-    struct ew_arena probe;
+    if (ew_readers_count(r, value) != 1 ||
+        !ew_arena_is_alone(&g->arena, t->data, ew_tensor_bytes(t)))
+        return false;
     int holders = 0;
     for (int i = 0; i < g->n_values; i++)
         holders += g->values[i].t.data == t->data;
-    if (holders != 1 || ew_readers_count(r, value) != 1)
-        return false;
-    ew_arena_init(&probe);
-    const bool alone = ew_arena_alloc(&probe, 1) &&
-                       ew_arena_move(&probe, &g->arena, t->data, ew_tensor_bytes(t)) &&
-                       ew_arena_move(&g->arena, &probe, t->data, ew_tensor_bytes(t));
-    ew_arena_fini(&probe);
-    return alone;
+    return holders == 1;
 }

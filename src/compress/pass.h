@@ -96,8 +96,16 @@ ew_err ew_pass_all(struct ew_graph *g);
 
 /* ---- For the passes ---- */
 
+/* Runs `rewrite` on every node, in order, with the use lists through which it rewires them; then
+ * removes dead nodes and infers. */
+struct ew_readers;
+typedef ew_err ew_pass_rewrite(struct ew_graph *g, struct ew_readers *r, int node, void *ctx);
+ew_err ew_pass_each_node(struct ew_graph *g, ew_pass_rewrite *rewrite, void *ctx);
+
 /* True for a weight or constant with data. */
 bool ew_pass_is_constant(const struct ew_graph *g, int value);
+/* True for one of float32. */
+bool ew_pass_is_floats(const struct ew_graph *g, int value);
 /* True for a ReduceMean over all axes between batch and channels: a global average pool, except
  * that keepdims may drop those axes. */
 bool ew_pass_is_spatial_mean(const struct ew_graph *g, int node);
@@ -106,8 +114,7 @@ ew_err ew_pass_new_param(struct ew_graph *g, const char *name, const struct ew_s
                          int *out);
 /* True if the value's data is owned by the graph, not shared, and read by one node: it may be
  * changed in place. */
-struct ew_readers;
-bool ew_pass_owns(struct ew_graph *g, const struct ew_readers *r, int value);
+bool ew_pass_owns(const struct ew_graph *g, const struct ew_readers *r, int value);
 
 /* Adds a parameter with the type, shape, kind and name of the weight `like`, which it replaces. */
 ew_err ew_pass_new_weights(struct ew_graph *g, int like, int *out);

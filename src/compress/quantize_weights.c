@@ -27,8 +27,7 @@ bool ew_quantize_has_weights(const struct ew_graph *g, int node)
 {
     const struct ew_node *n = &g->nodes[node];
     for (int i = 1; i < n->n_in; i++)
-        if (n->in[i] >= 0 &&
-            (!ew_pass_is_constant(g, n->in[i]) || g->values[n->in[i]].t.dtype != EW_F32))
+        if (n->in[i] >= 0 && !ew_pass_is_floats(g, n->in[i]))
             return false;
     if (n->op->flags & EW_OP_BATCH_NORM)
         return g->values[n->in[0]].t.shape.rank > 2;

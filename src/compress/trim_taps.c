@@ -85,8 +85,7 @@ static ew_err trim(struct ew_graph *g, struct ew_node *n)
     struct ew_tensor *slots[8];
     struct ew_call c;
     struct ew_conv_sizes s;
-    if (n->n_in + n->n_out > (int)EW_COUNT(slots) || !ew_pass_is_constant(g, n->in[1]) ||
-        g->values[n->in[1]].t.dtype != EW_F32)
+    if (n->n_in + n->n_out > (int)EW_COUNT(slots) || !ew_pass_is_floats(g, n->in[1]))
         return EW_OK;
     ew_graph_call(g, n, slots, &c);
     EW_TRY(ew_conv_resolve(&c, &s));
@@ -114,9 +113,8 @@ static ew_err trim(struct ew_graph *g, struct ew_node *n)
 
 ew_err ew_pass_trim_taps(struct ew_graph *g)
 {
-    const struct ew_op *conv = &ew_op_conv;
     for (int k = 0; k < g->n_nodes; k++)
-        if (g->nodes[k].op == conv)
+        if (g->nodes[k].op == &ew_op_conv)
             EW_TRY(trim(g, &g->nodes[k]));
     EW_TRY(ew_graph_sweep(g));
     return ew_graph_infer(g);

@@ -7,7 +7,7 @@
 
 /* Limits of evaluation during inference, which is for shapes, axes and the like: larger results are
  * left to the run.  Limits on the bytes read per node, and on all results together, keep a file
- * with heap_slots small nodes from costing more than its size. */
+ * with many small nodes from costing more than its size. */
 #define KNOWN_BYTES       ((size_t)16 << 10)
 #define KNOWN_INPUT_BYTES ((size_t)64 << 10)
 #define KNOWN_ALL_BYTES   ((size_t)32 << 20)

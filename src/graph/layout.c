@@ -7,10 +7,12 @@
  * read and write the target layout; element-wise nodes and those with a permute hook work on the
  * unpermuted values and pass the view on; everything else gets real values. */
 #include "graph/layout.h"
-#include "graph/ops.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/arena_move.h"
+#include "graph/ops.h"
 
 /* A value of the old graph as a permuted view of a value of the new graph: axis i of the old is
  * axis perm[i] of the new. */
@@ -37,7 +39,6 @@ struct layout_pass {
     int n_permuted, cap_permuted;
     int *first_permuted; /* by value of the new graph */
     int cap_first;
-    const struct ew_op *transpose;
     bool leaves_dead; /* permute_dequantised has left dead nodes */
     int *uses;        /* by value that the old graph had at the start */
     int n_uses;
@@ -108,8 +109,7 @@ void ew_tensor_permute(const struct ew_tensor *in, const int *perm, struct ew_te
 
 static bool is_constant(const struct layout_pass *s, int value)
 {
-    const enum ew_value_kind k = s->new->values[value].kind;
-    return k == EW_VALUE_CONST || k == EW_VALUE_PARAM || k == EW_VALUE_STATE;
+    return ew_value_is_weight(&s->new->values[value]);
 }
 
 static ew_err permute_constant(struct layout_pass *s, int from, const int *perm, int *out)
@@ -207,7 +207,7 @@ static ew_err materialise(struct layout_pass *s, int from, int rank, const int *
         struct ew_transpose_attr attr = {.perm = {.n = rank}};
         for (int i = 0; i < rank; i++)
             attr.perm.v[i] = perm[i];
-        EW_TRY(ew_graph_add(s->new, s->transpose, NULL, &attr, EW_INPUTS(from), out));
+        EW_TRY(ew_graph_add(s->new, &ew_op_transpose, NULL, &attr, EW_INPUTS(from), out));
     }
     return add_permuted(s, from, perm, *out);
 }
@@ -296,13 +296,15 @@ static void release_original(struct layout_pass *s, int old, int made)
 {
     struct ew_value *v = &s->old->values[old];
     const int first = s->views[old].value;
-    if (!v->t.data || v->kind == EW_VALUE_ACT || v->kind == EW_VALUE_INPUT || made == first ||
-        !is_constant(s, made) || old >= s->n_uses || s->uses[old] != 1)
+    const size_t bytes = ew_tensor_bytes(&v->t);
+    if (!v->t.data || !ew_value_is_weight(v) || made == first || !is_constant(s, made) ||
+        old >= s->n_uses || s->uses[old] != 1 ||
+        !ew_arena_is_alone(&s->old->arena, v->t.data, bytes))
         return;
     for (int i = 0; i < s->old->n_values; i++)
         if (i != old && s->old->values[i].t.data == v->t.data)
             return;
-    if (ew_arena_release(&s->old->arena, v->t.data, ew_tensor_bytes(&v->t)))
+    if (ew_arena_release(&s->old->arena, v->t.data, bytes))
         v->t.data = s->new->values[first].t.data = NULL;
 }
 
@@ -471,7 +473,7 @@ static ew_err pass_transpose(struct layout_pass *s, const struct ew_node *n)
 static ew_err copy_node(struct layout_pass *s, int node, int *in)
 {
     const struct ew_node *n = &s->old->nodes[node];
-    if (n->op == s->transpose)
+    if (n->op == &ew_op_transpose)
         return pass_transpose(s, n);
     if (n->op->flags & EW_OP_SPATIAL)
         return copy_spatial(s, n, in);
@@ -574,7 +576,7 @@ static ew_err infer_at_two(struct ew_graph *g, int64_t *batch)
 static ew_err relayout(struct ew_graph *g, bool to_last)
 {
     int64_t batch = 0;
-    struct layout_pass s = {.old = g, .to_last = to_last, .transpose = &ew_op_transpose};
+    struct layout_pass s = {.old = g, .to_last = to_last};
     EW_TRY(ew_graph_new(g->name, &s.new));
     ew_err e = infer_at_two(g, &batch);
     if (e == EW_OK)

@@ -111,20 +111,24 @@ static ew_err fill(struct ew_readers *r)
 
 /* ---- New and free ---- */
 
+static void release(struct ew_readers *r)
+{
+    free(r->first);
+    free(r->lists);
+    free(r->reads);
+    free(r);
+}
+
 ew_err ew_readers_new(struct ew_graph *g, struct ew_readers **out)
 {
     struct ew_readers *r = calloc(1, sizeof(*r));
     EW_CHECK(r, EW_ERR_MEMORY, "no memory for a pass over graph %s", g->name);
     r->g = g;
     const ew_err e = fill(r);
-    if (e == EW_OK) {
+    if (e == EW_OK)
         *out = r;
-        return EW_OK;
-    }
-    free(r->first);
-    free(r->lists);
-    free(r->reads);
-    free(r);
+    else
+        release(r);
     return e;
 }
 
@@ -150,10 +154,7 @@ void ew_readers_free(struct ew_readers *r)
     if (!r)
         return;
     EW_ASSERT(is_current(r));
-    free(r->first);
-    free(r->lists);
-    free(r->reads);
-    free(r);
+    release(r);
 }
 
 void ew_readers_free_ptr(void *ptr_to_ptr)

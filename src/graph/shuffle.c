@@ -31,14 +31,13 @@ static bool splits_channels(const struct ew_shape *x, const struct ew_shape *mid
            ew_shape_span(mid, 3, mid->rank) == ew_shape_span(x, 2, x->rank);
 }
 
-/* True if node `last` ends a shuffle of *x in *groups groups. */
+/* True if the Reshape `last` ends a shuffle of *x in *groups groups. */
 static bool is_shuffle(const struct ew_graph *g, int last, int *x, int64_t *groups)
 {
-    const struct ew_op *reshape = g->nodes[last].op;
     const int turn = ew_graph_producer(g, g->nodes[last].in[0], &ew_op_transpose);
     if (turn < 0)
         return false;
-    const int first = ew_graph_producer(g, g->nodes[turn].in[0], reshape);
+    const int first = ew_graph_producer(g, g->nodes[turn].in[0], &ew_op_reshape);
     if (first < 0)
         return false;
     *x = g->nodes[first].in[0];
@@ -51,7 +50,6 @@ static bool is_shuffle(const struct ew_graph *g, int last, int *x, int64_t *grou
 
 ew_err ew_graph_find_shuffles(struct ew_graph *g)
 {
-    const struct ew_op *reshape = &ew_op_reshape;
     bool any = false;
     if (!g->inferred)
         EW_TRY(ew_graph_infer(g));
@@ -60,7 +58,7 @@ ew_err ew_graph_find_shuffles(struct ew_graph *g)
     for (int k = 0; k < n_nodes; k++) {
         int x, out;
         struct ew_channel_shuffle_attr attr;
-        if (g->nodes[k].op != reshape || !is_shuffle(g, k, &x, &attr.groups))
+        if (g->nodes[k].op != &ew_op_reshape || !is_shuffle(g, k, &x, &attr.groups))
             continue;
         const int first = g->n_nodes;
         const struct ew_node n = {.op = &ew_op_channel_shuffle,

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/arena_move.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -54,6 +55,25 @@ static void arena_gives_zeroed_aligned_objects(void)
     EW_EXPECT(!a.failed);
     EW_EXPECT_STR(ew_arena_printf(&a, "%s-%d", "conv", 7), "conv-7");
     EW_EXPECT_STR(ew_arena_strdup(&a, ""), "");
+    ew_arena_fini(&a);
+}
+
+/* A small object in the rest of a large one's chunk is not alone there. */
+static void arena_releases_objects_that_are_alone(void)
+{
+    const size_t large = (size_t)1 << 20;
+    struct ew_arena a, from;
+    ew_arena_init(&a);
+    ew_arena_init(&from);
+    char *first = ew_arena_alloc(&a, 1), *big = ew_arena_alloc(&from, large);
+    char *beside = ew_arena_alloc(&from, 1);
+    EW_EXPECT(first && big && beside);
+    ew_arena_join(&a, &from);
+    EW_EXPECT(!ew_arena_is_alone(&a, beside, 1) && !ew_arena_release(&a, beside, 1));
+    EW_EXPECT(!ew_arena_is_alone(&a, big, large) && !ew_arena_release(&a, big, large));
+    char *own = ew_arena_alloc(&a, large);
+    EW_EXPECT(own && ew_arena_is_alone(&a, own, large) && ew_arena_release(&a, own, large));
+    EW_EXPECT(!ew_arena_is_alone(&a, own, large));
     ew_arena_fini(&a);
 }
 
@@ -174,5 +194,6 @@ static void guards_fault(void)
 }
 
 EW_TEST_MAIN(EW_TEST(errors_name_the_way_up), EW_TEST(arena_gives_zeroed_aligned_objects),
-             EW_TEST(lists_grow), EW_TEST(log_goes_to_its_sink), EW_TEST(clock_goes_forward),
+             EW_TEST(arena_releases_objects_that_are_alone), EW_TEST(lists_grow),
+             EW_TEST(log_goes_to_its_sink), EW_TEST(clock_goes_forward),
              EW_TEST(progress_tells_time_left), EW_TEST(guards_fault))
