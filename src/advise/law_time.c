@@ -170,7 +170,6 @@ void ew_time_law(const void *ctx, const double *theta, const struct ew_mode *mod
                  struct ew_law_point *out)
 {
     const struct coeffs k = coeffs(theta);
-    (void)ctx;
     for (int i = 0; i < n; i++) {
         const struct parts t = parts_at(&k, &modes[i]);
         out[i].y = log(t.total);

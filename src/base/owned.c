@@ -195,8 +195,6 @@ static bool read_mark(const char *folder, int *holder)
 /* The folder and its marker are removed last, so that an interrupted removal can be resumed. */
 static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
 {
-    (void)st;
-    (void)kind;
     if (at->level == 0 || (at->level == 1 && strcmp(path + at->base, EW_OWNED_MARK) == 0))
         return 0;
     return remove(path);

@@ -204,8 +204,6 @@ bool ew_sandbox_files(const char *const *read, const char *const *write)
 #else
 bool ew_sandbox_files(const char *const *read, const char *const *write)
 {
-    (void)read;
-    (void)write;
     return false;
 }
 #endif

@@ -81,7 +81,6 @@ static void on_signal(int signal)
 
 static bool stop(void *ctx)
 {
-    (void)ctx;
     return asked_to_stop != 0;
 }
 

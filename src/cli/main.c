@@ -146,7 +146,6 @@ static int unknown_command(const char *name)
 /* Messages of the library.  EW_LOG=debug shows all, EW_LOG=warn only warnings. */
 static void write_log(void *ctx, enum ew_log_level level, const char *text)
 {
-    (void)ctx;
     fprintf(stderr, "%s%s\n", level == EW_LOG_WARN ? "warning: " : "", text);
 }
 

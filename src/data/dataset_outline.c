@@ -8,9 +8,6 @@
 static ew_err no_sample(const struct ew_dataset *d, enum ew_split split, int64_t i,
                         struct ew_sample *s)
 {
-    (void)split;
-    (void)i;
-    (void)s;
     return ew_fail(EW_ERR_NOT_FOUND, "%s is not here: its counts and sizes alone are known",
                    d->info.name);
 }

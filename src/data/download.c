@@ -56,8 +56,6 @@ struct transfer {
 static int show(void *ctx, curl_off_t total, curl_off_t now, curl_off_t up_total, curl_off_t up)
 {
     struct transfer *t = ctx;
-    (void)up_total;
-    (void)up;
     if (t->before + now > t->most || t->before + total > t->most)
         return 1; /* aborts a server that sends more than the limit */
     if (total <= 0)

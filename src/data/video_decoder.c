@@ -98,8 +98,6 @@ static bool serve_one(int fd, bool *confined)
 static void serve(int socket, void *memory, size_t size)
 {
     bool confined = false;
-    (void)memory;
-    (void)size;
     while (serve_one(socket, &confined))
         continue;
 }

@@ -54,8 +54,6 @@ static void *take(void *file, size_t bytes)
  * copy the same list again and again (a graph in a thousand pieces) therefore hits the limit. */
 static void leave(void *file, void *p)
 {
-    (void)file;
-    (void)p;
 }
 
 ew_err ew_onnx_unpack(struct ew_onnx_file *f, const void *bytes, size_t size,

@@ -178,9 +178,8 @@ static ew_err add_output(struct ew_onnx_import *im, const char *name)
     EW_CHECK(*name && wired >= 0, EW_ERR_FORMAT, "nothing defines output %.150s", name);
     int id = im->value[wired];
     EW_CHECK(id >= 0, EW_ERR_FORMAT, "nothing computes output %.150s", name);
-    const struct ew_op *identity = &ew_op_identity;
-    if (strcmp(im->g->values[id].name, name) != 0 && identity)
-        EW_TRY(ew_graph_add(im->g, identity, NULL, NULL, EW_INPUTS(id), &id));
+    if (strcmp(im->g->values[id].name, name) != 0)
+        EW_TRY(ew_graph_add(im->g, &ew_op_identity, NULL, NULL, EW_INPUTS(id), &id));
     EW_TRY(ew_graph_claim_name(im->g, id, name));
     im->value[wired] = id;
     return ew_graph_output(im->g, id);

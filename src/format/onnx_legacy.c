@@ -47,13 +47,11 @@ static ew_err widen(struct ew_onnx_import *im, struct ew_onnx_node *n, int *in, 
         memcpy(t.shape.dim, dims, sizeof(dims));
         return ew_graph_const(im->g, v.name, v.kind, &t, false, &in[1]);
     }
-    const struct ew_op *reshape = &ew_op_reshape;
-    EW_CHECK(reshape, EW_ERR_UNSUPPORTED, "broadcasting along axis %lld", (long long)axis);
     int shape;
     char name[EW_ONNX_LABEL + 8];
     snprintf(name, sizeof(name), "%s_shape", n->name);
     EW_TRY(ew_graph_const_ints(im->g, name, dims, n_dims, &shape));
-    return ew_graph_add(im->g, reshape, NULL, NULL, EW_INPUTS(in[1], shape), &in[1]);
+    return ew_graph_add(im->g, &ew_op_reshape, NULL, NULL, EW_INPUTS(in[1], shape), &in[1]);
 }
 
 ew_err ew_onnx_upgrade(struct ew_onnx_import *im, struct ew_onnx_node *n, int *in)

@@ -173,7 +173,6 @@ static ew_err get_ops(struct ew_xir_in *in)
 /* XIR has no list of outputs: they are the operators without readers. */
 static ew_err get_outputs(struct ew_xir_in *in)
 {
-    const struct ew_op *identity = &ew_op_identity;
     for (size_t k = 0; k < in->graph->n_op_node; k++) {
         int value = in->value[k];
         const char *name = in->graph->op_node[k]->op_name;
@@ -183,7 +182,7 @@ static ew_err get_outputs(struct ew_xir_in *in)
         for (int i = 0; i < in->g->n_outputs; i++)
             plain &= in->g->outputs[i] != value;
         if (!plain)
-            EW_TRY(ew_graph_add(in->g, identity, NULL, NULL, EW_INPUTS(value), &value));
+            EW_TRY(ew_graph_add(in->g, &ew_op_identity, NULL, NULL, EW_INPUTS(value), &value));
         EW_TRY(ew_graph_claim_name(in->g, value, name));
         EW_TRY(ew_graph_output(in->g, value));
     }

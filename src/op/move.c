@@ -157,6 +157,4 @@ ew_err ew_view_backward(const struct ew_call *c)
 
 void ew_move_cost(const struct ew_call *c, struct ew_cost *out)
 {
-    (void)c;
-    (void)out;
 }

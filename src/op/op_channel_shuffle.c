@@ -75,13 +75,12 @@ static ew_err expand(struct ew_graph *g, int node, int *out)
     }
     apart[at] = a->groups;
     apart[at + 1] = s.dim[at] / a->groups;
-    const struct ew_op *reshape = &ew_op_reshape;
     int in[2] = {n.in[0]}, back[2], v;
     EW_TRY(ew_graph_const_ints(g, NULL, apart, s.rank + 1, &in[1]));
     EW_TRY(ew_graph_const_ints(g, NULL, whole, s.rank, &back[1]));
-    EW_TRY(ew_graph_add(g, reshape, NULL, NULL, ew_inputs(in, 2), &v));
+    EW_TRY(ew_graph_add(g, &ew_op_reshape, NULL, NULL, ew_inputs(in, 2), &v));
     EW_TRY(ew_graph_add(g, &ew_op_transpose, NULL, &turn, EW_INPUTS(v), &back[0]));
-    return ew_graph_add(g, reshape, n.name, NULL, ew_inputs(back, 2), out);
+    return ew_graph_add(g, &ew_op_reshape, n.name, NULL, ew_inputs(back, 2), out);
 }
 
 static const struct ew_op_case cases[] = {

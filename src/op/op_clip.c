@@ -120,14 +120,13 @@ static ew_err bound_of(struct ew_graph *g, const struct ew_onnx_node *n, int slo
 /* Before opset 11 the bounds are attributes. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
-    const struct ew_op *op = &ew_op_clip;
     if (n->n_in < 1 || n->opset >= 11)
-        return ew_onnx_import_default(g, op, n, NULL, out);
+        return ew_onnx_import_default(g, &ew_op_clip, n, NULL, out);
     int in[3] = {n->in[0], -1, -1};
     EW_TRY(bound_of(g, n, 1, "min", &in[1]));
     EW_TRY(bound_of(g, n, 2, "max", &in[2]));
     const struct ew_onnx_node own = ew_onnx_with_inputs(n, in, 3);
-    return ew_onnx_import_default(g, op, &own, "", out);
+    return ew_onnx_import_default(g, &ew_op_clip, &own, "", out);
 }
 
 static const struct ew_op_case cases[] = {

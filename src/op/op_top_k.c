@@ -116,7 +116,6 @@ static ew_err forward(const struct ew_call *c)
 
 static void copy_back(const struct ew_call *c, int64_t from, int64_t to, int64_t index)
 {
-    (void)index;
     ew_element_add(c->dout[0], to, c->din[0], from);
 }
 
@@ -152,8 +151,6 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 /* ONNX requires both outputs. */
 static ew_err export(const struct ew_graph *g, int node, struct ew_onnx_node *n)
 {
-    (void)g;
-    (void)node;
     n->n_out = 2;
     return EW_OK;
 }

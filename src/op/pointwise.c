@@ -106,7 +106,6 @@ ew_err ew_unary_backward(const struct ew_call *c,
 
 ew_err ew_backward_none(const struct ew_call *c)
 {
-    (void)c;
     return EW_OK;
 }
 

@@ -462,7 +462,6 @@ static strip_fn *pair_for(const struct grouped *g)
         y->dilation == 1 && x->dilation == 1 && x->stride <= 2 && y->stride == x->stride)
         return pairs[g->span > 1][g->px == 8][x->stride == 2];
 #endif
-    (void)g;
     return NULL;
 }
 
