@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/field.h"
+#include "base/mem.h"
 #include "graph/tensor.h"
 
 struct ew_backend;
@@ -207,9 +208,17 @@ struct ew_op {
 
     struct ew_onnx_map onnx;
 
-    const struct ew_op_case *cases;
+    const struct ew_op_case *cases; /* EW_OP_CASES */
     int n_cases;
 };
+
+/* A descriptor's .cases and .n_cases; NULL in builds without tests, where they would take half a
+ * megabyte. */
+#ifdef EW_NO_OP_CASES
+#define EW_OP_CASES(list) .cases = 0 ? (list) : NULL
+#else
+#define EW_OP_CASES(list) .cases = (list), .n_cases = (int)EW_COUNT(list)
+#endif
 
 /* True if every output has zero elements, so that there is nothing to compute. */
 bool ew_call_is_empty(const struct ew_call *c);

@@ -23,7 +23,6 @@ extern const struct ew_op_case ew_arg_cases[EW_ARG_CASES];
 #define EW_ARG_OP(onnx_type)                                                                       \
     .min_in = 1, .max_in = 1, .attr_size = sizeof(struct ew_arg_attr), .attrs = ew_arg_attrs,      \
     .infer = ew_arg_infer, .cost = ew_arg_cost, .scratch = ew_arg_scratch,                         \
-    .permute = ew_arg_permute, .onnx = {.type = onnx_type}, .cases = ew_arg_cases,                 \
-    .n_cases = EW_ARG_CASES
+    .permute = ew_arg_permute, .onnx = {.type = onnx_type}, EW_OP_CASES(ew_arg_cases)
 
 #endif

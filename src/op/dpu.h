@@ -67,8 +67,8 @@ extern const struct ew_op_case ew_dpu_eltwise_cases[EW_DPU_ELTWISE_CASES];
 /* Common fields of their descriptors. */
 #define EW_DPU_ELTWISE_OP                                                                          \
     .min_in = 2, .max_in = 2, .attr_size = sizeof(struct ew_dpu_eltwise_attr),                     \
-    .attrs = ew_dpu_eltwise_attrs, .infer = ew_dpu_eltwise_infer, .cases = ew_dpu_eltwise_cases,   \
-    .n_cases = EW_DPU_ELTWISE_CASES
+    .attrs = ew_dpu_eltwise_attrs, .infer = ew_dpu_eltwise_infer,                                  \
+    EW_OP_CASES(ew_dpu_eltwise_cases)
 
 /* dpu_average_pool: y = store(sum * factor / 2^(mean.shift + shift)); padding counts. */
 struct ew_dpu_pool_attr {

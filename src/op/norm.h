@@ -50,7 +50,7 @@ struct ew_norm_sets {
     .flags = EW_OP_SPATIAL, .saves = EW_SAVE_IN0 | EW_SAVE_AUX, .min_in = 3, .max_in = 3,          \
     .param_in = 1 << 1 | 1 << 2, .attr_size = sizeof(struct ew_group_norm_attr), .attrs = attrs,   \
     .infer = infer, .cost = ew_norm_cost, .aux = aux, .forward = forward, .backward = backward,    \
-    .cases = cases, .n_cases = EW_COUNT(cases)
+    EW_OP_CASES(cases)
 
 /* aux: mean, then 1 / std, of every set, in x's type. */
 size_t ew_norm_aux(const struct ew_call *c, const struct ew_norm_sets *s);

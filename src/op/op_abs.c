@@ -52,6 +52,5 @@ const struct ew_op ew_op_abs = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Abs"},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

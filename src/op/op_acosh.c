@@ -31,6 +31,5 @@ const struct ew_op ew_op_acosh = {
     .help = "inverse hyperbolic cosine",
     EW_UNARY_OP(.type = "Acosh", .since = 9),
     .saves = EW_SAVE_IN0,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -68,6 +68,5 @@ const struct ew_op ew_op_adaptive_avg_pool = {
     .forward = forward,
     .backward = backward,
     .onnx = {.export = export},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -91,6 +91,5 @@ const struct ew_op ew_op_add = {
              .also = also,
              .import = import,
              .export = ew_onnx_export_arithmetic},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -105,6 +105,5 @@ const struct ew_op ew_op_affine_grid = {
     .cost = cost,
     .forward = forward,
     .onnx = {.type = "AffineGrid", .since = 20},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

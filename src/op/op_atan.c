@@ -22,6 +22,5 @@ const struct ew_op ew_op_atan = {
     .help = "arc tangent",
     EW_UNARY_OP(.type = "Atan", .since = 7),
     .saves = EW_SAVE_IN0,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

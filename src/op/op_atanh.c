@@ -22,6 +22,5 @@ const struct ew_op ew_op_atanh = {
     .help = "inverse hyperbolic tangent",
     EW_UNARY_OP(.type = "Atanh", .since = 9),
     .saves = EW_SAVE_IN0,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

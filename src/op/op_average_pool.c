@@ -75,6 +75,5 @@ const struct ew_op ew_op_average_pool = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "AveragePool", .since = 7, .rename = renames, .export = export_node},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

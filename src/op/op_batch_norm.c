@@ -393,6 +393,5 @@ const struct ew_op ew_op_batch_norm = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "BatchNormalization", .rename = renames, .import = import, .export = export},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -68,6 +68,5 @@ const struct ew_op ew_op_bit_shift = {
     .infer = infer,
     .forward = forward,
     .onnx = {.type = "BitShift", .since = 11},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

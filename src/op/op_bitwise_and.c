@@ -23,6 +23,5 @@ const struct ew_op ew_op_bitwise_and = {
     .infer = ew_broadcast_infer_int,
     .forward = forward,
     .onnx = {.type = "BitwiseAnd", .since = 18},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

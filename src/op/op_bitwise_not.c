@@ -26,6 +26,5 @@ const struct ew_op ew_op_bitwise_not = {
     .infer = ew_unary_infer_int,
     .forward = forward,
     .onnx = {.type = "BitwiseNot", .since = 18},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

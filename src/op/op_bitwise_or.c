@@ -24,6 +24,5 @@ const struct ew_op ew_op_bitwise_or = {
     .infer = ew_broadcast_infer_int,
     .forward = forward,
     .onnx = {.type = "BitwiseOr", .since = 18},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

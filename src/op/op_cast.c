@@ -109,6 +109,5 @@ const struct ew_op ew_op_cast = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Cast", .also = also, .import = import, .export = export_node},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

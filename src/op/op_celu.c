@@ -39,6 +39,5 @@ const struct ew_op ew_op_celu = {
     EW_SCALED_OP(.type = "Celu", .since = 12),
     .attrs = attrs,
     .cost = cost,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

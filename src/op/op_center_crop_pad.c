@@ -117,6 +117,5 @@ const struct ew_op ew_op_center_crop_pad = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "CenterCropPad", .since = 18, .export = export_node},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -119,6 +119,5 @@ const struct ew_op ew_op_channel_shuffle = {
     .forward = forward,
     .backward = backward,
     .onnx = {.expand = expand},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

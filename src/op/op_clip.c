@@ -171,6 +171,5 @@ const struct ew_op ew_op_clip = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Clip", .import = import},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -165,6 +165,5 @@ const struct ew_op ew_op_col2im = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Col2Im", .since = 18, .rename = renames},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

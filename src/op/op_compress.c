@@ -123,6 +123,5 @@ const struct ew_op ew_op_compress = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Compress", .since = 9, .export = export_node},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

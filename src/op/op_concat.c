@@ -112,6 +112,5 @@ const struct ew_op ew_op_concat = {
     .backward = backward,
     .permute = ew_axis_permute,
     .onnx = {.type = "Concat", .since = 4},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

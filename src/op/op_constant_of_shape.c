@@ -137,6 +137,5 @@ const struct ew_op ew_op_constant_of_shape = {
              .sourceless = "Constant",
              .import = import,
              .export = export_node},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

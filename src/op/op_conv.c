@@ -216,6 +216,5 @@ const struct ew_op ew_op_conv = {
     .saves_too = saves_too,
     .makes_relu = makes_relu,
     .onnx = {.type = "Conv", .rename = renames, .also = also, .import = import, .export = export},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

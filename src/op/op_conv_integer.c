@@ -79,6 +79,5 @@ const struct ew_op ew_op_conv_integer = {
     .scratch = scratch,
     .forward = forward,
     .onnx = {.type = "ConvInteger", .since = 10, .rename = renames},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

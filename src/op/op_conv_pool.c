@@ -242,6 +242,5 @@ const struct ew_op ew_op_conv_pool = {
     .aux = aux,
     .forward = forward,
     .backward = backward,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

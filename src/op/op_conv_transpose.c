@@ -167,6 +167,5 @@ const struct ew_op ew_op_conv_transpose = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "ConvTranspose", .rename = renames},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -127,6 +127,5 @@ const struct ew_op ew_op_cosine_window = {
     .infer = infer,
     .forward = forward,
     .onnx = {.rename = renames, .also = types, .import = import, .export = export_node},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

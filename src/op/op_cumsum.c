@@ -135,6 +135,5 @@ const struct ew_op ew_op_cumsum = {
     .backward = backward,
     .permute = permute,
     .onnx = {.type = "CumSum", .since = 11},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -187,6 +187,5 @@ const struct ew_op ew_op_deform_conv = {
     .cost = cost,
     .forward = forward,
     .onnx = {.type = "DeformConv", .since = 19, .rename = renames, .export = export_node},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

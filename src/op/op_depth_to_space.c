@@ -67,6 +67,5 @@ const struct ew_op ew_op_depth_to_space = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "DepthToSpace", .rename = renames},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -84,6 +84,5 @@ const struct ew_op ew_op_dequantize_linear = {
              .also = also,
              .import = import,
              .export = ew_quant_export},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -92,6 +92,5 @@ const struct ew_op ew_op_det = {
     .scratch = scratch,
     .forward = forward,
     .onnx = {.type = "Det", .since = 11},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -137,6 +137,5 @@ const struct ew_op ew_op_distillation = {
     .scratch = scratch,
     .forward = forward,
     .backward = backward,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -61,6 +61,5 @@ const struct ew_op ew_op_div = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Div", .since = 7, .export = ew_onnx_export_arithmetic},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -83,6 +83,5 @@ const struct ew_op ew_op_dpu_average_pool = {
     .infer = infer,
     .cost = cost,
     .forward = forward,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

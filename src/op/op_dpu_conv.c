@@ -123,6 +123,5 @@ const struct ew_op ew_op_dpu_conv = {
     .cost = cost,
     .scratch = scratch,
     .forward = forward,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

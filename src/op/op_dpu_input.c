@@ -47,6 +47,5 @@ const struct ew_op ew_op_dpu_input = {
     .infer = infer,
     .forward = forward,
     .permute = permute,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -156,6 +156,5 @@ const struct ew_op ew_op_dropout = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Dropout", .import = import, .export = export},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

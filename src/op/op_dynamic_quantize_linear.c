@@ -61,6 +61,5 @@ const struct ew_op ew_op_dynamic_quantize_linear = {
     .infer = infer,
     .forward = forward,
     .onnx = {.type = "DynamicQuantizeLinear", .since = 11},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -436,6 +436,5 @@ const struct ew_op ew_op_einsum = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Einsum", .since = 12, .import = import},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -30,6 +30,5 @@ const struct ew_op ew_op_equal = {
     .infer = ew_broadcast_infer_bool,
     .forward = forward,
     .onnx = {.type = "Equal", .since = 7},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -28,6 +28,5 @@ const struct ew_op ew_op_erf = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Erf", .since = 9},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -22,6 +22,5 @@ const struct ew_op ew_op_exp = {
     .help = "e to the power of x",
     EW_UNARY_OP(.type = "Exp"),
     .saves = EW_SAVE_OUT,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

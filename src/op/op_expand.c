@@ -71,6 +71,5 @@ const struct ew_op ew_op_expand = {
     .backward = backward,
     .permute = ew_list_permute,
     .onnx = {.type = "Expand", .since = 8},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

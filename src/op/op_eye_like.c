@@ -78,6 +78,5 @@ const struct ew_op ew_op_eye_like = {
     .cost = ew_move_cost,
     .forward = forward,
     .onnx = {.type = "EyeLike", .import = import, .export = export_node},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -83,6 +83,5 @@ const struct ew_op ew_op_fake_quant = {
     .forward = forward,
     .backward = backward,
     .onnx = {.expand = expand},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

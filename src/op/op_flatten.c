@@ -68,6 +68,5 @@ const struct ew_op ew_op_flatten = {
     .backward = ew_view_backward,
     .permute = permute,
     .onnx = {.type = "Flatten", .rename = rename},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

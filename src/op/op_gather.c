@@ -88,6 +88,5 @@ const struct ew_op ew_op_gather = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Gather"},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

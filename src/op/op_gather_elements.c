@@ -92,6 +92,5 @@ const struct ew_op ew_op_gather_elements = {
     .backward = backward,
     .permute = ew_axis_permute,
     .onnx = {.type = "GatherElements"},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

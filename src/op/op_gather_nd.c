@@ -95,6 +95,5 @@ const struct ew_op ew_op_gather_nd = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "GatherND", .since = 11},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -95,6 +95,5 @@ const struct ew_op ew_op_gelu = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Gelu", .since = 20, .also = also, .import = import},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

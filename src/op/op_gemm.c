@@ -211,6 +211,5 @@ const struct ew_op ew_op_gemm = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Gemm", .since = 7, .rename = rename, .also = also, .import = import},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -42,6 +42,5 @@ const struct ew_op ew_op_global_average_pool = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "GlobalAveragePool"},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -48,6 +48,5 @@ const struct ew_op ew_op_global_lp_pool = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "GlobalLpPool"},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -56,6 +56,5 @@ const struct ew_op ew_op_global_max_pool = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "GlobalMaxPool"},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

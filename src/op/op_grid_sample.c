@@ -243,6 +243,5 @@ const struct ew_op ew_op_grid_sample = {
              .rename = renames,
              .import = import,
              .export = export_node},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -55,6 +55,5 @@ const struct ew_op ew_op_gru = {
     .max_out = 2,
     .param_in = 1 << EW_RNN_W | 1 << EW_RNN_R | 1 << EW_RNN_BIAS,
     EW_RNN_OP("GRU"),
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -45,6 +45,5 @@ const struct ew_op ew_op_hard_sigmoid = {
     EW_SCALED_OP(.type = "HardSigmoid"),
     .attrs = attrs,
     .cost = cost,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

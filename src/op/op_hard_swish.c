@@ -55,6 +55,5 @@ const struct ew_op ew_op_hard_swish = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "HardSwish", .since = 14, .expand = expand},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -29,6 +29,5 @@ const struct ew_op ew_op_hardmax = {
     .help = "1 at the largest element along an axis, 0 elsewhere",
     EW_SOFTMAX_OP("Hardmax"),
     .forward = forward,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

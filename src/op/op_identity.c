@@ -17,6 +17,5 @@ const struct ew_op ew_op_identity = {
     .forward = ew_view_forward,
     .backward = ew_view_backward,
     .onnx = {.type = "Identity"},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -51,6 +51,5 @@ const struct ew_op ew_op_is_inf = {
     .infer = ew_unary_infer_test,
     .forward = forward,
     .onnx = {.type = "IsInf", .since = 10},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -29,6 +29,5 @@ const struct ew_op ew_op_is_nan = {
     .infer = ew_unary_infer_test,
     .forward = forward,
     .onnx = {.type = "IsNaN", .since = 9},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

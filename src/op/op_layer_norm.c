@@ -207,6 +207,5 @@ const struct ew_op ew_op_layer_norm = {
              .rename = renames,
              .also = also,
              .import = import},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -39,6 +39,5 @@ const struct ew_op ew_op_leaky_relu = {
     EW_SCALED_OP(.type = "LeakyRelu"),
     .attrs = attrs,
     .cost = cost,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

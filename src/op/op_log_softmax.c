@@ -59,6 +59,5 @@ const struct ew_op ew_op_log_softmax = {
     .cost = cost,
     .forward = forward,
     .backward = backward,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -126,6 +126,5 @@ const struct ew_op ew_op_lookup = {
     .forward = forward,
     .permute = permute,
     .onnx = {.domain = "com.microsoft", .also = also, .import = import, .expand = expand},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

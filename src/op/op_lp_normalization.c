@@ -124,6 +124,5 @@ const struct ew_op ew_op_lp_normalization = {
     .backward = backward,
     .permute = ew_axis_permute,
     .onnx = {.type = "LpNormalization"},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -70,6 +70,5 @@ const struct ew_op ew_op_lp_pool = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "LpPool", .rename = renames, .export = export_node},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -128,6 +128,5 @@ const struct ew_op ew_op_lrn = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "LRN"},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

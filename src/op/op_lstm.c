@@ -60,6 +60,5 @@ const struct ew_op ew_op_lstm = {
     .max_out = 3,
     .param_in = 1 << EW_RNN_W | 1 << EW_RNN_R | 1 << EW_RNN_BIAS,
     EW_RNN_OP("LSTM"),
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -185,6 +185,5 @@ const struct ew_op ew_op_matmul = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "MatMul", .also = also, .import = import},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

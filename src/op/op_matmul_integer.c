@@ -65,6 +65,5 @@ const struct ew_op ew_op_matmul_integer = {
     .scratch = scratch,
     .forward = forward,
     .onnx = {.type = "MatMulInteger", .since = 10},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -97,6 +97,5 @@ const struct ew_op ew_op_max_pool = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "MaxPool", .rename = renames},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

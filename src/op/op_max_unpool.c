@@ -158,6 +158,5 @@ const struct ew_op ew_op_max_unpool = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "MaxUnpool", .rename = renames},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -34,6 +34,5 @@ const struct ew_op ew_op_mean = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Mean"},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

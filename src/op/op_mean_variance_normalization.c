@@ -124,6 +124,5 @@ const struct ew_op ew_op_mean_variance_normalization = {
     .forward = forward,
     .permute = permute,
     .onnx = {.type = "MeanVarianceNormalization", .since = 9},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -56,6 +56,5 @@ const struct ew_op ew_op_mish = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Mish", .since = 18, .expand = expand},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -96,6 +96,5 @@ const struct ew_op ew_op_mod = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Mod", .since = 10},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

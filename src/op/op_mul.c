@@ -152,6 +152,5 @@ const struct ew_op ew_op_mul = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Mul", .since = 7, .import = import, .export = ew_onnx_export_arithmetic},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

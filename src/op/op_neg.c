@@ -45,6 +45,5 @@ const struct ew_op ew_op_neg = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Neg"},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -90,6 +90,5 @@ const struct ew_op ew_op_nll_loss = {
              .since = 12,
              .rename = rename,
              .export = ew_loss_export},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -201,6 +201,5 @@ const struct ew_op ew_op_non_max_suppression = {
     .scratch = scratch,
     .forward = forward,
     .onnx = {.type = "NonMaxSuppression", .since = 10},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -56,6 +56,5 @@ const struct ew_op ew_op_non_zero = {
     .cost = ew_move_cost,
     .forward = forward,
     .onnx = {.type = "NonZero", .since = 9},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

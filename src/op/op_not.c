@@ -25,6 +25,5 @@ const struct ew_op ew_op_not = {
     .infer = ew_unary_infer_bool,
     .forward = forward,
     .onnx = {.type = "Not"},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -88,6 +88,5 @@ const struct ew_op ew_op_one_hot = {
     .cost = ew_move_cost,
     .forward = forward,
     .onnx = {.type = "OneHot", .since = 9},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

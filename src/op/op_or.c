@@ -25,6 +25,5 @@ const struct ew_op ew_op_or = {
     .infer = ew_broadcast_infer_logic,
     .forward = forward,
     .onnx = {.type = "Or", .since = 7},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

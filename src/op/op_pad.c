@@ -286,6 +286,5 @@ const struct ew_op ew_op_pad = {
     .backward = backward,
     .permute = permute,
     .onnx = {.type = "Pad", .import = import, .export = export_node},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

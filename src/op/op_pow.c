@@ -75,6 +75,5 @@ const struct ew_op ew_op_pow = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Pow", .since = 7},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

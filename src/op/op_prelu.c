@@ -61,6 +61,5 @@ const struct ew_op ew_op_prelu = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "PRelu", .since = 7},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -82,6 +82,5 @@ const struct ew_op ew_op_qlinear_average_pool = {
              .domain = "com.microsoft",
              .rename = renames,
              .import = import},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -290,6 +290,5 @@ const struct ew_op ew_op_qlinear_conv = {
     .scratch = scratch,
     .forward = forward,
     .onnx = {.type = "QLinearConv", .since = 10, .rename = renames, .export = export},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

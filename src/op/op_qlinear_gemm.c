@@ -159,6 +159,5 @@ const struct ew_op ew_op_qlinear_gemm = {
              .rename = renames,
              .import = import,
              .export = export},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -61,6 +61,5 @@ const struct ew_op ew_op_qlinear_global_average_pool = {
     .cost = cost,
     .forward = forward,
     .onnx = {.type = "QLinearGlobalAveragePool", .domain = "com.microsoft", .import = import},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

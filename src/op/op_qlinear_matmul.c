@@ -83,6 +83,5 @@ const struct ew_op ew_op_qlinear_matmul = {
     .scratch = scratch,
     .forward = forward,
     .onnx = {.type = "QLinearMatMul", .since = 10},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -122,6 +122,5 @@ const struct ew_op ew_op_quantize_linear = {
              .also = also,
              .import = import,
              .export = export_node},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

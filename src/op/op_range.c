@@ -98,6 +98,5 @@ const struct ew_op ew_op_range = {
     .cost = ew_move_cost,
     .forward = forward,
     .onnx = {.type = "Range", .since = 11},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -27,6 +27,5 @@ const struct ew_op ew_op_reduce_l1 = {
     EW_REDUCE_OP("ReduceL1", ew_reduce_infer),
     .forward = forward,
     .backward = backward,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -33,6 +33,5 @@ const struct ew_op ew_op_reduce_l2 = {
     EW_REDUCE_OP("ReduceL2", ew_reduce_infer),
     .forward = forward,
     .backward = backward,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

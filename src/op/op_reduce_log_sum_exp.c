@@ -34,6 +34,5 @@ const struct ew_op ew_op_reduce_log_sum_exp = {
     EW_REDUCE_OP("ReduceLogSumExp", ew_reduce_infer),
     .forward = forward,
     .backward = backward,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

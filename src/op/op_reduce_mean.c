@@ -40,6 +40,5 @@ const struct ew_op ew_op_reduce_mean = {
     EW_REDUCE_OP("ReduceMean", ew_reduce_infer),
     .forward = forward,
     .backward = backward,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

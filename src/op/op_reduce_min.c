@@ -37,6 +37,5 @@ const struct ew_op ew_op_reduce_min = {
     EW_REDUCE_OP("ReduceMin", ew_reduce_infer_order),
     .forward = forward,
     .backward = ew_reduce_backward_extreme,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

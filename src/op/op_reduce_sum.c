@@ -37,6 +37,5 @@ const struct ew_op ew_op_reduce_sum = {
     EW_REDUCE_OP("ReduceSum", ew_reduce_infer),
     .forward = forward,
     .backward = backward,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -32,6 +32,5 @@ const struct ew_op ew_op_reduce_sum_square = {
     EW_REDUCE_OP("ReduceSumSquare", ew_reduce_infer),
     .forward = forward,
     .backward = backward,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

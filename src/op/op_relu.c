@@ -60,6 +60,5 @@ const struct ew_op ew_op_relu = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Relu", .export = export_node},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

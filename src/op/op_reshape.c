@@ -135,6 +135,5 @@ const struct ew_op ew_op_reshape = {
     .backward = ew_view_backward,
     .permute = permute,
     .onnx = {.type = "Reshape", .since = 5, .rename = rename, .export = export_node},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

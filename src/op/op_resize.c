@@ -437,6 +437,5 @@ const struct ew_op ew_op_resize = {
              .also = also,
              .import = import,
              .export = export_node},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -93,6 +93,5 @@ const struct ew_op ew_op_reverse_sequence = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "ReverseSequence", .since = 10},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -35,6 +35,5 @@ const struct ew_op ew_op_rnn = {
     .max_out = 2,
     .param_in = 1 << EW_RNN_W | 1 << EW_RNN_R | 1 << EW_RNN_BIAS,
     EW_RNN_OP("RNN"),
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

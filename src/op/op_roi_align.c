@@ -235,6 +235,5 @@ const struct ew_op ew_op_roi_align = {
              .rename = renames,
              .import = import,
              .export = export_node},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -40,6 +40,5 @@ const struct ew_op ew_op_selu = {
     EW_SCALED_OP(.type = "Selu"),
     .attrs = attrs,
     .cost = cost,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -139,6 +139,5 @@ const struct ew_op ew_op_shape = {
     .forward = forward,
     .permute = permute,
     .onnx = {.type = "Shape", .rename = rename, .export = export_node, .expand = expand},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

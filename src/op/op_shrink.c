@@ -51,6 +51,5 @@ const struct ew_op ew_op_shrink = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Shrink", .since = 9},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -22,6 +22,5 @@ const struct ew_op ew_op_sigmoid = {
     .help = "1 / (1 + exp(-x))",
     EW_UNARY_OP(.type = "Sigmoid"),
     .saves = EW_SAVE_OUT,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

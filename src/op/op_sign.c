@@ -49,6 +49,5 @@ const struct ew_op ew_op_sign = {
     .forward = forward,
     .backward = ew_backward_none,
     .onnx = {.type = "Sign", .since = 9},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -68,6 +68,5 @@ const struct ew_op ew_op_silu = {
     .forward = forward,
     .backward = backward,
     .onnx = {.also = also, .import = import, .expand = expand},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -37,6 +37,5 @@ const struct ew_op ew_op_size = {
     .forward = forward,
     .permute = permute,
     .onnx = {.type = "Size"},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

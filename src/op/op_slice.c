@@ -181,6 +181,5 @@ const struct ew_op ew_op_slice = {
     .backward = backward,
     .permute = permute,
     .onnx = {.type = "Slice", .also = also, .import = import},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

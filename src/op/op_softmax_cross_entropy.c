@@ -158,6 +158,5 @@ const struct ew_op ew_op_softmax_cross_entropy = {
              .since = 12,
              .rename = rename,
              .export = ew_loss_export},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -28,6 +28,5 @@ const struct ew_op ew_op_softplus = {
     EW_UNARY_OP(.type = "Softplus"),
     .saves = EW_SAVE_OUT,
     .cost = cost,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -59,6 +59,5 @@ const struct ew_op ew_op_space_to_depth = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "SpaceToDepth", .rename = renames},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -170,6 +170,5 @@ const struct ew_op ew_op_split = {
     .backward = backward,
     .permute = ew_axis_permute,
     .onnx = {.type = "Split", .import = import, .export = export_node},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -103,6 +103,5 @@ const struct ew_op ew_op_squeeze = {
     .backward = ew_view_backward,
     .permute = permute,
     .onnx = {.type = "Squeeze", .import = import},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

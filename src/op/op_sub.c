@@ -39,6 +39,5 @@ const struct ew_op ew_op_sub = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Sub", .since = 7, .export = ew_onnx_export_arithmetic},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

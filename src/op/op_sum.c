@@ -34,6 +34,5 @@ const struct ew_op ew_op_sum = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Sum"},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

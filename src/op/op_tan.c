@@ -22,6 +22,5 @@ const struct ew_op ew_op_tan = {
     .help = "tangent",
     EW_UNARY_OP(.type = "Tan", .since = 7),
     .saves = EW_SAVE_OUT,
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

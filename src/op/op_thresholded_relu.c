@@ -47,6 +47,5 @@ const struct ew_op ew_op_thresholded_relu = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "ThresholdedRelu", .since = 10},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

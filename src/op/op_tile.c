@@ -86,6 +86,5 @@ const struct ew_op ew_op_tile = {
     .backward = backward,
     .permute = ew_list_permute,
     .onnx = {.type = "Tile", .since = 6},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -191,6 +191,5 @@ const struct ew_op ew_op_top_k = {
     .backward = backward,
     .permute = ew_axis_permute,
     .onnx = {.type = "TopK", .import = import, .export = export},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -101,6 +101,5 @@ const struct ew_op ew_op_transpose = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Transpose"},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -112,6 +112,5 @@ const struct ew_op ew_op_trilu = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Trilu", .since = 14},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

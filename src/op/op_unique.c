@@ -225,6 +225,5 @@ const struct ew_op ew_op_unique = {
     .forward = forward,
     .onnx =
         {.type = "Unique", .since = 11, .rename = renames, .import = import, .export = export_node},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -91,6 +91,5 @@ const struct ew_op ew_op_unsqueeze = {
     .backward = ew_view_backward,
     .permute = permute,
     .onnx = {.type = "Unsqueeze", .import = import},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -92,6 +92,5 @@ const struct ew_op ew_op_where = {
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Where", .since = 9},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

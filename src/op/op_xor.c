@@ -23,6 +23,5 @@ const struct ew_op ew_op_xor = {
     .infer = ew_broadcast_infer_logic,
     .forward = forward,
     .onnx = {.type = "Xor", .since = 7},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
+    EW_OP_CASES(cases),
 };

@@ -75,7 +75,7 @@ extern const struct ew_op_case ew_rounding_cases[EW_ROUNDING_CASES];
 #define EW_ROUNDING_OP(...)                                                                        \
     .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE, .min_in = 1, .max_in = 1,                          \
     .infer = ew_unary_infer_float, .backward = ew_backward_none, .onnx = {__VA_ARGS__},            \
-    .cases = ew_rounding_cases, .n_cases = EW_ROUNDING_CASES
+    EW_OP_CASES(ew_rounding_cases)
 
 /* ---- Broadcasting ---------------------------------------------------------------------------- */
 
@@ -124,7 +124,7 @@ extern const struct ew_op_case ew_extreme_cases[EW_EXTREME_CASES];
 #define EW_EXTREME_OP(onnx_type)                                                                   \
     .flags = EW_OP_ELEMENTWISE, .saves = EW_SAVE_INS | EW_SAVE_OUT, .min_in = 1, .max_in = -1,     \
     .infer = ew_broadcast_infer_number, .backward = ew_variadic_backward_extreme,                  \
-    .onnx = {.type = onnx_type}, .cases = ew_extreme_cases, .n_cases = EW_EXTREME_CASES
+    .onnx = {.type = onnx_type}, EW_OP_CASES(ew_extreme_cases)
 
 #define EW_BINARY_FORWARD(...)                                                                     \
     static ew_err forward(const struct ew_call *c)                                                 \
@@ -158,6 +158,6 @@ extern const struct ew_op_case ew_extreme_cases[EW_EXTREME_CASES];
 extern const struct ew_op_case ew_order_cases[EW_ORDER_CASES];
 #define EW_ORDER_OP(...)                                                                           \
     .flags = EW_OP_ELEMENTWISE, .min_in = 2, .max_in = 2, .infer = ew_broadcast_infer_order,       \
-    .forward = forward, .onnx = {__VA_ARGS__}, .cases = ew_order_cases, .n_cases = EW_ORDER_CASES
+    .forward = forward, .onnx = {__VA_ARGS__}, EW_OP_CASES(ew_order_cases)
 
 #endif

@@ -100,7 +100,7 @@ extern const struct ew_op_case ew_qbinary_cases[EW_QBINARY_CASES];
              .domain = "com.microsoft",                                                            \
              .rename = ew_qbinary_renames,                                                         \
              .export = ew_qbinary_export},                                                         \
-    .cases = ew_qbinary_cases, .n_cases = EW_QBINARY_CASES
+    EW_OP_CASES(ew_qbinary_cases)
 
 /* qlinear_average_pool and qlinear_global_average_pool: y = round((float)sum * ratio) + zero with
  * ratio = x_scale / (elements * y_scale), where sum is over x - x_zero. */

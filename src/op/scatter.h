@@ -38,6 +38,6 @@ ew_err ew_scatter_export(const struct ew_graph *g, int node, struct ew_onnx_node
     .flags = EW_OP_INPLACE, .saves = EW_SAVE_IN1, .min_in = 3, .max_in = 3,                        \
     .attr_size = sizeof(struct ew_scatter_attr), .attrs = attrs, .infer = infer,                   \
     .cost = ew_move_cost, .scratch = ew_scatter_scratch, .forward = forward, .backward = backward, \
-    .cases = cases, .n_cases = EW_COUNT(cases)
+    EW_OP_CASES(cases)
 
 #endif
