@@ -2,111 +2,19 @@
 /* Decoding by libavformat, libavcodec and libswscale. */
 #include "data/av_source.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/library.h"
 #include "base/mem.h"
 #include "data/av_libraries.h"
 
 #if EW_HAVE_FFMPEG
-#include <libavcodec/avcodec.h>
-#include <libavformat/avformat.h>
-#include <libswscale/swscale.h>
 
 #define MAX_FRAMES 1000000 /* decoded per file, at most */
 #define IO_BYTES   65536
-
-/* ---- Libraries ---- */
-
-static struct {
-    AVFormatContext *(*new_format)(void);
-    int (*open)(AVFormatContext **, const char *, const AVInputFormat *, AVDictionary **);
-    const AVInputFormat *(*find_format)(const char *);
-    int (*find_info)(AVFormatContext *, AVDictionary **);
-    int (*best_stream)(AVFormatContext *, enum AVMediaType, int, int, const AVCodec **, int);
-    int (*read)(AVFormatContext *, AVPacket *);
-    void (*close)(AVFormatContext **);
-    int (*network)(void);
-    AVIOContext *(*new_io)(unsigned char *, int, int, void *, int (*)(void *, uint8_t *, int),
-                           int (*)(void *, uint8_t *, int), int64_t (*)(void *, int64_t, int));
-    void (*free_io)(AVIOContext **);
-    AVCodecContext *(*new_codec)(const AVCodec *);
-    int (*set_parameters)(AVCodecContext *, const AVCodecParameters *);
-    int (*open_codec)(AVCodecContext *, const AVCodec *, AVDictionary **);
-    int (*send)(AVCodecContext *, const AVPacket *);
-    int (*receive)(AVCodecContext *, AVFrame *);
-    void (*free_codec)(AVCodecContext **);
-    AVPacket *(*new_packet)(void);
-    void (*drop_packet)(AVPacket *);
-    void (*free_packet)(AVPacket **);
-    AVFrame *(*new_frame)(void);
-    void (*free_frame)(AVFrame **);
-    void *(*alloc)(size_t);
-    void (*freep)(void *);
-    int (*set_option)(AVDictionary **, const char *, const char *, int);
-    void (*free_options)(AVDictionary **);
-    struct SwsContext *(*new_scaler)(int, int, enum AVPixelFormat, int, int, enum AVPixelFormat,
-                                     int, SwsFilter *, SwsFilter *, const double *);
-    int (*scale)(struct SwsContext *, const uint8_t *const[], const int[], int, int,
-                 uint8_t *const[], const int[]);
-    void (*free_scaler)(struct SwsContext *);
-} av;
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static ew_err opened = EW_OK;
-static char why[256];
-
-static void open_libraries(void)
-{
-    const struct ew_symbol format[] = {{"avformat_alloc_context", &av.new_format},
-                                       {"avformat_open_input", &av.open},
-                                       {"av_find_input_format", &av.find_format},
-                                       {"avformat_find_stream_info", &av.find_info},
-                                       {"av_find_best_stream", &av.best_stream},
-                                       {"av_read_frame", &av.read},
-                                       {"avformat_close_input", &av.close},
-                                       {"avformat_network_init", &av.network},
-                                       {"avio_alloc_context", &av.new_io},
-                                       {"avio_context_free", &av.free_io},
-                                       {NULL, NULL}};
-    const struct ew_symbol codec[] = {{"avcodec_alloc_context3", &av.new_codec},
-                                      {"avcodec_parameters_to_context", &av.set_parameters},
-                                      {"avcodec_open2", &av.open_codec},
-                                      {"avcodec_send_packet", &av.send},
-                                      {"avcodec_receive_frame", &av.receive},
-                                      {"avcodec_free_context", &av.free_codec},
-                                      {"av_packet_alloc", &av.new_packet},
-                                      {"av_packet_unref", &av.drop_packet},
-                                      {"av_packet_free", &av.free_packet},
-                                      {NULL, NULL}};
-    const struct ew_symbol util[] = {{"av_frame_alloc", &av.new_frame},
-                                     {"av_frame_free", &av.free_frame},
-                                     {"av_malloc", &av.alloc},
-                                     {"av_freep", &av.freep},
-                                     {"av_dict_set", &av.set_option},
-                                     {"av_dict_free", &av.free_options},
-                                     {NULL, NULL}};
-    const struct ew_symbol scale[] = {{"sws_getContext", &av.new_scaler},
-                                      {"sws_scale", &av.scale},
-                                      {"sws_freeContext", &av.free_scaler},
-                                      {NULL, NULL}};
-    const struct ew_av_symbols all = {format, codec, util, scale};
-    opened = ew_av_load(&all);
-    if (opened != EW_OK)
-        snprintf(why, sizeof(why), "%s", ew_error_message());
-}
-
-ew_err ew_av_libraries(void)
-{
-    pthread_once(&once, open_libraries);
-    EW_CHECK(opened == EW_OK, EW_ERR_UNSUPPORTED, "%s", why);
-    return EW_OK;
-}
-
-/* ---- A source ---- */
 
 struct ew_av_source {
     const char *name;
@@ -131,21 +39,21 @@ void ew_av_close(struct ew_av_source *s)
     if (!s)
         return;
     if (s->scaler)
-        av.free_scaler(s->scaler);
+        ew_av.sws_freeContext(s->scaler);
     if (s->copier)
-        av.free_scaler(s->copier);
+        ew_av.sws_freeContext(s->copier);
     if (s->codec)
-        av.free_codec(&s->codec);
+        ew_av.avcodec_free_context(&s->codec);
     if (s->file)
-        av.close(&s->file);
+        ew_av.avformat_close_input(&s->file);
     if (s->io) {
-        av.freep(&s->io->buffer);
-        av.free_io(&s->io);
+        ew_av.av_freep(&s->io->buffer);
+        ew_av.avio_context_free(&s->io);
     }
     if (s->packet)
-        av.free_packet(&s->packet);
+        ew_av.av_packet_free(&s->packet);
     if (s->frame)
-        av.free_frame(&s->frame);
+        ew_av.av_frame_free(&s->frame);
     free(s->picture);
     free(s);
 }
@@ -168,14 +76,15 @@ static int64_t seek_file(void *opaque, int64_t offset, int whence)
 
 static ew_err open_file(struct ew_av_source *s)
 {
-    unsigned char *buffer = av.alloc(IO_BYTES);
-    s->io = buffer ? av.new_io(buffer, IO_BYTES, 0, s, read_file, NULL, seek_file) : NULL;
+    unsigned char *buffer = ew_av.av_malloc(IO_BYTES);
+    s->io = buffer ? ew_av.avio_alloc_context(buffer, IO_BYTES, 0, s, read_file, NULL, seek_file)
+                   : NULL;
     if (buffer && !s->io)
-        av.freep(&buffer);
-    s->file = av.new_format();
+        ew_av.av_freep(&buffer);
+    s->file = ew_av.avformat_alloc_context();
     EW_CHECK(s->io && s->file, EW_ERR_MEMORY, "%s: no memory", s->name);
     s->file->pb = s->io;
-    EW_CHECK(av.open(&s->file, s->name, NULL, NULL) == 0, EW_ERR_FORMAT,
+    EW_CHECK(ew_av.avformat_open_input(&s->file, s->name, NULL, NULL) == 0, EW_ERR_FORMAT,
              "%s: no video file that FFmpeg knows, or a damaged one", s->name);
     return EW_OK;
 }
@@ -191,7 +100,7 @@ static const AVInputFormat *camera_format(void)
     snprintf(file, sizeof(file), "libavdevice%s", strchr(EW_AVFORMAT_FILE, '.'));
     if (ew_library_open(file, symbols, &kept) == EW_OK)
         register_all();
-    return av.find_format("v4l2");
+    return ew_av.av_find_input_format("v4l2");
 }
 
 static ew_err open_live(struct ew_av_source *s)
@@ -202,11 +111,11 @@ static ew_err open_live(struct ew_av_source *s)
     EW_CHECK(!camera || format, EW_ERR_UNSUPPORTED,
              "%s: cameras need FFmpeg's libavdevice, which is not installed", s->name);
     if (!camera)
-        av.network();
-    av.set_option(&options, "rtsp_transport", "tcp", 0);
-    av.set_option(&options, "timeout", "5000000", 0); /* microseconds */
-    const int e = av.open(&s->file, s->name, format, &options);
-    av.free_options(&options);
+        ew_av.avformat_network_init();
+    ew_av.av_dict_set(&options, "rtsp_transport", "tcp", 0);
+    ew_av.av_dict_set(&options, "timeout", "5000000", 0); /* microseconds */
+    const int e = ew_av.avformat_open_input(&s->file, s->name, format, &options);
+    ew_av.av_dict_free(&options);
     /* small negative errors are -errno, others FFmpeg's own */
     EW_CHECK(e == 0, EW_ERR_IO, "%s: cannot be opened: %s", s->name,
              e > -4096 ? strerror(-e) : "no answer that FFmpeg understands");
@@ -228,21 +137,23 @@ static int64_t first_frame(const struct ew_av_source *s)
 static ew_err open_video(struct ew_av_source *s)
 {
     const AVCodec *decoder = NULL;
-    EW_CHECK(av.find_info(s->file, NULL) >= 0, EW_ERR_FORMAT, "%s: is damaged", s->name);
-    s->stream = av.best_stream(s->file, AVMEDIA_TYPE_VIDEO, -1, -1, &decoder, 0);
+    EW_CHECK(ew_av.avformat_find_stream_info(s->file, NULL) >= 0, EW_ERR_FORMAT, "%s: is damaged",
+             s->name);
+    s->stream = ew_av.av_find_best_stream(s->file, AVMEDIA_TYPE_VIDEO, -1, -1, &decoder, 0);
     EW_CHECK(s->stream >= 0 && decoder, EW_ERR_FORMAT, "%s: has no video that can be decoded",
              s->name);
     const AVCodecParameters *p = s->file->streams[s->stream]->codecpar;
     EW_CHECK(p->width > 0 && p->height > 0 && p->width <= EW_VIDEO_SIDE &&
                  p->height <= EW_VIDEO_SIDE,
              EW_ERR_FORMAT, "%s: frames of %d x %d pixels", s->name, p->width, p->height);
-    s->codec = av.new_codec(decoder);
-    s->packet = av.new_packet();
-    s->frame = av.new_frame();
+    s->codec = ew_av.avcodec_alloc_context3(decoder);
+    s->packet = ew_av.av_packet_alloc();
+    s->frame = ew_av.av_frame_alloc();
     EW_CHECK(s->codec && s->packet && s->frame, EW_ERR_MEMORY, "%s: no memory", s->name);
     s->codec->thread_count = 1; /* the loader has its own threads */
     s->codec->max_pixels = (int64_t)EW_VIDEO_SIDE * EW_VIDEO_SIDE;
-    EW_CHECK(av.set_parameters(s->codec, p) >= 0 && av.open_codec(s->codec, decoder, NULL) == 0,
+    EW_CHECK(ew_av.avcodec_parameters_to_context(s->codec, p) >= 0 &&
+                 ew_av.avcodec_open2(s->codec, decoder, NULL) == 0,
              EW_ERR_FORMAT, "%s: its video cannot be decoded", s->name);
     s->first = s->o.first >= 0 ? s->o.first : s->o.frames > 0 ? first_frame(s) : 0;
     return EW_OK;
@@ -271,8 +182,8 @@ ew_err ew_av_open(const char *name, int fd, const struct ew_video_opts *o,
 
 static struct SwsContext *scaler_to(const struct ew_av_source *s, int64_t h, int64_t w)
 {
-    return av.new_scaler((int)s->from[1], (int)s->from[0], (enum AVPixelFormat)s->format, (int)w,
-                         (int)h, AV_PIX_FMT_RGB24, SWS_BILINEAR, NULL, NULL, NULL);
+    return ew_av.sws_getContext((int)s->from[1], (int)s->from[0], (enum AVPixelFormat)s->format,
+                                (int)w, (int)h, AV_PIX_FMT_RGB24, SWS_BILINEAR, NULL, NULL, NULL);
 }
 
 /* Makes the scalers for the frame's size and format, which may change within a source. */
@@ -291,9 +202,9 @@ static ew_err fit_scalers(struct ew_av_source *s)
     s->from[1] = w;
     s->format = s->frame->format;
     if (s->scaler)
-        av.free_scaler(s->scaler);
+        ew_av.sws_freeContext(s->scaler);
     if (s->copier)
-        av.free_scaler(s->copier);
+        ew_av.sws_freeContext(s->copier);
     free(s->picture);
     s->scaler = scaler_to(s, s->scaled[0], s->scaled[1]);
     s->copier = s->o.full ? scaler_to(s, h, w) : NULL;
@@ -306,8 +217,8 @@ static ew_err fit_scalers(struct ew_av_source *s)
 static void scale(struct ew_av_source *s, struct SwsContext *by, uint8_t *to, int64_t w)
 {
     const int pitch[] = {(int)w * 3};
-    av.scale(by, (const uint8_t *const *)s->frame->data, s->frame->linesize, 0, s->frame->height,
-             (uint8_t *const[]){to}, pitch);
+    ew_av.sws_scale(by, (const uint8_t *const *)s->frame->data, s->frame->linesize, 0,
+                    s->frame->height, (uint8_t *const[]){to}, pitch);
 }
 
 /* Scales and crops the decoded frame. */
@@ -345,14 +256,14 @@ static bool feed(struct ew_av_source *s)
 {
     if (s->drained)
         return false;
-    if (av.read(s->file, s->packet) == 0) {
+    if (ew_av.av_read_frame(s->file, s->packet) == 0) {
         if (s->packet->stream_index == s->stream)
-            (void)av.send(s->codec, s->packet);
-        av.drop_packet(s->packet);
+            (void)ew_av.avcodec_send_packet(s->codec, s->packet);
+        ew_av.av_packet_unref(s->packet);
         return true;
     }
     s->drained = true;
-    return av.send(s->codec, NULL) == 0;
+    return ew_av.avcodec_send_packet(s->codec, NULL) == 0;
 }
 
 ew_err ew_av_next(struct ew_av_source *s, struct ew_video_frame *out, bool *end)
@@ -361,7 +272,7 @@ ew_err ew_av_next(struct ew_av_source *s, struct ew_video_frame *out, bool *end)
     const bool live = s->fd < 0;
     *end = (s->o.frames > 0 && s->taken == s->o.frames) || (!live && s->decoded >= MAX_FRAMES);
     while (!*end) {
-        if (av.receive(s->codec, s->frame) == 0) {
+        if (ew_av.avcodec_receive_frame(s->codec, s->frame) == 0) {
             const int64_t at = s->decoded++ - s->first;
             if (at < 0 || at % s->o.stride)
                 continue;
@@ -374,11 +285,6 @@ ew_err ew_av_next(struct ew_av_source *s, struct ew_video_frame *out, bool *end)
     return EW_OK;
 }
 #else
-ew_err ew_av_libraries(void)
-{
-    return ew_fail(EW_ERR_UNSUPPORTED, "this build reads no video (EW_FFMPEG)");
-}
-
 ew_err ew_av_open(const char *name, int fd, const struct ew_video_opts *o,
                   struct ew_av_source **out)
 {

@@ -8,9 +8,6 @@
 
 struct ew_av_source;
 
-/* EW_ERR_UNSUPPORTED if this build or machine has no FFmpeg. */
-ew_err ew_av_libraries(void);
-
 /* `fd` is the open file, owned by the caller; -1: FFmpeg opens `name`, a device or a URL. */
 ew_err ew_av_open(const char *name, int fd, const struct ew_video_opts *o,
                   struct ew_av_source **out);

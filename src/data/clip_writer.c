@@ -2,7 +2,6 @@
 /* Writing video files. */
 #include "data/clip_writer.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,83 +11,9 @@
 #include "data/av_libraries.h"
 
 #if EW_HAVE_FFMPEG
-#include <libavcodec/avcodec.h>
-#include <libavformat/avformat.h>
-#include <libswscale/swscale.h>
 
 #define LEAST_RATE 1000000 /* bits a second */
 #define TICKS      1000    /* a second */
-
-static struct {
-    int (*new_file)(AVFormatContext **, const AVOutputFormat *, const char *, const char *);
-    AVStream *(*new_stream)(AVFormatContext *, const AVCodec *);
-    int (*open_io)(AVIOContext **, const char *, int);
-    int (*close_io)(AVIOContext **);
-    int (*head)(AVFormatContext *, AVDictionary **);
-    int (*write)(AVFormatContext *, AVPacket *);
-    int (*tail)(AVFormatContext *);
-    void (*free_file)(AVFormatContext *);
-    const AVCodec *(*find_encoder)(enum AVCodecID);
-    AVCodecContext *(*new_codec)(const AVCodec *);
-    int (*get_parameters)(AVCodecParameters *, const AVCodecContext *);
-    int (*open_codec)(AVCodecContext *, const AVCodec *, AVDictionary **);
-    int (*send)(AVCodecContext *, const AVFrame *);
-    int (*receive)(AVCodecContext *, AVPacket *);
-    void (*free_codec)(AVCodecContext **);
-    AVPacket *(*new_packet)(void);
-    void (*rescale)(AVPacket *, AVRational, AVRational);
-    void (*free_packet)(AVPacket **);
-    AVFrame *(*new_frame)(void);
-    int (*frame_buffer)(AVFrame *, int);
-    int (*frame_writable)(AVFrame *);
-    void (*free_frame)(AVFrame **);
-    struct SwsContext *(*scaler)(struct SwsContext *, int, int, enum AVPixelFormat, int, int,
-                                 enum AVPixelFormat, int, SwsFilter *, SwsFilter *, const double *);
-    int (*scale)(struct SwsContext *, const uint8_t *const[], const int[], int, int,
-                 uint8_t *const[], const int[]);
-    void (*free_scaler)(struct SwsContext *);
-} av;
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static ew_err opened = EW_OK;
-static char why[256];
-
-static void open_libraries(void)
-{
-    const struct ew_symbol format[] = {{"avformat_alloc_output_context2", &av.new_file},
-                                       {"avformat_new_stream", &av.new_stream},
-                                       {"avio_open", &av.open_io},
-                                       {"avio_closep", &av.close_io},
-                                       {"avformat_write_header", &av.head},
-                                       {"av_interleaved_write_frame", &av.write},
-                                       {"av_write_trailer", &av.tail},
-                                       {"avformat_free_context", &av.free_file},
-                                       {NULL, NULL}};
-    const struct ew_symbol codec[] = {{"avcodec_find_encoder", &av.find_encoder},
-                                      {"avcodec_alloc_context3", &av.new_codec},
-                                      {"avcodec_parameters_from_context", &av.get_parameters},
-                                      {"avcodec_open2", &av.open_codec},
-                                      {"avcodec_send_frame", &av.send},
-                                      {"avcodec_receive_packet", &av.receive},
-                                      {"avcodec_free_context", &av.free_codec},
-                                      {"av_packet_alloc", &av.new_packet},
-                                      {"av_packet_rescale_ts", &av.rescale},
-                                      {"av_packet_free", &av.free_packet},
-                                      {NULL, NULL}};
-    const struct ew_symbol util[] = {{"av_frame_alloc", &av.new_frame},
-                                     {"av_frame_get_buffer", &av.frame_buffer},
-                                     {"av_frame_make_writable", &av.frame_writable},
-                                     {"av_frame_free", &av.free_frame},
-                                     {NULL, NULL}};
-    const struct ew_symbol scale[] = {{"sws_getCachedContext", &av.scaler},
-                                      {"sws_scale", &av.scale},
-                                      {"sws_freeContext", &av.free_scaler},
-                                      {NULL, NULL}};
-    const struct ew_av_symbols all = {format, codec, util, scale};
-    opened = ew_av_load(&all);
-    if (opened != EW_OK)
-        snprintf(why, sizeof(why), "%s", ew_error_message());
-}
 
 struct ew_clip_writer {
     char path[4096];
@@ -106,25 +31,25 @@ struct ew_clip_writer {
 
 static void release(struct ew_clip_writer *c)
 {
-    av.free_scaler(c->scaler);
-    av.free_codec(&c->codec);
-    av.free_packet(&c->packet);
-    av.free_frame(&c->frame);
+    ew_av.sws_freeContext(c->scaler);
+    ew_av.avcodec_free_context(&c->codec);
+    ew_av.av_packet_free(&c->packet);
+    ew_av.av_frame_free(&c->frame);
     if (c->file && c->file->pb)
-        av.close_io(&c->file->pb);
-    av.free_file(c->file);
+        ew_av.avio_closep(&c->file->pb);
+    ew_av.avformat_free_context(c->file);
     ew_file_out_abort(&c->out);
     free(c);
 }
 
 static ew_err open_codec(struct ew_clip_writer *c, int64_t h, int64_t w)
 {
-    const AVCodec *encoder = av.find_encoder(c->file->oformat->video_codec);
-    encoder = encoder ? encoder : av.find_encoder(AV_CODEC_ID_MPEG4);
+    const AVCodec *encoder = ew_av.avcodec_find_encoder(c->file->oformat->video_codec);
+    encoder = encoder ? encoder : ew_av.avcodec_find_encoder(AV_CODEC_ID_MPEG4);
     EW_CHECK(encoder, EW_ERR_UNSUPPORTED, "%s: FFmpeg has no encoder for it here", c->path);
-    c->codec = av.new_codec(encoder);
-    c->packet = av.new_packet();
-    c->frame = av.new_frame();
+    c->codec = ew_av.avcodec_alloc_context3(encoder);
+    c->packet = ew_av.av_packet_alloc();
+    c->frame = ew_av.av_frame_alloc();
     EW_CHECK(c->codec && c->packet && c->frame, EW_ERR_MEMORY, "%s: no memory", c->path);
     c->codec->width = (int)w;
     c->codec->height = (int)h;
@@ -135,12 +60,12 @@ static ew_err open_codec(struct ew_clip_writer *c, int64_t h, int64_t w)
     c->codec->thread_count = 1;
     if (c->file->oformat->flags & AVFMT_GLOBALHEADER)
         c->codec->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
-    EW_CHECK(av.open_codec(c->codec, encoder, NULL) == 0, EW_ERR_UNSUPPORTED,
+    EW_CHECK(ew_av.avcodec_open2(c->codec, encoder, NULL) == 0, EW_ERR_UNSUPPORTED,
              "%s: frames of %lld x %lld cannot be encoded", c->path, (long long)w, (long long)h);
     c->frame->format = AV_PIX_FMT_YUV420P;
     c->frame->width = (int)w;
     c->frame->height = (int)h;
-    EW_CHECK(av.frame_buffer(c->frame, 0) == 0, EW_ERR_MEMORY, "%s: no memory", c->path);
+    EW_CHECK(ew_av.av_frame_get_buffer(c->frame, 0) == 0, EW_ERR_MEMORY, "%s: no memory", c->path);
     return EW_OK;
 }
 
@@ -153,20 +78,21 @@ static ew_err cannot_write(const struct ew_clip_writer *c, int code)
 
 static ew_err open_file(struct ew_clip_writer *c, int64_t h, int64_t w)
 {
-    EW_CHECK(av.new_file(&c->file, NULL, NULL, c->path) >= 0 && c->file, EW_ERR_USAGE,
-             "%s: FFmpeg knows no kind of video file of this name; .mp4 is one", c->path);
-    c->stream = av.new_stream(c->file, NULL);
+    EW_CHECK(ew_av.avformat_alloc_output_context2(&c->file, NULL, NULL, c->path) >= 0 && c->file,
+             EW_ERR_USAGE, "%s: FFmpeg knows no kind of video file of this name; .mp4 is one",
+             c->path);
+    c->stream = ew_av.avformat_new_stream(c->file, NULL);
     EW_CHECK(c->stream, EW_ERR_MEMORY, "%s: no memory", c->path);
     EW_TRY(open_codec(c, h, w));
     EW_TRY(ew_file_out_open(c->path, &c->out));
     char url[2 * sizeof(c->path)]; /* a path may look like a URL ("a:b.mp4") */
     snprintf(url, sizeof(url), "file:%s", c->out.temp ? c->out.temp : c->path);
     c->stream->time_base = c->codec->time_base;
-    int code = av.get_parameters(c->stream->codecpar, c->codec);
+    int code = ew_av.avcodec_parameters_from_context(c->stream->codecpar, c->codec);
     if (code >= 0)
-        code = av.open_io(&c->file->pb, url, AVIO_FLAG_WRITE);
+        code = ew_av.avio_open(&c->file->pb, url, AVIO_FLAG_WRITE);
     if (code >= 0)
-        code = av.head(c->file, NULL);
+        code = ew_av.avformat_write_header(c->file, NULL);
     if (code < 0)
         return cannot_write(c, code);
     c->begun = true;
@@ -175,8 +101,7 @@ static ew_err open_file(struct ew_clip_writer *c, int64_t h, int64_t w)
 
 ew_err ew_clip_writer_open(const char *path, int64_t h, int64_t w, struct ew_clip_writer **out)
 {
-    pthread_once(&once, open_libraries);
-    EW_CHECK(opened == EW_OK, EW_ERR_UNSUPPORTED, "%s: %s", path, why);
+    EW_TRY(ew_fail_in(ew_av_libraries(), "%s", path));
     struct ew_clip_writer *c = calloc(1, sizeof(*c));
     EW_CHECK(c, EW_ERR_MEMORY, "%s: no memory", path);
     snprintf(c->path, sizeof(c->path), "%s", path);
@@ -192,11 +117,11 @@ ew_err ew_clip_writer_open(const char *path, int64_t h, int64_t w, struct ew_cli
 /* Writes the encoder's finished packets. */
 static ew_err drain(struct ew_clip_writer *c)
 {
-    while (av.receive(c->codec, c->packet) == 0) {
+    while (ew_av.avcodec_receive_packet(c->codec, c->packet) == 0) {
         if (c->packet->duration <= 0) /* players skip a last frame without duration */
             c->packet->duration = c->step;
-        av.rescale(c->packet, c->codec->time_base, c->stream->time_base);
-        const int code = av.write(c->file, c->packet);
+        ew_av.av_packet_rescale_ts(c->packet, c->codec->time_base, c->stream->time_base);
+        const int code = ew_av.av_interleaved_write_frame(c->file, c->packet);
         if (code < 0)
             return cannot_write(c, code);
     }
@@ -208,16 +133,18 @@ ew_err ew_clip_writer_put(struct ew_clip_writer *c, const uint8_t *rgb, const in
 {
     const int h = (int)size[0], w = (int)size[1], pitch[] = {3 * w};
     const int64_t at = time_us / (1000000 / TICKS);
-    c->scaler = av.scaler(c->scaler, w, h, AV_PIX_FMT_RGB24, c->frame->width, c->frame->height,
-                          AV_PIX_FMT_YUV420P, SWS_BILINEAR, NULL, NULL, NULL);
-    EW_CHECK(c->scaler && av.frame_writable(c->frame) >= 0, EW_ERR_MEMORY,
+    c->scaler = ew_av.sws_getCachedContext(c->scaler, w, h, AV_PIX_FMT_RGB24, c->frame->width,
+                                           c->frame->height, AV_PIX_FMT_YUV420P, SWS_BILINEAR, NULL,
+                                           NULL, NULL);
+    EW_CHECK(c->scaler && ew_av.av_frame_make_writable(c->frame) >= 0, EW_ERR_MEMORY,
              "%s: a frame of %d x %d pixels", c->path, w, h);
-    av.scale(c->scaler, (const uint8_t *const[]){rgb}, pitch, 0, h, c->frame->data,
-             c->frame->linesize);
+    ew_av.sws_scale(c->scaler, (const uint8_t *const[]){rgb}, pitch, 0, h, c->frame->data,
+                    c->frame->linesize);
     const int64_t now = at > c->last ? at : c->last + 1;
     c->step = c->last >= 0 ? now - c->last : TICKS / 25;
     c->frame->pts = c->last = now;
-    EW_CHECK(av.send(c->codec, c->frame) == 0, EW_ERR_IO, "%s: a frame cannot be encoded", c->path);
+    EW_CHECK(ew_av.avcodec_send_frame(c->codec, c->frame) == 0, EW_ERR_IO,
+             "%s: a frame cannot be encoded", c->path);
     return drain(c);
 }
 
@@ -225,8 +152,9 @@ ew_err ew_clip_writer_close(struct ew_clip_writer *c)
 {
     if (!c)
         return EW_OK;
-    ew_err e = av.send(c->codec, NULL) == 0 ? drain(c) : EW_OK;
-    const int tail = e == EW_OK ? av.tail(c->file) : 0, end = av.close_io(&c->file->pb);
+    ew_err e = ew_av.avcodec_send_frame(c->codec, NULL) == 0 ? drain(c) : EW_OK;
+    const int tail = e == EW_OK ? ew_av.av_write_trailer(c->file) : 0,
+              end = ew_av.avio_closep(&c->file->pb);
     if (e == EW_OK)
         e = tail < 0 || end < 0 ? cannot_write(c, tail < 0 ? tail : end)
                                 : ew_file_out_commit(&c->out);

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/fork_server.h"
 #include "base/sandbox.h"
+#include "data/av_libraries.h"
 #include "data/av_source.h"
 
 #define FILE_MS    30000 /* timeout of a file's next frame */

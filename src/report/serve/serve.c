@@ -26,39 +26,24 @@
 #define TOKEN_COOKIE       "edgewise"
 #define TOKEN_COOKIE_CHARS 200
 
+/* clang-format off */
+#define FUNCTIONS(X) \
+    X(start_daemon) X(stop_daemon) X(run_wait) X(get_daemon_info) X(queue_response) \
+    X(create_response_from_buffer) X(destroy_response) X(add_response_header) \
+    X(lookup_connection_value) X(get_connection_info) X(suspend_connection) X(resume_connection)
+
 /* Loaded by `serve` alone: libmicrohttpd loads a TLS library, which would delay other commands. */
 static struct {
     void *handle; /* NULL: not yet */
-    __typeof__(MHD_start_daemon) *start_daemon;
-    __typeof__(MHD_stop_daemon) *stop_daemon;
-    __typeof__(MHD_run_wait) *run_wait;
-    __typeof__(MHD_get_daemon_info) *get_daemon_info;
-    __typeof__(MHD_queue_response) *queue_response;
-    __typeof__(MHD_create_response_from_buffer) *create_response_from_buffer;
-    __typeof__(MHD_destroy_response) *destroy_response;
-    __typeof__(MHD_add_response_header) *add_response_header;
-    __typeof__(MHD_lookup_connection_value) *lookup_connection_value;
-    __typeof__(MHD_get_connection_info) *get_connection_info;
-    __typeof__(MHD_suspend_connection) *suspend_connection;
-    __typeof__(MHD_resume_connection) *resume_connection;
+#define POINTER(name) __typeof__(MHD_##name) *name;
+    FUNCTIONS(POINTER)
 } mhd;
+/* clang-format on */
 
 static ew_err open_library(void)
 {
-    static const struct ew_symbol symbols[] = {
-        {"MHD_start_daemon", &mhd.start_daemon},
-        {"MHD_stop_daemon", &mhd.stop_daemon},
-        {"MHD_run_wait", &mhd.run_wait},
-        {"MHD_get_daemon_info", &mhd.get_daemon_info},
-        {"MHD_queue_response", &mhd.queue_response},
-        {"MHD_create_response_from_buffer", &mhd.create_response_from_buffer},
-        {"MHD_destroy_response", &mhd.destroy_response},
-        {"MHD_add_response_header", &mhd.add_response_header},
-        {"MHD_lookup_connection_value", &mhd.lookup_connection_value},
-        {"MHD_get_connection_info", &mhd.get_connection_info},
-        {"MHD_suspend_connection", &mhd.suspend_connection},
-        {"MHD_resume_connection", &mhd.resume_connection},
-        {NULL, NULL}};
+#define SYMBOL(name) {"MHD_" #name, &mhd.name},
+    static const struct ew_symbol symbols[] = {FUNCTIONS(SYMBOL){NULL, NULL}};
     return mhd.handle ? EW_OK : ew_library_open(EW_SERVE_FILE, symbols, &mhd.handle);
 }
 
