@@ -78,38 +78,12 @@ static bool chosen(const struct report *r, const struct ew_figure *f)
     return !r->o->figure || strncmp(f->id, r->o->figure, strlen(r->o->figure)) == 0;
 }
 
-/* Title of the study and its differences from the publication, one per line after `mark`. */
-static void write_studies(const struct report *r, const char *mark, FILE *out)
+/* Writes the lines of a text, each after `mark`, and an empty one; nothing for NULL. */
+static void write_lines(const char *text, const char *mark, FILE *out)
 {
-    for (int i = 0; r->o->study && i < r->results.n_studies; i++) {
-        const struct ew_study_row *s = &r->results.studies[i];
-        ew_text_plain(s->title ? s->title : s->name, out);
-        fputs("\n\n", out);
-        for (const char *p = s->differs; p && *p;) {
-            char line[500];
-            const int n = (int)strcspn(p, "\n");
-            snprintf(line, sizeof(line), "%.*s", n, p);
-            fputs(mark, out);
-            ew_text_plain(line, out);
-            putc('\n', out);
-            p += n + (p[n] == '\n');
-        }
-        if (s->differs)
-            putc('\n', out);
-    }
-}
-
-/* Heading of the first section with --best. */
-static const char best_heading[] = "Best within your limits";
-#define CARBON_HEADING "Carbon at %g g of CO2e a kWh"
-
-/* Writes a heading and lines, each after `mark`; nothing for lines NULL. */
-static void write_lines(const char *heading, const char *lines, const char *mark, FILE *out)
-{
-    if (!lines)
+    if (!text)
         return;
-    fprintf(out, "%s\n\n", heading);
-    for (const char *p = lines; *p;) {
+    for (const char *p = text; *p;) {
         char line[500];
         const int n = (int)strcspn(p, "\n");
         snprintf(line, sizeof(line), "%.*s", n, p);
@@ -119,6 +93,28 @@ static void write_lines(const char *heading, const char *lines, const char *mark
         p += n + (p[n] == '\n');
     }
     putc('\n', out);
+}
+
+/* Title of the study and its differences from the publication, one per line after `mark`. */
+static void write_studies(const struct report *r, const char *mark, FILE *out)
+{
+    for (int i = 0; r->o->study && i < r->results.n_studies; i++) {
+        const struct ew_study_row *s = &r->results.studies[i];
+        ew_text_plain(s->title ? s->title : s->name, out);
+        fputs("\n\n", out);
+        write_lines(s->differs, mark, out);
+    }
+}
+
+/* Heading of the first section with --best. */
+static const char best_heading[] = "Best within your limits";
+#define CARBON_HEADING "Carbon at %g g of CO2e a kWh"
+
+static void write_section(const char *heading, const char *lines, const char *mark, FILE *out)
+{
+    if (lines)
+        fprintf(out, "%s\n\n", heading);
+    write_lines(lines, mark, out);
 }
 
 /* The findings of a comparison as sentences. */
@@ -139,9 +135,9 @@ static void write_first(const struct report *r, const char *mark, FILE *out)
 {
     char heading[80];
     write_answers(r, mark, out);
-    write_lines(best_heading, r->best, mark, out);
+    write_section(best_heading, r->best, mark, out);
     snprintf(heading, sizeof(heading), CARBON_HEADING, r->o->carbon);
-    write_lines(heading, r->carbon, mark, out);
+    write_section(heading, r->carbon, mark, out);
 }
 
 /* Whether figures without data are listed one by one; for a whole store they are only counted. */
