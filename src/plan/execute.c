@@ -44,20 +44,20 @@ static bool is_one_program(const struct ew_plan *p)
     return !p->opts.bucket_bytes;
 }
 
-static bool makes_output(const struct ew_plan *p, const struct ew_step *s)
-{
-    for (int i = 0; s->phase == EW_PHASE_FORWARD && i < p->g->n_outputs; i++)
-        if (s->node >= 0 && p->g->values[p->g->outputs[i]].producer == s->node)
-            return true;
-    return false;
-}
-
 static ew_err load_list(struct ew_plan *p, enum ew_micro_batch kind, struct ew_run_list *l)
 {
     EW_CLEANUP(ew_free_ptr)
     struct ew_command *commands = calloc((size_t)p->n_steps + 1, sizeof(*commands));
+    EW_CLEANUP(ew_free_ptr)
+    bool *makes_output = calloc((size_t)p->g->n_nodes + 1, sizeof(*makes_output));
     l->steps = calloc((size_t)p->n_steps + 1, sizeof(*l->steps));
-    EW_CHECK(commands && l->steps, EW_ERR_MEMORY, "no memory to run graph %s", p->g->name);
+    EW_CHECK(commands && makes_output && l->steps, EW_ERR_MEMORY, "no memory to run graph %s",
+             p->g->name);
+    for (int i = 0; i < p->g->n_outputs; i++) {
+        const int node = p->g->values[p->g->outputs[i]].producer;
+        if (node >= 0)
+            makes_output[node] = true;
+    }
     const bool one = is_one_program(p);
     for (int k = 0; k < p->n_steps; k++) {
         struct ew_step *s = &p->steps[k];
@@ -65,12 +65,13 @@ static ew_err load_list(struct ew_plan *p, enum ew_micro_batch kind, struct ew_r
             continue;
         if (s->host)
             EW_TRY(add_segment(p, l, NULL, commands));
+        const bool output = s->phase == EW_PHASE_FORWARD && s->node >= 0 && makes_output[s->node];
         l->steps[l->n_steps] = k;
         commands[l->n_steps++] = (struct ew_command){.kernel = &s->kernel,
                                                      .call = ew_step_call(s),
                                                      .node = s->node,
                                                      .phase = s->phase,
-                                                     .is_read_later = !one || makes_output(p, s)};
+                                                     .is_read_later = !one || output};
         if (s->host || (kind == EW_MICRO_BATCH_LAST && (s->stop != EW_STOP_END || s->buckets)))
             EW_TRY(add_segment(p, l, s->host, commands));
     }
