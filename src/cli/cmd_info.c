@@ -284,9 +284,11 @@ static ew_err show(struct ew_graph *g, const struct ew_cmd_call *c,
 static ew_err show_network(const struct ew_cmd_call *c, const struct ew_onnx_summary *file)
 {
     const struct opts *o = c->opts;
-    const struct ew_network_open_opts how = {.opts = o->net, .seed = 1};
+    const struct ew_network_open_opts how = {.opts = o->net, .shapes = true};
     struct ew_network n;
     ew_err e = ew_network_open(c->args[0], &how, &n);
+    if (e == EW_OK)
+        e = ew_graph_alloc_weights(n.graph); /* nothing shown depends on them */
     if (e == EW_OK)
         e = show(n.graph, c, file);
     ew_network_close(&n);
