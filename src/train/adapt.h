@@ -6,8 +6,8 @@
 
 #include "graph/graph.h"
 
-/* Converts a first input [N, C, H, W] to [N, H, W, C]; one that is already is marked so.  Batch norms of ONNX's training_mode use
- * batch statistics in training only. */
+/* Converts a first input [N, C, H, W] to [N, H, W, C]; one that is already is marked so.  Batch
+ * norms of ONNX's training_mode use batch statistics in training only. */
 ew_err ew_adapt_images(struct ew_graph *g);
 
 /* Removes a final softmax, since the loss includes it. */
