@@ -259,6 +259,22 @@ static ew_err permute(struct ew_graph *g, int node, const int *perm, int *out_pe
 
 extern const struct ew_op ew_op_resize;
 
+/* Resize of opset 10 rounds nearest up where it shrinks: the tests of that version take elements 0
+ * and 2 of 4 at a scale of 0.6. */
+static ew_err older_rounding(const struct ew_graph *g, int scales, struct ew_resize_attr *a)
+{
+    const struct ew_tensor *t = scales >= 0 ? &g->values[scales].t : NULL;
+    bool up = false, down = false;
+    for (int64_t i = 0; t && t->data && i < ew_tensor_count(t); i++) {
+        up |= ew_tensor_get(t, i) > 1;
+        down |= ew_tensor_get(t, i) < 1;
+    }
+    EW_CHECK(!up || !down, EW_ERR_UNSUPPORTED,
+             "nearest of opset 10 that enlarges one axis and shrinks another is not supported");
+    a->round = down ? EW_RESIZE_CEIL : EW_RESIZE_FLOOR;
+    return EW_OK;
+}
+
 /* Upsample and Resize before opset 11 have (x, scales) or scales as an attribute, and sample at
  * o / scale, nearest rounding down. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
@@ -271,6 +287,8 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
         a.coordinate = EW_RESIZE_ASYMMETRIC;
         a.round = EW_RESIZE_FLOOR;
         EW_TRY(ew_onnx_input_or_attr(g, n, 1, "scales", &in[EW_RESIZE_SCALES]));
+        if (n->opset == 10 && a.mode == EW_RESIZE_NEAREST)
+            EW_TRY(older_rounding(g, in[EW_RESIZE_SCALES], &a));
     }
     for (int i = EW_RESIZE_ROI; i < n->n_in && i < EW_RESIZE_INPUTS && n->opset >= 11; i++) {
         in[i] = n->in[i];

@@ -156,10 +156,15 @@ ew_err ew_resize_resolve(const struct ew_call *c, struct ew_resize_axis *axes)
 
 /* ---- Coordinates ---- */
 
-/* at / scale, rounded once, so that ties of nearest are not decided by rounding errors. */
-static double unscaled(const struct ew_resize_axis *s, double at)
+/* at / scale, rounded once, so that ties of nearest are not decided by rounding errors.  A scale of
+ * 1/3 or 0.1 is itself rounded to float32: 1 / 0.33333334 is 3 only in float32, and nearest must
+ * not take the neighbour. */
+static double unscaled(const struct ew_resize_attr *a, const struct ew_resize_axis *s, double at)
 {
-    return s->by_size ? at * (double)s->in / (double)s->out : at / s->scale;
+    if (s->by_size)
+        return at * (double)s->in / (double)s->out;
+    const double x = at / s->scale;
+    return a->mode == EW_RESIZE_NEAREST ? (double)(float)x : x;
 }
 
 /* Position of output o on x's axis. */
@@ -170,21 +175,21 @@ static double source(const struct ew_resize_attr *a, const struct ew_resize_axis
     const double wide = s->by_size ? (double)s->out : s->scale * in;
     switch ((enum ew_resize_coordinate)a->coordinate) {
     case EW_RESIZE_HALF_PIXEL:
-        return unscaled(s, at + 0.5) - 0.5;
+        return unscaled(a, s, at + 0.5) - 0.5;
     case EW_RESIZE_HALF_PIXEL_SYMMETRIC:
-        return in / 2 * (1 - (double)s->out / wide) + unscaled(s, at + 0.5) - 0.5;
+        return in / 2 * (1 - (double)s->out / wide) + unscaled(a, s, at + 0.5) - 0.5;
     case EW_RESIZE_PYTORCH_HALF_PIXEL:
-        return s->out > 1 ? unscaled(s, at + 0.5) - 0.5 : 0;
+        return s->out > 1 ? unscaled(a, s, at + 0.5) - 0.5 : 0;
     case EW_RESIZE_ALIGN_CORNERS:
         return s->out > 1 ? at * (in - 1) / (wide - 1) : 0;
     case EW_RESIZE_ASYMMETRIC:
-        return unscaled(s, at);
+        return unscaled(a, s, at);
     case EW_RESIZE_TF_CROP_AND_RESIZE:
         return s->out > 1 ? s->start * (in - 1) +
                                 at * (s->end - s->start) * (in - 1) / (double)(s->out - 1)
                           : 0.5 * (s->start + s->end) * (in - 1);
     case EW_RESIZE_TF_HALF_PIXEL_FOR_NN:
-        return unscaled(s, at + 0.5);
+        return unscaled(a, s, at + 0.5);
     }
     return at;
 }

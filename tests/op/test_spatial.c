@@ -9,6 +9,7 @@
 #include "ew_test.h"
 #include "graph/onnx.h"
 #include "op/norm.h"
+#include "op/resize.h"
 #include "op_case.h"
 
 #define MAX_IN 5
@@ -84,6 +85,13 @@ static const struct row values[] = {
      {F32("2x4", "1,2,3,4,5,6,7,8"), NONE, NONE, S64("2", "1,3")}, "1,2,4,5,6,8"},
     {"resize", "axes=1,0 coordinate=asymmetric round=floor",
      {F32("1x2", "1,2"), NONE, NONE, S64("2", "4,2")}, "1,1,2,2,1,1,2,2"},
+
+    /* Scales that float32 rounds up: 1 / 0.33333334 is 3, 1 / 0.1 is 10. */
+    {"resize", "coordinate=asymmetric round=floor",
+     {F32("12", "0,1,2,3,4,5,6,7,8,9,10,11"), NONE, F32("1", "0.33333334")}, "0,3,6,9"},
+    {"resize", "coordinate=asymmetric round=floor",
+     {F32("20", "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19"), NONE, F32("1", "0.1")},
+     "0,10"},
 
     /* 8.5 x 14 / 17 - 0.5 is 6.5, which is rounded to 6: 8.5 / (17 / 14) is slightly more than
      * 7. */
@@ -289,6 +297,24 @@ static void older_upsampling(void)
     }
 }
 
+/* Resize of opset 10 rounds nearest up where it shrinks. */
+static void older_shrinking(void)
+{
+    float scales[] = {1, 1, 0.75F, 1}, mixed[] = {1, 1, 0.5F, 2};
+    const struct ew_tensor t = {EW_F32, {1, {4}}, scales}, both = {EW_F32, {1, {4}}, mixed};
+    struct ew_onnx_node n = {.type = "Resize", .opset = 10, .n_out = 1, .n_attrs = 1};
+    n.attrs[0] = (struct ew_onnx_attr){.name = "mode", .type = EW_ONNX_STRING, .s = "nearest"};
+    struct ew_graph *g;
+    int y = -1;
+    EW_EXPECT_OK(ew_graph_new("g", &g));
+    if (EW_EXPECT_OK(import(g, &n, &t, 1, &y))) {
+        const struct ew_resize_attr *a = g->nodes[g->n_nodes - 1].attr;
+        EW_EXPECT_INT(a->round, EW_RESIZE_CEIL);
+    }
+    EW_EXPECT_ERR(import(g, &n, &both, 1, &y), EW_ERR_UNSUPPORTED, "shrinks another");
+    ew_graph_free(g);
+}
+
 /* Before opset 9 statistics per element, which we do not support; before 14 five outputs meant
  * batch statistics. */
 static void older_batch_norm(void)
@@ -328,7 +354,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < EW_COUNT(errors); i++)
         check_error(&errors[i]);
     static const struct ew_test more[] = {EW_TEST(running_statistics), EW_TEST(pool_indices),
-                                          EW_TEST(older_upsampling), EW_TEST(older_batch_norm)};
+                                          EW_TEST(older_upsampling), EW_TEST(older_shrinking),
+                                          EW_TEST(older_batch_norm)};
     for (size_t i = 0; i < EW_COUNT(more); i++) {
         ew_test_begin("%s", more[i].name);
         more[i].run();
