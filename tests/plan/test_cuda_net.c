@@ -124,10 +124,17 @@ static const struct net {
     {"one", tiled, 28, 28, 1, 1, 0},          {"one overlapping", overlapping, 9, 8, 2, 1, 0},
     {"dense", dense_only, 6, 6, 1, 128, 0.2}, {"residual", residual, 8, 8, 1, 4, 0}};
 
+#define QUICK 3 /* images, where they take long: a block each */
+
+static int images_of(const struct net *n)
+{
+    return ew_test_quick() && n->batch > QUICK ? QUICK : n->batch;
+}
+
 static struct ew_graph *build(const struct net *n, bool train)
 {
     struct ew_builder b = {.classes = CLASSES, .scale = 1};
-    const struct ew_shape s = {.rank = 4, .dim = {n->batch, n->h, n->w, n->c}};
+    const struct ew_shape s = {.rank = 4, .dim = {images_of(n), n->h, n->w, n->c}};
     int x = -1;
     if (!EW_EXPECT_OK(ew_graph_new(n->name, &b.g)) ||
         !EW_EXPECT_OK(ew_graph_input(b.g, "input", EW_F32, &s, &x)))
@@ -148,7 +155,7 @@ static void fill(struct ew_plan *p, const struct net *n, bool train)
     struct ew_tensor *x = ew_plan_input(p, 0);
     for (int64_t i = 0; i < ew_tensor_count(x); i++)
         ((float *)x->data)[i] = sinf((float)i * 0.37f);
-    for (int i = 0; train && i < n->batch; i++)
+    for (int i = 0; train && i < images_of(n); i++)
         ((int64_t *)ew_plan_input(p, 1)->data)[i] = i % CLASSES;
 }
 

@@ -209,6 +209,7 @@ static void walk_half(const char *device, double tolerance)
 struct network {
     const char *name;
     int side;
+    bool quick; /* in quick tests too */
 };
 
 static struct ew_graph *build(const struct network *n, bool train, int batch)
@@ -264,7 +265,7 @@ static bool settle(const struct network *n, struct ew_graph *g)
     const struct ew_plan_opts o = {
         .mode = EW_PLAN_TRAIN, .update = true, .backend = {.device = "cuda"}};
     bool ok = trained && EW_EXPECT_OK(ew_plan_compile(trained, &o, &p));
-    for (int i = 0; ok && i < 50; i++) {
+    for (int i = 0; ok && i < (ew_test_quick() ? 8 : 50); i++) {
         if (i == 0)
             fill(p, true, 8);
         ok = EW_EXPECT_OK(ew_plan_run(p));
@@ -442,9 +443,19 @@ static void check_int8(const struct network *n, bool is_signed)
     ew_graph_free(g);
 }
 
+/* Words of the command line are groups (ops, zoo, int8, train) and names of networks; without any,
+ * everything is meant, or in quick tests a few networks. */
+static bool is_meant(int argc, char **argv, const char *group, const struct network *n)
+{
+    bool said = argc == 1 && (!n || n->quick || !ew_test_quick());
+    for (int i = 1; i < argc; i++)
+        said = said || strcmp(argv[i], group) == 0 || (n && strcmp(argv[i], n->name) == 0);
+    return said;
+}
+
 int main(int argc, char **argv)
 {
-    static const struct network zoo[] = {{"lenet5", 28},
+    static const struct network zoo[] = {{"lenet5", 28, true},
                                          {"alexnet", 64},
                                          {"resnet18", 40},
                                          {"resnext50_32x4d", 40},
@@ -457,11 +468,11 @@ int main(int argc, char **argv)
                                          {"resnet18_cifar_gn", 32},
                                          {"c3d_small", 0},
                                          {"r2plus1d_18", 32}};
-    static const struct network quantised[] = {{"lenet5", 28},
+    static const struct network quantised[] = {{"lenet5", 28, true},
                                                {"resnet18", 32},
                                                {"mobilenet_v2", 32},
-                                               {"mobilenet_v3_small", 64},
-                                               {"shufflenet_v2_x1_0", 64},
+                                               {"mobilenet_v3_small", 64, true},
+                                               {"shufflenet_v2_x1_0", 64, true},
                                                {"squeezenet1_1", 64},
                                                {"densenet121", 32}};
     static const struct network trained[] = {{"lenet5", 28},
@@ -479,19 +490,20 @@ int main(int argc, char **argv)
      * magnitude. */
     static const struct device gradients[] = {
         {"cuda", 6e-2}, {"cuda:0,fp16", 2}, {"cuda:0,bf16", 2}};
-    const char *only = argc > 1 ? argv[1] : "";
     ew_test_begin("device");
     const bool there = has_device();
     ew_test_end();
     if (!there)
         return ew_test_status();
-    if (!*only || strstr(only, "ops")) {
+    if (is_meant(argc, argv, "ops", NULL)) {
         walk(false);
         walk(true);
         walk_half("cuda:0,fp16", 4e-3);
         walk_half("cuda:0,bf16", 3e-2);
     }
-    for (size_t i = 0; (!*only || strstr(only, "zoo")) && i < EW_COUNT(zoo); i++) {
+    for (size_t i = 0; i < EW_COUNT(zoo); i++) {
+        if (!is_meant(argc, argv, "zoo", &zoo[i]))
+            continue;
         ew_test_begin("inference of %s", zoo[i].name);
         check_inference(&zoo[i]);
         ew_test_end();
@@ -499,12 +511,16 @@ int main(int argc, char **argv)
     ew_test_begin("loss scale");
     check_scale();
     ew_test_end();
-    for (size_t i = 0; (!*only || strstr(only, "int8")) && i < EW_COUNT(quantised); i++) {
+    for (size_t i = 0; i < EW_COUNT(quantised); i++) {
+        if (!is_meant(argc, argv, "int8", &quantised[i]))
+            continue;
         ew_test_begin("8 bits of %s", quantised[i].name);
         check_int8(&quantised[i], i % 2);
         ew_test_end();
     }
-    for (size_t i = 0; (!*only || strstr(only, "train")) && i < EW_COUNT(trained); i++) {
+    for (size_t i = 0; i < EW_COUNT(trained); i++) {
+        if (!is_meant(argc, argv, "train", &trained[i]))
+            continue;
         ew_test_begin("training of %s", trained[i].name);
         for (size_t k = 0; k < EW_COUNT(gradients); k++)
             check_training(&trained[i], &gradients[k]);

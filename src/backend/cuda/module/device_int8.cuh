@@ -32,16 +32,6 @@ __device__ inline int saturate(float v, int zero, int is_signed)
     return q <= (float)lo ? lo : q >= (float)hi ? hi : (int)q;
 }
 
-/* acc + dot product of 4 bytes of a (signed or not) and 4 signed bytes of b. */
-template <bool SIGNED> __device__ inline int dot4(unsigned a, unsigned b, int acc)
-{
-    if (SIGNED)
-        asm("dp4a.s32.s32 %0, %1, %2, %0;" : "+r"(acc) : "r"(a), "r"(b));
-    else
-        asm("dp4a.u32.s32 %0, %1, %2, %0;" : "+r"(acc) : "r"(a), "r"(b));
-    return acc;
-}
-
 /* ew_cuda_qfilters for device code. */
 __device__ inline size_t ew_cuda_qfilters_on(const ew_cuda_window &g)
 {

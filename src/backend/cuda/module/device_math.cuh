@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 #include "backend/cuda/kernels.h"
+#include "backend/cuda/module/ptx.cuh"
 
 /* bfloat16 as bits: CUDA 11's own type has no conversions on cards before 8.0. */
 struct bf16 {
@@ -39,7 +40,7 @@ template <> __device__ inline bf16 from_float<bf16>(float v)
 {
     bf16 r;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(v));
+    r.bits = ptx_bf16_of(v);
 #else
     const unsigned u = __float_as_uint(v);
     r.bits = isnan(v) ? 0x7fc0 : (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);

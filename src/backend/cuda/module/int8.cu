@@ -161,29 +161,20 @@ __device__ static void multiply(const uint8_t *a, const uint8_t *b, int lane, in
 #if __CUDA_ARCH__ >= 800
     const uint8_t *pa = a + lane / 4 * STRIDE + lane % 4 * 4,
                   *pb = b + lane / 4 * STRIDE + lane % 4 * 4;
-    const unsigned a0 = *reinterpret_cast<const unsigned *>(pa);
-    const unsigned a1 = *reinterpret_cast<const unsigned *>(pa + 8 * STRIDE);
-    const unsigned a2 = *reinterpret_cast<const unsigned *>(pa + 16);
-    const unsigned a3 = *reinterpret_cast<const unsigned *>(pa + 8 * STRIDE + 16);
-    const unsigned b0 = *reinterpret_cast<const unsigned *>(pb);
-    const unsigned b1 = *reinterpret_cast<const unsigned *>(pb + 16);
-    if (SIGNED)
-        asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-            "{%8,%9}, {%0,%1,%2,%3};"
-            : "+r"(acc[0]), "+r"(acc[1]), "+r"(acc[2]), "+r"(acc[3])
-            : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-    else
-        asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-            "{%8,%9}, {%0,%1,%2,%3};"
-            : "+r"(acc[0]), "+r"(acc[1]), "+r"(acc[2]), "+r"(acc[3])
-            : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+    const unsigned at_a[] = {*reinterpret_cast<const unsigned *>(pa),
+                             *reinterpret_cast<const unsigned *>(pa + 8 * STRIDE),
+                             *reinterpret_cast<const unsigned *>(pa + 16),
+                             *reinterpret_cast<const unsigned *>(pa + 8 * STRIDE + 16)};
+    const unsigned at_b[] = {*reinterpret_cast<const unsigned *>(pb),
+                             *reinterpret_cast<const unsigned *>(pb + 16)};
+    ptx_mma_int8<SIGNED>(acc, at_a, at_b);
 #else
     for (int i = 0; i < 4; i++) {
         const uint8_t *pa = a + (lane / 4 + i / 2 * 8) * STRIDE;
         const uint8_t *pb = b + (lane % 4 * 2 + i % 2) * STRIDE;
         for (int k = 0; k < 32; k += 4)
-            acc[i] = dot4<SIGNED>(*reinterpret_cast<const unsigned *>(pa + k),
-                                  *reinterpret_cast<const unsigned *>(pb + k), acc[i]);
+            acc[i] = ptx_dp4a<SIGNED>(*reinterpret_cast<const unsigned *>(pa + k),
+                                      *reinterpret_cast<const unsigned *>(pb + k), acc[i]);
     }
 #endif
 }

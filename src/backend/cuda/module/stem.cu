@@ -62,26 +62,14 @@ __host__ __device__ static int tiles_of(const ew_cuda_window &g)
     return g.n * ((g.oh + ROWS - 1) / ROWS) * ((g.ow + COLUMNS - 1) / COLUMNS);
 }
 
-/* c += a [16 x 8] b [8 x 8] (mma.m16n8k8).  A lane holds a[lane / 4 (+ 8)][lane % 4 * 2 ..], b[lane
- * % 4 * 2 ..][lane / 4] and, of c, the elements at a's positions. */
 __device__ static void multiply(const unsigned *a, unsigned b, float *c, const __half *)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 750
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
-        "{%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(b));
-#endif
+    ptx_mma_f16(c, a, b);
 }
 
 __device__ static void multiply(const unsigned *a, unsigned b, float *c, const bf16 *)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
-        "{%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(b));
-#endif
+    ptx_mma_bf16(c, a, b);
 }
 
 /* Filter of column i of the block's matrix; permuted so that a lane's four filters are adjacent. */
