@@ -131,8 +131,10 @@ __device__ inline float act_apply(const ew_cuda_act &a, float x)
         return x > 0 ? x : x * a.lo;
     case EW_CUDA_ACT_HARD_SWISH:
         return x >= 3 ? x : x <= -3 ? 0 : x * (x + 3) * (1 / 6.f);
-    case EW_CUDA_ACT_HARD_SIGMOID:
-        return fminf(fmaxf(x * a.lo + a.hi, 0), 1);
+    case EW_CUDA_ACT_HARD_SIGMOID: {
+        const float v = x * a.lo + a.hi; /* fminf and fmaxf would drop NaN */
+        return v < 0 ? 0 : v > 1 ? 1 : v;
+    }
     case EW_CUDA_ACT_SILU:
         return x * sigmoid(x);
     case EW_CUDA_ACT_SIGMOID:

@@ -51,7 +51,8 @@ __global__ void __launch_bounds__(THREADS) group_norm_kernel(const ew_cuda_group
     double total, total_squares;
     block_sums(sum, squares, &total, &total_squares);
     const double shift = total / (double)n;
-    const double var = fmax(total_squares / (double)n - shift * shift, 0.0);
+    const double v = total_squares / (double)n - shift * shift;
+    const double var = v < 0 ? 0 : v; /* fmax would drop the NaN that an infinity causes */
     const float mean = (float)(pivot + shift), inv = (float)(1 / sqrt(var + p.eps));
     if (p.kept && threadIdx.x == 0) {
         p.kept[blockIdx.x] = mean;

@@ -70,7 +70,8 @@ template <typename T> struct stats_end {
     __device__ double variance(const double *total) const
     {
         const double n = (double)p.pixels, shift = total[0] / n;
-        return fmax(total[1] / n - shift * shift, 0.0);
+        const double v = total[1] / n - shift * shift;
+        return v < 0 ? 0 : v; /* fmax would drop the NaN that an infinity causes */
     }
     __device__ void of(int c, const double *total, float out[2]) const
     {
