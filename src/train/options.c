@@ -82,6 +82,7 @@ const struct ew_field ew_train_position_fields[] = {POSITION(epoch, EW_FIELD_INT
                                                     POSITION(loss_scale, EW_FIELD_FLOAT),
                                                     POSITION(loss_scale_good, EW_FIELD_INT),
                                                     POSITION(parts, EW_FIELD_INT),
+                                                    POSITION(data_samples, EW_FIELD_INT),
                                                     ROWS(epochs_bytes, EPOCHS_CSV),
                                                     ROWS(epochs_json_bytes, EPOCHS_JSON),
                                                     ROWS(batches_csv_bytes, BATCHES_CSV),

@@ -149,6 +149,7 @@ struct ew_train_position {
     double loss_scale;                 /* of mixed-precision training; 0: none */
     int64_t loss_scale_good;           /* steps since loss_scale changed */
     int64_t parts;                     /* micro-batches; 0: unknown, or with ranks */
+    int64_t data_samples;              /* of the data set's training split; 0: unknown */
     int64_t rows_bytes[EW_ROWS_COUNT]; /* sizes of the row files at the checkpoint */
 };
 

@@ -71,6 +71,12 @@ ew_err ew_trainer_read_position(struct ew_trainer *t, const struct ew_checkpoint
     EW_CHECK(parts == 0 || batch % parts == 0, EW_ERR_FORMAT,
              "the checkpoint's %lld parts of a batch do not fit %lld images", (long long)parts,
              (long long)batch);
+    const struct ew_dataset_info *info = ew_dataset_info(t->job.data);
+    const int64_t had = t->at.data_samples, has = info->count[EW_SPLIT_TRAIN];
+    EW_CHECK(had == 0 || had == has, EW_ERR_ARG,
+             "%s: has %lld training samples, the data of the run had %lld: a run is resumed with "
+             "the same data",
+             info->name, (long long)has, (long long)had);
     return EW_OK;
 }
 

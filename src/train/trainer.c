@@ -208,6 +208,7 @@ static ew_err open_all(struct ew_trainer *t)
     EW_TRY(take_slice(t));
     if (t->job.resume)
         EW_TRY(ew_trainer_read_position(t, t->job.resume));
+    t->at.data_samples = ew_dataset_info(t->job.data)->count[EW_SPLIT_TRAIN];
     EW_TRY(open_learner(t));
     EW_TRY(ew_trainer_open_sources(t));
     t->schedule = ew_train_schedule(&t->job.opts, t->batches);

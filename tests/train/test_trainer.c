@@ -27,6 +27,8 @@ struct session {
     struct ew_trainer *t;
 };
 
+static const char *session_data = TEST_DATA;
+
 static ew_err session_open(struct session *s, const struct ew_train_opts *o, const char *folder)
 {
     char path[512] = "";
@@ -35,7 +37,7 @@ static ew_err session_open(struct session *s, const struct ew_train_opts *o, con
                 .options = "",
                 .prep = {.mean = {0.5, 0.5, 0.5, 0.5}, .std = {0.5, 0.5, 0.5, 0.5}},
                 .folder = folder}};
-    EW_EXPECT_OK(ew_dataset_open(TEST_DATA, &s->data));
+    EW_EXPECT_OK(ew_dataset_open(session_data, &s->data));
     s->job.data = s->data;
     if (folder)
         snprintf(path, sizeof(path), "%s/last.ckpt", folder);
@@ -143,6 +145,13 @@ static void a_finished_run_stays_finished(void)
                   "2 epochs behind it");
     s.t = NULL;
     session_close(&s);
+    session_data = TEST_DATA ",seed=1,train=200";
+    o.epochs = 3;
+    EW_EXPECT_ERR(session_open(&s, &o, ew_test_path("ended-split")), EW_ERR_ARG,
+                  "has 200 training samples");
+    s.t = NULL;
+    session_close(&s);
+    session_data = TEST_DATA;
 }
 
 static void a_schedule_has_its_milestones(void)
