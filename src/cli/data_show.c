@@ -66,9 +66,9 @@ enum ew_split ew_data_split(const struct ew_cmd_call *c, const struct ew_dataset
 {
     const struct ew_data_opts *o = c->opts;
     const int64_t *count = ew_dataset_info(d)->count;
-    if (ew_cmd_given(c, "split") || count[EW_SPLIT_TRAIN] || count[EW_SPLIT_TEST])
+    if (ew_cmd_given(c, "split") || count[EW_SPLIT_TRAIN])
         return (enum ew_split)o->split;
-    return EW_SPLIT_UNLABELLED;
+    return count[EW_SPLIT_TEST] ? EW_SPLIT_TEST : EW_SPLIT_UNLABELLED;
 }
 
 /* ---- list ------------------------------------------------------------------------------------ */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reader "folder": PNG and JPEG files.  A part (train; test, val or valid; or the whole folder as
- * train) holds a folder per class, with the files inside or in its folder "images" (tinyImageNet's
- * way), or files with a list beside them: labels.txt ("file class-number") or val_annotations.txt
+ * train, unless all folders in it are for testing) holds a folder per class, with the files inside
+ * or in its folder "images" (tinyImageNet's way), or files with a list beside them: labels.txt
+ * ("file class-number") or val_annotations.txt
  * ("file class-name ...", the files in "images").  Classes are in the order of their names.  A
  * folder with images only is the unlabelled split.  Finding the files is here; the lists are read
  * in folder_list.c. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -55,6 +57,26 @@ static bool pick_dir(const char *root, const char *const *names, char dir[EW_DAT
     return false;
 }
 
+/* True if all folders in `root` have one of the names, and there is one. */
+static bool only_dirs(const char *root, const char *const *names)
+{
+    char dir[EW_DATA_PATH];
+    DIR *d = opendir(root);
+    int others = 0, known = 0;
+    for (const struct dirent *e; d && (e = readdir(d)) != NULL;) {
+        if (e->d_name[0] == '.' || !ew_data_join(dir, root, e->d_name) || !is_dir(dir))
+            continue;
+        bool listed = false;
+        for (int i = 0; names[i]; i++)
+            listed |= strcmp(names[i], e->d_name) == 0;
+        known += listed;
+        others += !listed;
+    }
+    if (d)
+        closedir(d);
+    return known && !others;
+}
+
 static bool knows(const char *path)
 {
     return is_dir(path);
@@ -103,8 +125,10 @@ ew_err ew_folder_open_parts(struct ew_dataset *d, struct ew_folder *f, const cha
 {
     char dir[EW_DATA_PATH];
     const bool train = pick_dir(path, train_dirs, dir);
-    EW_TRY(open_part(d, f, EW_SPLIT_TRAIN, train ? dir : path));
-    if (train && pick_dir(path, test_dirs, dir))
+    const bool test = !train && !has(path, "labels.txt") && only_dirs(path, test_dirs);
+    if (!test)
+        EW_TRY(open_part(d, f, EW_SPLIT_TRAIN, train ? dir : path));
+    if ((train || test) && pick_dir(path, test_dirs, dir))
         EW_TRY(open_part(d, f, EW_SPLIT_TEST, dir));
     for (int i = 0; i < EW_SPLIT_COUNT; i++)
         d->info.count[i] = f->part[i].n;
@@ -125,8 +149,9 @@ static ew_err open_folder(struct ew_dataset *d)
     if (n == 0)
         EW_TRY(ew_folder_add_unlabelled(d, f, d->info.path));
     EW_CHECK(n + d->info.count[EW_SPLIT_UNLABELLED] > 0, EW_ERR_FORMAT,
-             "%s: not a data set: no PNG or JPEG in it or in a folder per class, no labels.txt",
-             d->info.path);
+             "%s: not a data set: no PNG or JPEG in it or in a folder per class, no labels.txt; "
+             "videos in folders are clips:path=%s",
+             d->info.path, d->info.path);
     EW_TRY(ew_folder_name_classes(d, f));
     if (f->left_out)
         EW_WARN("%s: pictures that are neither PNG nor JPEG are left out: %lld, such as %s",

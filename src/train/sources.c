@@ -31,7 +31,9 @@ ew_err ew_train_check_batch(const struct ew_dataset_info *info, const struct ew_
 {
     int64_t training, validation;
     EW_CHECK(info->count[EW_SPLIT_TRAIN] > 0, EW_ERR_ARG, "%s: has no training data%s", info->name,
-             info->count[EW_SPLIT_UNLABELLED] ? ", only images without classes" : "");
+             info->count[EW_SPLIT_UNLABELLED]
+                 ? ", only images without classes: train takes a folder per class"
+                 : "");
     ew_train_divide(info, o, &training, &validation);
     EW_CHECK(training >= o->batch, EW_ERR_ARG,
              "%s: a batch of %lld is more than its %lld samples for training; --batch makes it "

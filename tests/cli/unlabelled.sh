@@ -30,3 +30,7 @@ edgewise info lenet5-mnst || true
 edgewise run lenet5 --input 28x28x1 || true
 mkdir none
 edgewise data info none || true
+# A folder of test images alone is evaluated.
+mkdir held && cp -r shapes/test held/val
+edgewise data info held | grep -E '^(train|test|classes|from)'
+edgewise eval run/best.ckpt --data held 2>/dev/null | grep -E 'on held'

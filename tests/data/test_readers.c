@@ -166,6 +166,28 @@ static void stl10(void)
 
 /* ---- Folders --------------------------------------------------------------------------------- */
 
+/* A folder with nothing but a test split was one of training images, all of a class "val". */
+static void folder_to_test(void)
+{
+    struct ew_dataset *d;
+    const char *dir = ew_data_files_folder("held", "val/cat/a.png val/dog/b.png val/dog/c.png");
+    if (!dir)
+        EW_SKIP("a build without PNG");
+    if (!EW_EXPECT_OK(ew_dataset_open(dir, &d)))
+        return;
+    const struct ew_dataset_info *i = ew_dataset_info(d);
+    EW_EXPECT_INT(i->count[EW_SPLIT_TRAIN], 0);
+    EW_EXPECT_INT(i->count[EW_SPLIT_TEST], 3);
+    EW_EXPECT_INT(i->classes, 2);
+    EW_EXPECT_STR(ew_dataset_class(d, 1), "dog");
+    ew_dataset_close(d);
+    dir = ew_data_files_folder("both", "val/a.png other/b.png"); /* classes with odd names */
+    if (!EW_EXPECT_OK(ew_dataset_open(dir, &d)))
+        return;
+    EW_EXPECT_INT(ew_dataset_info(d)->count[EW_SPLIT_TRAIN], 2);
+    ew_dataset_close(d);
+}
+
 static void folder(void)
 {
     const char *dir =
@@ -507,6 +529,7 @@ static void outlines(void)
 
 EW_TEST_MAIN(EW_TEST(outlines), EW_TEST(idx), EW_TEST(idx_gzip), EW_TEST(idx_refused),
              EW_TEST(cifar), EW_TEST(cifar_bad_label), EW_TEST(stl10), EW_TEST(folder),
-             EW_TEST(tiny_imagenet), EW_TEST(classes_twice), EW_TEST(labels_file),
-             EW_TEST(labels_with_spaces), EW_TEST(packed), EW_TEST(packed_damage),
-             EW_TEST(pack_options), EW_TEST(synthetic), EW_TEST(mean_and_deviation))
+             EW_TEST(folder_to_test), EW_TEST(tiny_imagenet), EW_TEST(classes_twice),
+             EW_TEST(labels_file), EW_TEST(labels_with_spaces), EW_TEST(packed),
+             EW_TEST(packed_damage), EW_TEST(pack_options), EW_TEST(synthetic),
+             EW_TEST(mean_and_deviation))
