@@ -200,6 +200,9 @@
     seen = {x: seen.x + (seen.w - w) * px, y: seen.y + (seen.h - h) * py, w, h};
     apply();
   }
+  // Paper has the whole picture.
+  addEventListener('beforeprint', () => svg.setAttribute('viewBox', `${whole.x} ${whole.y} ${whole.w} ${whole.h}`));
+  addEventListener('afterprint', apply);
   function look(b) {
     seen.x = b.x + b.width / 2 - seen.w / 2;
     seen.y = b.y + b.height / 2 - seen.h / 2;

@@ -327,7 +327,7 @@ const edgewise = (() => {
           const {point: p, series: s} = d.data;
           if (!p) return '';
           if (f.kind === 'matrix')
-            return tip(`${show(p.y)} of class ${f.rows[p.low]}`, [`given class ${f.categories[p.x]}`]);
+            return tip(`${show(p.y)} of class ${f.rows[p.low]}`, [`predicted class ${f.categories[p.x]}`]);
           const at = p.label || f.categories[p.x] || `${show(p.x)} ${f.x.unit}`;
           return tip(`${s.name}: ${at.replace('\n', ', ')}`, pointRows(f, s, p));
         },

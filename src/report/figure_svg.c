@@ -12,19 +12,34 @@
 
 #define WIDTH  680.0
 #define HEIGHT 340.0
-#define LEFT   62.0
+#define LEFT   62.0 /* of the plot, unless names of rows need more */
 #define TOP    14.0
+
+#define LINE_HEIGHT   13.0
+#define CHAR_WIDTH    5.6
+#define SLANTED_CHARS 20 /* of a slanted label: longer ones would take the plot's height */
+#define ROW_CHARS     20 /* of a row's name */
+#define MOST_NAMES    24 /* of more categories only some are labelled */
 
 struct scale {
     double min, max, step;
 };
 
+#define MOST_LABELS 200 /* of points, in one picture */
+
+/* Labels of points, none over another. */
+struct labels {
+    int n;
+    double x[MOST_LABELS], y[MOST_LABELS], width[MOST_LABELS];
+};
+
 struct canvas {
     const struct ew_figure *f;
+    struct labels *labels;
     FILE *out;
-    bool tips;            /* values to hover over */
-    bool log;             /* the left axis */
-    double right, bottom; /* edges of the plot */
+    bool tips;                  /* values to hover over */
+    bool log;                   /* the left axis */
+    double left, right, bottom; /* edges of the plot */
     struct scale x, y[2];
     int n_bars, n_boxes; /* series that stand side by side */
 };
@@ -54,7 +69,7 @@ static void rounded(struct scale *s, int ticks)
 static double px(const struct canvas *c, double value)
 {
     const double v = c->f->desc->log_x ? log10(fmax(value, 1e-300)) : value;
-    return LEFT + (v - c->x.min) / (c->x.max - c->x.min) * (c->right - LEFT);
+    return c->left + (v - c->x.min) / (c->x.max - c->x.min) * (c->right - c->left);
 }
 
 /* Position on the axis; logarithmic axes hold exponents, with values that are not positive at
@@ -146,6 +161,28 @@ static void find_scales(struct canvas *c)
 
 /* ---- Axes ---- */
 
+/* With the digits that all ticks of the axis need. */
+static const char *tick_text(const struct scale *s, double v, char buf[EW_VALUE_CHARS])
+{
+    const int digits = (int)ceil(-log10(s->step) - 1e-9);
+    if (digits <= 0 || digits > 9)
+        return ew_text_value(v + 0.0, buf);
+    snprintf(buf, EW_VALUE_CHARS, "%.*f", digits, fabs(v) < s->step / 2 ? 0.0 : v);
+    return buf;
+}
+
+/* "1000", "10⁹" */
+static const char *power_text(int exponent, char buf[EW_VALUE_CHARS])
+{
+    static const char *const digits[] = {"\u2070", "\u00b9", "\u00b2", "\u00b3", "\u2074",
+                                         "\u2075", "\u2076", "\u2077", "\u2078", "\u2079"};
+    if (exponent < 5 || exponent > 99)
+        return ew_text_value(pow(10, exponent), buf);
+    snprintf(buf, EW_VALUE_CHARS, "10%s%s", exponent > 9 ? digits[exponent / 10] : "",
+             digits[exponent % 10]);
+    return buf;
+}
+
 /* Text with the anchor of the enclosing group. */
 static void text_at(const struct canvas *c, double x, double y, const char *text)
 {
@@ -159,18 +196,29 @@ static void label_of(const struct ew_axis *a, char *buf, size_t size)
     snprintf(buf, size, *a->unit ? "%s [%s]" : "%s", a->label, a->unit);
 }
 
+static void draw_y_name(const struct canvas *c, double x, const char *name)
+{
+    fprintf(c->out,
+            "<text class=\"name\" text-anchor=\"middle\" transform=\"translate(%.1f %.1f) "
+            "rotate(-90)\">",
+            x, (TOP + c->bottom) / 2);
+    ew_html_text(c->out, name);
+    fputs("</text>", c->out);
+}
+
 static void draw_y(const struct canvas *c, int axis)
 {
     char buf[128];
     const struct scale *s = &c->y[axis];
-    const double x = axis ? c->right + 6 : LEFT - 6;
+    const double x = axis ? c->right + 6 : c->left - 6;
     const bool log = c->log && !axis;
     const int n = (int)floor((s->max - s->min) / s->step + 0.5) + 1;
     if (!axis) {
         fputs("<path class=\"grid\" d=\"", c->out);
         for (int i = 0; i < n; i++) {
             const double at = s->min + i * s->step;
-            fprintf(c->out, "M%.1f %.1fH%.1f", LEFT, py(c, axis, log ? pow(10, at) : at), c->right);
+            fprintf(c->out, "M%.1f %.1fH%.1f", c->left, py(c, axis, log ? pow(10, at) : at),
+                    c->right);
         }
         fputs("\"/>", c->out);
     }
@@ -179,23 +227,12 @@ static void draw_y(const struct canvas *c, int axis)
         const double at = s->min + i * s->step, v = log ? pow(10, at) : at;
         if (log) /* powers of ten need no further digits */
             snprintf(buf, sizeof(buf), "%.*f", at < 0 ? (int)-at : 0, v);
-        text_at(c, x, py(c, axis, v) + 4, log ? buf : ew_text_value(v + 0.0, buf));
+        text_at(c, x, py(c, axis, v) + 4, log ? buf : tick_text(s, v, buf));
     }
     fputs("</g>", c->out);
     label_of(&c->f->y[axis], buf, sizeof(buf));
-    const double edge = axis ? WIDTH - 6 : 12;
-    fprintf(c->out,
-            "<text class=\"name\" text-anchor=\"middle\" transform=\"translate(%.1f %.1f) "
-            "rotate(-90)\">",
-            edge, (TOP + c->bottom) / 2);
-    ew_html_text(c->out, buf);
-    fputs("</text>", c->out);
+    draw_y_name(c, axis ? WIDTH - 6 : 12, buf);
 }
-
-#define LINE_HEIGHT   13.0
-#define CHAR_WIDTH    5.6
-#define SLANTED_CHARS 20 /* of a slanted label: longer ones would take the plot's height */
-#define MOST_NAMES    24 /* of more categories only some are labelled */
 
 /* The most lines that a category has. */
 static int category_lines(const struct ew_figure *f)
@@ -211,9 +248,9 @@ static int category_lines(const struct ew_figure *f)
 }
 
 /* Width of one category; labels that are wider are slanted. */
-static double category_room(const struct ew_figure *f, double right)
+static double category_room(const struct canvas *c)
 {
-    return (right - LEFT) / (f->n_categories ? f->n_categories : 1);
+    return (c->right - c->left) / (c->f->n_categories ? c->f->n_categories : 1);
 }
 
 static int longest_line(const struct ew_figure *f)
@@ -228,36 +265,44 @@ static int longest_line(const struct ew_figure *f)
     return most;
 }
 
-static bool slanted(const struct ew_figure *f, double right)
+static bool slanted(const struct canvas *c)
 {
-    return by_category(f) && f->desc->kind != EW_FIGURE_MATRIX && f->n_categories <= MOST_NAMES &&
-           longest_line(f) * CHAR_WIDTH > category_room(f, right);
+    return by_category(c->f) && c->f->n_categories <= MOST_NAMES &&
+           longest_line(c->f) * CHAR_WIDTH > category_room(c);
 }
 
 /* Height of the labels below the plot. */
-static double names_height(const struct ew_figure *f, double right)
+static double names_height(const struct canvas *c)
 {
-    if (!slanted(f, right))
+    const struct ew_figure *f = c->f;
+    if (!slanted(c))
         return LINE_HEIGHT * category_lines(f);
     const int chars = longest_line(f) < SLANTED_CHARS ? longest_line(f) : SLANTED_CHARS;
     return 12 + chars * CHAR_WIDTH * 0.64 + LINE_HEIGHT * (category_lines(f) - 1); /* sin 40 */
 }
 
+/* Copies a name, cut to `fit` columns. */
+static void cut(const char *name, int fit, char *buf, size_t size)
+{
+    snprintf(buf, size, "%s", name);
+    if (ew_utf8_width(buf) > fit)
+        memcpy(buf + ew_utf8_fit(buf, fit - 1), "\u2026", sizeof("\u2026"));
+}
+
 /* Label of category i, line by line, each cut to the width of the category. */
 static void draw_category(const struct canvas *c, int i)
 {
-    const double room = category_room(c->f, c->right);
-    const bool slant = slanted(c->f, c->right);
+    const double room = category_room(c);
+    const bool slant = slanted(c);
     const int fit = slant ? SLANTED_CHARS : room < 30 ? 5 : room > 360 ? 60 : (int)(room / 5.6);
     const char *p = c->f->categories[i];
     if (c->f->n_categories > MOST_NAMES && i % (c->f->n_categories / 12))
         return;
     for (int line = 0; line < 4 && p; line++) {
-        char text[256];
+        char text[256], whole[256];
         const int len = (int)strcspn(p, "\n");
-        snprintf(text, sizeof(text), "%.*s", len, p);
-        if (ew_utf8_width(text) > fit)
-            memcpy(text + ew_utf8_fit(text, fit - 1), "\u2026", sizeof("\u2026"));
+        snprintf(whole, sizeof(whole), "%.*s", len, p);
+        cut(whole, fit, text, sizeof(text));
         if (slant)
             fprintf(c->out, "<g text-anchor=\"end\" transform=\"rotate(-40 %.1f %.1f)\">",
                     px(c, i) + 4, c->bottom + 12 + line * LINE_HEIGHT);
@@ -278,14 +323,16 @@ static void draw_x(const struct canvas *c)
     } else {
         for (int i = 0; c->x.min + i * c->x.step <= c->x.max + c->x.step / 2; i++) {
             const double at = c->x.min + i * c->x.step, v = c->f->desc->log_x ? pow(10, at) : at;
-            text_at(c, px(c, v), c->bottom + 16, ew_text_value(v + 0.0, buf));
+            text_at(c, px(c, v), c->bottom + 16,
+                    c->f->desc->log_x ? power_text((int)lround(at), buf)
+                                      : tick_text(&c->x, v, buf));
         }
     }
     label_of(&c->f->x, buf, sizeof(buf));
     fputs("<g class=\"name\">", c->out);
-    text_at(c, (LEFT + c->right) / 2, HEIGHT - 6, buf);
+    text_at(c, (c->left + c->right) / 2, HEIGHT - 6, buf);
     fputs("</g></g>", c->out);
-    fprintf(c->out, "<path class=\"axis\" d=\"M%.1f %.1fH%.1f\"/>", LEFT, c->bottom, c->right);
+    fprintf(c->out, "<path class=\"axis\" d=\"M%.1f %.1fH%.1f\"/>", c->left, c->bottom, c->right);
 }
 
 /* ---- Marks ---- */
@@ -336,7 +383,7 @@ static void whisker(const struct canvas *c, const struct ew_series *s, const str
 static void draw_bars(const struct canvas *c, int n, int place)
 {
     const struct ew_series *s = &c->f->series[n];
-    const double slot = (c->right - LEFT) / c->f->n_categories * 0.76;
+    const double slot = (c->right - c->left) / c->f->n_categories * 0.76;
     const double width = s->stacked ? fmin(slot, 60) : fmin(slot / c->n_bars, 48);
     char buf[64];
     for (int i = 0; i < s->n_points; i++) {
@@ -395,6 +442,20 @@ static void draw_line(const struct canvas *c, const struct ew_series *s)
     }
 }
 
+/* Reserves the place of a label; false: another one is there. */
+static bool place_label(struct labels *l, double x, double y, double width)
+{
+    for (int i = 0; i < l->n; i++)
+        if (fabs(l->y[i] - y) < LINE_HEIGHT - 2 && x < l->x[i] + l->width[i] && l->x[i] < x + width)
+            return false;
+    if (l->n == MOST_LABELS)
+        return false;
+    l->x[l->n] = x;
+    l->y[l->n] = y;
+    l->width[l->n++] = width;
+    return true;
+}
+
 static void draw_dots(const struct canvas *c, const struct ew_series *s)
 {
     char buf[64];
@@ -409,6 +470,8 @@ static void draw_dots(const struct canvas *c, const struct ew_series *s)
             continue;
         const double width = ew_utf8_width(p->label) * CHAR_WIDTH;
         const bool left = x + 8 + width > WIDTH; /* it would extend beyond the right edge */
+        if (!place_label(c->labels, left ? x - 8 - width : x + 8, y - 6, width))
+            continue;
         fputs(left ? "<g text-anchor=\"end\">" : "", c->out);
         text_at(c, left ? x - 8 : x + 8, y - 6, p->label);
         fputs(left ? "</g>" : "", c->out);
@@ -417,7 +480,7 @@ static void draw_dots(const struct canvas *c, const struct ew_series *s)
 
 static void draw_boxes(const struct canvas *c, const struct ew_series *s, int place)
 {
-    const double slot = (c->right - LEFT) / c->f->n_categories * 0.7;
+    const double slot = (c->right - c->left) / c->f->n_categories * 0.7;
     const double width = fmin(slot / c->n_boxes, 56);
     char buf[64];
     for (int i = 0; i < s->n_points; i++) {
@@ -438,16 +501,25 @@ static void draw_boxes(const struct canvas *c, const struct ew_series *s, int pl
     }
 }
 
+/* Left edge of the plot: names of rows and the axis' name are before it. */
+static double left_edge(const struct ew_figure *f)
+{
+    int most = 0;
+    for (int i = 0; f->desc->kind == EW_FIGURE_MATRIX && i < f->n_rows; i++)
+        most = ew_utf8_width(f->rows[i]) > most ? ew_utf8_width(f->rows[i]) : most;
+    return fmax(LEFT, 28 + CHAR_WIDTH * (most < ROW_CHARS ? most : ROW_CHARS));
+}
+
 static void draw_matrix(const struct canvas *c, const struct ew_series *s)
 {
     const int n = c->f->n_rows;
-    const double w = (c->right - LEFT) / n, h = (c->bottom - TOP) / n;
+    const double w = (c->right - c->left) / n, h = (c->bottom - TOP) / n;
     double most = 1;
     for (int i = 0; i < s->n_points; i++)
         most = fmax(most, s->points[i].y);
     for (int i = 0; i < s->n_points; i++) {
         const struct ew_point *p = &s->points[i];
-        const double x = LEFT + p->x * w, y = TOP + p->low * h;
+        const double x = c->left + p->x * w, y = TOP + p->low * h;
         if (!(p->y > 0)) /* most cells of a large matrix are 0 */
             continue;
         fprintf(c->out,
@@ -462,11 +534,14 @@ static void draw_matrix(const struct canvas *c, const struct ew_series *s)
     }
     fputs("<g text-anchor=\"end\">", c->out);
     for (int i = 0; i < n; i++) {
-        char name[16];
-        snprintf(name, sizeof(name), "%.8s", c->f->rows[i]);
-        text_at(c, LEFT - 6, TOP + (i + 0.5) * h + 4, name);
+        char name[256];
+        if (n > MOST_NAMES && i % (n / 12))
+            continue;
+        cut(c->f->rows[i], ROW_CHARS, name, sizeof(name));
+        text_at(c, c->left - 6, TOP + (i + 0.5) * h + 4, name);
     }
     fputs("</g>", c->out);
+    draw_y_name(c, 12, c->f->y[0].label);
 }
 
 static void draw_bands(const struct canvas *c)
@@ -558,14 +633,17 @@ ew_err ew_figure_svg(const struct ew_figure *f, bool tips, FILE *out)
 {
     EW_CLEANUP(ew_free_ptr) char *text = NULL;
     size_t size = 0;
-    struct canvas c = {.f = f, .tips = tips, .log = ew_figure_log(f), .right = WIDTH - 14};
+    struct labels labels = {0};
+    struct canvas c = {
+        .f = f, .labels = &labels, .tips = tips, .log = ew_figure_log(f), .right = WIDTH - 14};
     if (f->missing)
         return EW_OK;
     c.out = open_memstream(&text, &size);
     EW_CHECK(c.out, EW_ERR_MEMORY, "no memory for a picture");
     if (f->y[1].label)
         c.right = WIDTH - 66;
-    c.bottom = HEIGHT - 28 - names_height(f, c.right);
+    c.left = left_edge(f);
+    c.bottom = HEIGHT - 28 - names_height(&c);
     find_scales(&c);
     draw(&c);
     EW_CHECK(ew_memstream_close(c.out, &text), EW_ERR_MEMORY, "no memory for a picture");

@@ -388,7 +388,7 @@ static ew_err matrix_run(struct ew_figures *out, const struct ew_figure_desc *d,
     struct ew_arena *a = &out->arena;
     const size_t room = (size_t)run->n_metrics * 2 + 1;
     EW_TRY(begin(out, d, run, &f));
-    ew_axis_fill(&f->x, "given class", NULL, EW_BETTER_NEITHER);
+    ew_axis_fill(&f->x, "predicted class", NULL, EW_BETTER_NEITHER);
     ew_axis_fill(&f->y[0], "true class", NULL, EW_BETTER_NEITHER);
     ew_axis_fill(&f->measure[0], d->y[0].label, NULL, EW_BETTER_NEITHER);
     f->n_measures = 1;

@@ -461,6 +461,66 @@ static void least_bar_of_a_logarithmic_axis(void)
     free(text);
 }
 
+static char *still(const struct ew_figure *f)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    EW_EXPECT_OK(ew_figure_svg(f, false, out));
+    fclose(out);
+    return text;
+}
+
+/* Names of rows were cut after eight characters, the axis had no name, and columns overlapped. */
+static void still_matrices_can_be_read(void)
+{
+    static const struct ew_figure_desc desc = {.kind = EW_FIGURE_MATRIX};
+    static const char *names[] = {"crescent-0", "crescent-1", "a much longer name of a class",
+                                  "d",          "e",          "f",
+                                  "g",          "h",          "i",
+                                  "j",          "k",          "l"};
+    struct ew_point point = {.x = 0, .low = 1, .y = 3};
+    struct ew_series series = {.shape = EW_SHAPE_CELL, .points = &point, .n_points = 1};
+    const struct ew_figure f = {.desc = &desc,
+                                .title = "",
+                                .x = {.label = "predicted class", .unit = ""},
+                                .y = {{.label = "true class", .unit = ""}},
+                                .categories = names,
+                                .n_categories = EW_COUNT(names),
+                                .rows = names,
+                                .n_rows = EW_COUNT(names),
+                                .series = &series,
+                                .n_series = 1};
+    char *text = still(&f);
+    EW_EXPECT(strstr(text, ">crescent-1</text>") && strstr(text, "name of\u2026</text>") == NULL);
+    EW_EXPECT(strstr(text, ">a much longer name \u2026</text>"));
+    EW_EXPECT(strstr(text, ">true class</text>") && strstr(text, "rotate(-40"));
+    free(text);
+}
+
+/* Ticks were 0.0500, 0.100; labels of points lay over each other. */
+static void ticks_have_even_digits(void)
+{
+    static const struct ew_figure_desc desc = {.kind = EW_FIGURE_POINTS};
+    struct ew_point points[2] = {{.x = 1, .y = 0.05, .low = NAN, .high = NAN, .label = "one"},
+                                 {.x = 1, .y = 0.0501, .low = NAN, .high = NAN, .label = "two"}};
+    struct ew_point far = {.x = 9, .y = 0.24, .low = NAN, .high = NAN, .label = "far"};
+    struct ew_series series[2] = {
+        {.name = "a", .shape = EW_SHAPE_DOT, .points = points, .n_points = 2},
+        {.name = "b", .shape = EW_SHAPE_DOT, .points = &far, .n_points = 1}};
+    const struct ew_figure f = {.desc = &desc,
+                                .title = "",
+                                .x = {.label = "x", .unit = ""},
+                                .y = {{.label = "y", .unit = ""}},
+                                .series = series,
+                                .n_series = 2};
+    char *text = still(&f);
+    EW_EXPECT(strstr(text, ">0.05</text>") && strstr(text, ">0.10</text>"));
+    EW_EXPECT(strstr(text, ">one</text>") && !strstr(text, ">two</text>"));
+    EW_EXPECT(strstr(text, ">far</text>"));
+    free(text);
+}
+
 static void numbers_in_texts_are_ordered(void)
 {
     static const char *const order[] = {"8",         "16",       "batch 8",   "batch 16",
@@ -488,6 +548,7 @@ static void both_axes_are_logarithmic(void)
 }
 
 EW_TEST_MAIN(EW_TEST(numbers_in_texts_are_ordered), EW_TEST(both_axes_are_logarithmic),
+             EW_TEST(still_matrices_can_be_read), EW_TEST(ticks_have_even_digits),
              EW_TEST(least_bar_of_a_logarithmic_axis), EW_TEST(statistics_of_repetitions),
              EW_TEST(settings_are_kept_apart), EW_TEST(qualities_never_share_a_series),
              EW_TEST(simulated_modes_have_settings), EW_TEST(front_is_what_nothing_beats),
