@@ -15,6 +15,7 @@
 #include "cli/device_opt.h"
 #include "cli/prune_cmd.h"
 #include "cli/recorded.h"
+#include "cli/status_line.h"
 #include "measure/classifier.h"
 
 #define FIELD_OF(member) offsetof(struct ew_prune_opts, member)
@@ -203,7 +204,10 @@ static ew_err finish(struct work *w, struct ew_recording *rec)
     EW_TRY(ew_onnx_save(w->k.net, w->o->output, NULL));
     w->r.file_bytes = stat(w->o->output, &st) == 0 ? (int64_t)st.st_size : 0;
     const struct ew_cpu_use before = ew_cpu_use_now();
-    EW_TRY(ew_prune_compare(w->before, w->k.net, (int)w->o->train.threads, &w->r.pruned));
+    ew_status_line("timing %s before and after ...", w->c->args[0]);
+    const ew_err e = ew_prune_compare(w->before, w->k.net, (int)w->o->train.threads, &w->r.pruned);
+    ew_status_clear();
+    EW_TRY(e);
     const struct ew_cpu_use after = ew_cpu_use_now();
     ew_times_warn_busy(ew_cpu_use_others(&before, &after, ew_pool_cpus()));
     EW_TRY(record(rec, &w->r));
@@ -219,8 +223,11 @@ static ew_err work(struct work *w, struct ew_recording *rec)
     w->job.net = w->k.net;
     EW_TRY(ew_graph_set_batch(w->k.net, 1));
     EW_TRY(ew_graph_clone(w->k.net, &w->before)); /* pruning allocates new weights */
-    EW_TRY(ew_prune_run(&w->job, &w->r.pruned));
-    return finish(w, rec);
+    if (!w->o->train.data)                        /* fine-tuning has lines of its own */
+        ew_status_line("pruning %s ...", w->c->args[0]);
+    const ew_err e = ew_prune_run(&w->job, &w->r.pruned);
+    ew_status_clear();
+    return e ? e : finish(w, rec);
 }
 
 static ew_err run(struct ew_cmd_call *c)

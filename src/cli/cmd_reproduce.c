@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "cli/cmd.h"
 #include "cli/reproduce_view.h"
 #include "report/figure_key.h"
@@ -140,7 +141,7 @@ static ew_err write_page(struct context *x, const struct ew_reproduction *only,
     }
     free(some.v);
     if (err == EW_OK)
-        fprintf(stderr, "written: %s\n", path);
+        EW_INFO("written: %s", path);
     return err;
 }
 

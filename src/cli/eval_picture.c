@@ -19,6 +19,7 @@
 #define DOT         2   /* pixels per dot of a glyph; 1 where that does not fit */
 #define NAME_CHARS  14  /* longer class names are cut */
 #define TITLE_CHARS 128
+#define TICK        5 /* pixels of a tick */
 
 static const uint8_t dark[3] = {40, 40, 40}, grey[3] = {90, 90, 90}, light[3] = {255, 255, 255};
 
@@ -105,6 +106,14 @@ static void draw_row(struct ew_canvas *c, const struct ew_confusion *m, const st
     }
 }
 
+/* Marks the row and the column that a number stands for. */
+static void draw_ticks(struct ew_canvas *c, const struct layout *l, int64_t k)
+{
+    const int64_t at = k * l->side + l->side / 2;
+    ew_canvas_box(c, (struct ew_rect){l->left - TICK, l->top + at, TICK, 1}, grey);
+    ew_canvas_box(c, (struct ew_rect){l->left + at, l->top - TICK, 1, TICK}, grey);
+}
+
 static void draw_names(struct ew_canvas *c, const struct ew_eval_report *r, const struct layout *l)
 {
     const int64_t middle = (l->side - ew_canvas_text_height(l->dot)) / 2;
@@ -116,7 +125,19 @@ static void draw_names(struct ew_canvas *c, const struct ew_eval_report *r, cons
         ew_canvas_text(c, row, l->dot, name, grey);
         const int64_t column[2] = {l->left + k * l->side + middle, l->top - 6};
         ew_canvas_text_upwards(c, column, l->dot, name, grey);
+        if (l->every > 1)
+            draw_ticks(c, l, k);
     }
+}
+
+/* A line around the matrix, whose cells are mostly as light as the ground. */
+static void draw_frame(struct ew_canvas *c, const struct layout *l)
+{
+    const int64_t n = l->side * l->classes;
+    ew_canvas_box(c, (struct ew_rect){l->left - 1, l->top - 1, n + 2, 1}, grey);
+    ew_canvas_box(c, (struct ew_rect){l->left - 1, l->top + n, n + 2, 1}, grey);
+    ew_canvas_box(c, (struct ew_rect){l->left - 1, l->top - 1, 1, n + 2}, grey);
+    ew_canvas_box(c, (struct ew_rect){l->left + n, l->top - 1, 1, n + 2}, grey);
 }
 
 static void title_of(const struct ew_eval_report *r, char out[TITLE_CHARS])
@@ -153,6 +174,7 @@ ew_err ew_eval_write_png(const struct ew_eval_report *r, const char *path)
     EW_TRY(ew_canvas_new(wide + PAD, ew_max_i64(l.top + size, 180) + PAD, 245, &c));
     for (int64_t i = 0; i < l.classes; i++)
         draw_row(&c, &r->run->confusion, &l, i);
+    draw_frame(&c, &l);
     draw_names(&c, r, &l);
     draw_titles(&c, r, &l, title);
     const ew_err e = ew_image_write_png(path, c.rgb, (const int64_t[]){c.h, c.w, 3});

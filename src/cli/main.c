@@ -143,9 +143,11 @@ static int unknown_command(const char *name)
     return failed(EW_ERR_USAGE, "edgewise help");
 }
 
-/* Messages of the library.  EW_LOG=debug shows all, EW_LOG=warn only warnings. */
+/* Messages of the library.  EW_LOG=debug shows all, EW_LOG=warn only warnings.  Output comes first,
+ * so that a file or pipe for both has the order of a terminal, and no message inside a line. */
 static void write_log(void *ctx, enum ew_log_level level, const char *text)
 {
+    fflush(stdout);
     fprintf(stderr, "%s%s\n", level == EW_LOG_WARN ? "warning: " : "", text);
 }
 

@@ -244,6 +244,8 @@ static ew_err run_stream(struct shown *t)
                                            .ctx = t,
                                            .talk = stderr};
     const ew_err e = ew_image_stream_run(&stream, &r);
+    if (s->csv)
+        ew_progress_end(&t->bar);
     t->bad = r.bad;
     if (s->json && (t->begun || e == EW_OK)) {
         begin_json(t);
@@ -265,7 +267,6 @@ static ew_err run_to_csv(struct shown *t)
     ew_run_csv_head(t->csv.f, &s->show);
     ew_progress_begin(&t->bar, stderr, "run", s->frames.n);
     const ew_err e = run_stream(t);
-    ew_progress_end(&t->bar);
     if (e != EW_OK || t->csv_err != EW_OK) {
         ew_file_out_abort(&t->csv);
         return e ? e : t->csv_err;
