@@ -269,10 +269,9 @@ ew_err ew_channels_remove(struct ew_graph *g, const struct ew_channels *c, const
     for (int k = 0; k < g->n_nodes; k++)
         EW_TRY(ew_channel_resize(g, c, k, gone));
     for (int v = 0; v < c->n_values; v++) {
-        const enum ew_value_kind kind = g->values[v].kind;
-        if (kind == EW_VALUE_ACT || kind == EW_VALUE_INPUT)
+        if (!ew_value_is_weight(&g->values[v]))
             continue;
-        if (shapes_only && kind != EW_VALUE_CONST)
+        if (shapes_only && g->values[v].kind != EW_VALUE_CONST)
             g->values[v].t.data = NULL;
         for (int a = 0; a < g->values[v].t.shape.rank; a++)
             if (c->of[v][a])

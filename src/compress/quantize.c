@@ -159,8 +159,8 @@ static void want(struct quantizer *q, int v)
     const struct ew_value *value = &q->g->values[v];
     const bool known = q->o->ranges[v].lo <= q->o->ranges[v].hi && isfinite(q->o->ranges[v].lo) &&
                        isfinite(q->o->ranges[v].hi);
-    const bool flows = value->kind == EW_VALUE_ACT || value->kind == EW_VALUE_INPUT;
-    q->wanted[v] = known && flows && value->t.dtype == EW_F32 && !is_inner(q, v);
+    q->wanted[v] =
+        known && !ew_value_is_weight(value) && value->t.dtype == EW_F32 && !is_inner(q, v);
 }
 
 static void choose_values(struct quantizer *q)

@@ -163,7 +163,7 @@ ew_err ew_video_open(const char *name, const struct ew_video_opts *o, struct ew_
         free(f);
     else
         *out = f;
-    return e == EW_OK ? e : ew_fail_in(e, "%s", name);
+    return ew_fail_in(e, "%s", name);
 }
 
 /* Handles the end of the process. */

@@ -171,7 +171,7 @@ static ew_err take_large(struct writer *w)
     for (int v = 0; v < g->n_values; v++) {
         const struct ew_value *from = &g->values[v];
         const bool absent = w->e->absent && w->e->absent[v];
-        if (from->kind == EW_VALUE_ACT || from->kind == EW_VALUE_INPUT || !from->t.data ||
+        if (!ew_value_is_weight(from) || !from->t.data ||
             (ew_tensor_bytes(&from->t) < EW_ENGINE_LARGE && !absent))
             continue;
         w->large[w->n_large++] = (struct large){.value = v, .offset = absent ? -1 : at};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading engine files, which are untrusted: everything is validated before use. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -302,9 +301,8 @@ static ew_err get_weights(struct reader *r)
     EW_TRY(place_weights(r, list, n));
     const struct ew_graph *g = r->e->graph;
     for (int v = 0; v < g->n_values; v++)
-        EW_CHECK(g->values[v].t.data || g->values[v].kind == EW_VALUE_ACT ||
-                     g->values[v].kind == EW_VALUE_INPUT,
-                 EW_ERR_FORMAT, "%s: weights %s are missing", r->what, g->values[v].name);
+        EW_CHECK(g->values[v].t.data || !ew_value_is_weight(&g->values[v]), EW_ERR_FORMAT,
+                 "%s: weights %s are missing", r->what, g->values[v].name);
     return EW_OK;
 }
 

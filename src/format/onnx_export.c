@@ -46,7 +46,7 @@ static ew_err add_init(struct export *x, const char *name, const struct ew_tenso
 static ew_err need_value(struct export *x, int value)
 {
     const struct ew_value *v = &x->g->values[value];
-    if (v->kind == EW_VALUE_ACT || v->kind == EW_VALUE_INPUT || x->written[value])
+    if (!ew_value_is_weight(v) || x->written[value])
         return EW_OK;
     EW_CHECK(v->t.data, EW_ERR_ARG, "%s: its weights have not been loaded or initialised", v->name);
     x->written[value] = true;

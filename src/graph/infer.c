@@ -187,8 +187,7 @@ ew_err ew_graph_infer_node(struct ew_graph *g, int node)
     }
     struct ew_call c;
     ew_graph_call(g, n, slots, &c);
-    const ew_err e = infer_call(g, n, &c);
-    return e == EW_OK ? e : ew_fail_in(e, "node %s (%s)", n->name, n->op->name);
+    return ew_fail_in(infer_call(g, n, &c), "node %s (%s)", n->name, n->op->name);
 }
 
 ew_err ew_graph_infer(struct ew_graph *g)

@@ -4,7 +4,6 @@
 #include "plan/plan.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "compress/pass.h"
 #include "plan/plan_impl.h"
@@ -184,8 +183,8 @@ static ew_err init_lists(struct ew_plan *p)
     for (int i = 0; i < g->n_values; i++) {
         const struct ew_value *v = &g->values[i];
         p->concat_of[i] = -1;
-        EW_CHECK(p->opts.dry || v->t.data || v->kind == EW_VALUE_ACT || v->kind == EW_VALUE_INPUT,
-                 EW_ERR_ARG, "%s: its weights have not been loaded or initialised", v->name);
+        EW_CHECK(p->opts.dry || v->t.data || !ew_value_is_weight(v), EW_ERR_ARG,
+                 "%s: its weights have not been loaded or initialised", v->name);
     }
     return EW_OK;
 }
@@ -239,8 +238,8 @@ static ew_err make_graph(struct ew_plan *p, struct ew_graph *g)
         EW_TRY(ew_plan_passes(&ew_backend_info(p->be)->passes, p->g));
         return ew_plan_release_replaced(p);
     }
-    if (p->strategy.micro_batches >
-        1) { /* before the passes, which leave dead nodes without inputs */
+    if (p->strategy.micro_batches > 1) {
+        /* before the passes, which leave dead nodes without inputs */
         int64_t batch = 0;
         EW_TRY(ew_graph_batch(g, &batch));
         EW_TRY(ew_graph_set_batch(p->g, batch / p->strategy.micro_batches));

@@ -237,8 +237,8 @@ ew_err ew_calibrator_range(const struct ew_calibrator *c, int i, struct ew_value
 static ew_err observer_init(struct ew_calibrator *c, struct observer *ob, int value)
 {
     const struct ew_value *v = &c->g->values[value];
-    EW_CHECK(v->t.dtype == EW_F32 && (v->kind == EW_VALUE_ACT || v->kind == EW_VALUE_INPUT),
-             EW_ERR_ARG, "%s cannot be calibrated: it is not a float32 activation", v->name);
+    EW_CHECK(v->t.dtype == EW_F32 && !ew_value_is_weight(v), EW_ERR_ARG,
+             "%s cannot be calibrated: it is not a float32 activation", v->name);
     ob->name = v->name;
     ob->is_input = v->kind == EW_VALUE_INPUT;
     ob->output = c->g->n_outputs;

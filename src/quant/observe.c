@@ -32,9 +32,8 @@ static ew_err choose_values(struct ew_graph *g, int *values, int *n)
     *n = 0;
     for (int v = 0; v < g->n_values; v++) {
         const struct ew_value *x = &g->values[v];
-        const bool flows = x->kind == EW_VALUE_ACT || x->kind == EW_VALUE_INPUT;
-        if (flows && x->t.dtype == EW_F32 && !x->t.data && ew_readers_count(r, v) > 0 &&
-            !is_inner(g, r, v))
+        if (!ew_value_is_weight(x) && x->t.dtype == EW_F32 && !x->t.data &&
+            ew_readers_count(r, v) > 0 && !is_inner(g, r, v))
             values[(*n)++] = v;
     }
     return EW_OK;

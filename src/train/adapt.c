@@ -203,8 +203,7 @@ ew_err ew_adapt_images(struct ew_graph *g)
 
 static bool is_weight(const struct ew_graph *g, const struct ew_node *n, int i)
 {
-    return i < n->n_in && n->in[i] >= 0 && g->values[n->in[i]].kind != EW_VALUE_ACT &&
-           g->values[n->in[i]].kind != EW_VALUE_INPUT;
+    return i < n->n_in && n->in[i] >= 0 && ew_value_is_weight(&g->values[n->in[i]]);
 }
 
 /* The input of `n` that is an activation. */
