@@ -3,8 +3,6 @@
 #include "advise/design.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "advise/cholesky.h"
 #include "advise/design_residual.h"

@@ -3,7 +3,6 @@
 #include "advise/holdout.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "advise/design.h"
 

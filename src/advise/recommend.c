@@ -3,7 +3,6 @@
 #include "advise/recommend.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"

@@ -3,7 +3,6 @@
 #include "advise/work_check.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/order_stats.h"

@@ -7,7 +7,6 @@
 #include "advise/work_fit.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "advise/cholesky.h"

@@ -4,7 +4,6 @@
 
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 
 static _Atomic(const struct ew_log_sink *) current;

@@ -18,7 +18,6 @@
  * counter, the waker the other way round. */
 #include "base/pool.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -2,7 +2,6 @@
 /* The progress line. */
 #include "base/progress.h"
 
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

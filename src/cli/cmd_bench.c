@@ -2,7 +2,6 @@
 /* edgewise bench: time and memory of inference or training steps, and a profile. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "base/log.h"

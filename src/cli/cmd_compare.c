@@ -2,7 +2,6 @@
 /* edgewise compare: whether two networks, or a network and saved tensors, agree, and the first
  * layer that differs. */
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/json.h"

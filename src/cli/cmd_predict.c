@@ -11,7 +11,6 @@
 #include "advise/store/mode_check.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/num.h"
 #include "base/order_stats.h"
 #include "cli/cmd.h"
 #include "cli/predict_figures.h"

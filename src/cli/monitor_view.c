@@ -3,7 +3,6 @@
  * are handled in cmd_monitor.c. */
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/board_text.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inputs of `edgewise run`: tensors, images, or random numbers. */
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
 /* Terminal output of a study on many machines. */
 #include "cli/study_fleet.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Setup of `edgewise train`: from the command line to network, data, weights and normalisation. */
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

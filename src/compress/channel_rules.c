@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How channels propagate through each operator.  Updating nodes after removal is in
  * channel_resize.c. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "compress/channels.h"

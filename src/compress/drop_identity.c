@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Removes nodes that are identities in inference. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "compress/pass.h"
 #include "graph/ops.h"

@@ -2,7 +2,6 @@
 /* Batch norm after a convolution: y = (w x + b - mean) s + shift with s = scale / sqrt(var + eps)
  * is a convolution with filters w s and bias (b - mean) s + shift. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "compress/pass.h"
 #include "graph/ops.h"

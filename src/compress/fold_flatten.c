@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena_move.h"
 #include "compress/pass.h"
 #include "graph/layout.h"
 #include "graph/ops.h"

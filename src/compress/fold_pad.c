@@ -2,7 +2,6 @@
 /* Folds zero padding into the convolution after it: exporters write TensorFlow's "same" padding of
  * a stride-2 convolution, asymmetric, as a separate Pad. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "compress/pass.h"

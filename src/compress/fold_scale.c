@@ -3,8 +3,6 @@
  * y = (w x + b) s is a convolution with filters w s and bias b s, y = w x + b + t one with bias
  * b + t.  Exporters leave them where networks scale the branch of a residual.  The same after a
  * group or instance norm, whose scale and bias exporters write so. */
-#include <string.h>
-
 #include "compress/pass.h"
 #include "graph/ops.h"
 #include "graph/readers.h"

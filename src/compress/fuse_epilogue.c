@@ -8,7 +8,6 @@
  *
  * The fused node stands where the last node of the pattern stood, since z may be computed after the
  * convolution. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "compress/pass.h"

@@ -5,8 +5,6 @@
  *
  * with means over the last dimensions, without the batch, which may change.  It runs in the layout
  * of the device, so that norms over the channels of an image are among them. */
-#include <string.h>
-
 #include "compress/pass.h"
 #include "graph/ops.h"
 #include "graph/readers.h"

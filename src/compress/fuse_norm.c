@@ -4,7 +4,6 @@
  * and the intermediate values need not be kept.  Nodes and values keep their numbers, since
  * gradients are addressed by value and dropout is seeded by node: the activation's node stays, with
  * an unused output. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "compress/pass.h"

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "compress/quant_view.h"
 #include "graph/ops.h"

@@ -3,8 +3,6 @@
  * and the gradients agree; the activation then processes a quarter of the elements, and the pool's
  * input need not be kept.  Nodes and values keep their numbers, as in fuse_norm.c; the value
  * between the two gets the pooled shape. */
-#include <stdlib.h>
-
 #include "compress/pass.h"
 #include "graph/ops.h"
 #include "graph/readers.h"

@@ -3,7 +3,6 @@
  * CIFAR-100 (a coarse label before the fine one).  Krizhevsky, "Learning multiple layers of
  * features from tiny images", 2009. */
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "data/blob.h"

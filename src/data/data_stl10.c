@@ -3,7 +3,6 @@
  * labels from 1 to 10 in files of their own; a hundred thousand images without labels (Coates, Lee
  * and Ng, AISTATS 2011). */
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "data/blob.h"

@@ -2,7 +2,6 @@
 /* A board: opening all sensors, one reading of all channels, the total. */
 #include "device/board.h"
 
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

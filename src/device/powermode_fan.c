@@ -3,7 +3,6 @@
  * Temperature control that would override the PWM value is switched off first (device/power.c has
  * the order). */
 #include <stdio.h>
-#include <string.h>
 
 #include "device/powermode.h"
 

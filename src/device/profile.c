@@ -2,7 +2,6 @@
 /* Parses the board profiles that are embedded at build time. */
 #include "device/profile.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/ini.h"

@@ -3,7 +3,6 @@
  *
  * Load since the last reading = 1 - idle / all, where idle includes iowait (proc(5)).  An offline
  * core has no line; its counters restart when it is online again. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

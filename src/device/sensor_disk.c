@@ -2,7 +2,6 @@
 /* Bytes, operations and queue of each disk, from sys/block/<disk>/stat (kernel's
  * Documentation/block/stat.rst: a sector there is 512 bytes whatever the disk has).  Partitions,
  * loops and memory disks are left out. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

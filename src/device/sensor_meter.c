@@ -3,7 +3,6 @@
  * standard input.  A value is present only if a line has arrived since the last reading, so that a
  * slow meter causes long gaps in an energy figure instead of many equal samples. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One process: CPU use, resident memory, bytes read from and written to storage, if the caller
  * names it.  Other sensors cover the whole machine. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

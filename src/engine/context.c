@@ -4,7 +4,6 @@
  * A context has a plan for every batch that it was asked for.  Only one is active, so they share
  * one block of memory and one thread pool; weights are the engine's. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/num.h"
 #include "base/order_stats.h"

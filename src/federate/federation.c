@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/rng.h"
 #include "federate/keys.h"
 #include "federate/local_trainer.h"

@@ -3,7 +3,6 @@
 #include "federate/fleet.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "advise/simulate.h"

@@ -2,7 +2,6 @@
 /* Conversion of TensorProto: raw bytes, typed lists, external files.  Sizes are checked against the
  * data present before memory is allocated. */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Import of XIR files: sources, order, outputs.  Operators are in xir_nodes.c. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"

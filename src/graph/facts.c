@@ -10,7 +10,6 @@
 #include "graph/facts.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "graph/layout.h"
 #include "graph/ops.h"

@@ -3,7 +3,6 @@
 #include "graph/rewrite.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct replacement {
     int first, count; /* the new nodes; count < 0: the node stays */

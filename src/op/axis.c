@@ -2,8 +2,6 @@
 /* Axis attributes under permuted inputs. */
 #include "op/axis.h"
 
-#include <string.h>
-
 int ew_axis_moved(int axis, const int *perm, int rank)
 {
     for (int i = 0; i < rank; i++)

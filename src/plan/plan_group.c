@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fused groups in a plan (backend/group.h): which the device has found, which are applied, and what
  * that means for calls, memory and lifetimes. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "plan/plan_impl.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queries about plans: steps, kernels, statistics. */
-#include <string.h>
-
 #include "op/epilogue.h"
 #include "plan/plan.h"
 #include "plan/plan_impl.h"

@@ -5,7 +5,6 @@
  * inputs and outputs where the steps do.  Any other device has copies of the weights, which runs
  * change and ew_plan_pull copies back; inputs are uploaded before each run, outputs downloaded
  * after it. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "plan/plan_impl.h"

@@ -3,7 +3,6 @@
  * ranked. */
 #include "quant/gate.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

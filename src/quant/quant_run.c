@@ -3,7 +3,6 @@
 #include "quant/quant_run.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "edgewise.h"
@@ -206,7 +205,7 @@ ew_err ew_quant_own_weights(struct ew_graph *g)
 {
     for (int v = 0; v < g->n_values; v++) {
         struct ew_tensor *t = &g->values[v].t;
-        if (g->values[v].kind == EW_VALUE_INPUT || g->values[v].kind == EW_VALUE_ACT || !t->data)
+        if (!ew_value_is_weight(&g->values[v]) || !t->data)
             continue;
         void *copy = ew_arena_alloc(&g->arena, ew_tensor_bytes(t));
         EW_CHECK(copy, EW_ERR_MEMORY, "no memory for the quantised weights");

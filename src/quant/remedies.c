@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tries the remedies, and chooses the one with the best SQNR against the float network. */
-#include <string.h>
+#include "quant/remedies.h"
 
 #include "compress/pass.h"
 #include "edgewise.h"
-#include "quant/remedies.h"
 
 #define EQUALIZE_ROUNDS 4
 #define WORTH_DB        0.5 /* improvement that justifies a remedy */

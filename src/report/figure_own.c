@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Figures of users' own studies: finds the options that vary between the runs and draws each
  * measure over them.  The studies that come with the program have entries in figures.c. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"

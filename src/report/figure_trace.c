@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Figures of one run each: channels over time, and the confusion matrix. */
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

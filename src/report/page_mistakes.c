@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The page's gallery: the pictures that `eval --mistakes` drew.  The store has only their names, so
  * a picture is shown where its file still lies. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"

@@ -4,7 +4,6 @@
 #include "graph/ops.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Which nodes' outputs are gated. */

@@ -2,8 +2,6 @@
 /* Merging databases: copies finished runs, identified by uid, each completely or not at all.  Rows
  * pass through the record structs, so that an unusual or malicious file can add nothing but
  * records. */
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing rows by their field tables. */
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables from field tables: creates missing tables and adds columns of new fields. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "store/store_impl.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which jobs of a study are run, how often and in which order. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"

@@ -2,7 +2,6 @@
 /* Rows of other machines' jobs in the study's database. */
 #include "study/fleet_rows.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * results. */
 #include "study/fleet_run.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

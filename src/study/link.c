@@ -2,7 +2,6 @@
 /* Reaching a machine through its launcher. */
 #include "study/link.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

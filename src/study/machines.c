@@ -2,7 +2,6 @@
 /* Reading the file of machines. */
 #include "study/machines.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
  * makes them.
  */
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -3,8 +3,6 @@
  * section [published] is in study_published.c. */
 #include "study/study.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/ini.h"

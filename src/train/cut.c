@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Splitting a network into its frozen and its trainable part. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "train/adapt.h"
 

@@ -3,13 +3,10 @@
 #include "train/options.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/file.h"
 #include "base/ini.h"
 #include "base/mem.h"
-#include "base/num.h"
 
 #define LINE_CHARS 4096
 

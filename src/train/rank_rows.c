@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Communication of ranks beside gradients: agreement on the run, statistics of a batch, and the
  * times of an epoch by rank. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,6 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "base/rng.h"
 #include "train/adapt.h"
 #include "train/trainer_impl.h"
 

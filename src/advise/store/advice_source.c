@@ -3,7 +3,6 @@
 #include "advise/store/advice_source.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "advise/store/measured_store.h"

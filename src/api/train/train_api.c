@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Training for programs (edgewise_train.h), over train/trainer.h. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "api/train/api_options.h"
 #include "base/num.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Maps a graph, float32 or quantised, to DPU layers as the vendor's compiler does. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "backend/dpu/dpu_model.h"

@@ -10,7 +10,6 @@
 #include "backend/dpu/dpu_model.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- Constants: fitted on the published speeds of five networks on KV260 and ZCU104 ---- */
 

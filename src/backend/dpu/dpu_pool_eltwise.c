@@ -2,7 +2,6 @@
 /* The DPU's operators without weights, in loops that compilers vectorise; the arithmetic is defined
  * in op/dpu.h for single values. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backend/dpu/dpu_backend.h"

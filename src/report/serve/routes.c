@@ -2,7 +2,6 @@
 /* Routes: the page's frame, figures and the whole report.  state.c renders the state. */
 #include "report/serve/routes.h"
 
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 

@@ -11,7 +11,6 @@
  *
  * Nodes and values keep their numbers, as in compress/fuse_norm.c: the pool and the ReLU stay as
  * identities whose outputs nobody reads. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "backend/cpu/cpu_backend.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transposed convolutions: the dgrad of a convolution (step/adjoint_step.c). */
-#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/step/adjoint_step.h"
 #include "graph/ops.h"
 
