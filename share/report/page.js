@@ -104,13 +104,20 @@ const edgewise = (() => {
     return out;
   }
 
+  // Series differ by shape too, for those who cannot tell the colours apart; published ones are hollow.
+  const shapes = ['Circle', 'Rect', 'Triangle', 'Diamond'];
+  function shapeOf(s, hollow) {
+    const shape = shapes[(s.colour || 0) % shapes.length];
+    return hollow ? `empty${shape}` : shape.toLowerCase();
+  }
+
   function lines(f, c) {
     const out = [];
     for (const s of f.series) {
       const colour = s.front ? c.soft : colourOf(c, s);
       out.push({
         type: 'line', name: s.name, yAxisIndex: s.right ? 1 : 0, symbolSize: s.right ? 5 : 7,
-        symbol: s.quality === 'published' ? 'emptyCircle' : 'circle',
+        symbol: shapeOf(s, s.quality === 'published'),
         showSymbol: s.points.length <= 60, showAllSymbol: true, itemStyle: {color: colour},
         lineStyle: {color: colour, width: 2, type: s.right && s.quality !== 'published' ? 'dashed' : stroke(s)},
         data: s.points.map((p) => datum(s, p, [p.x, p.y])),
@@ -131,7 +138,7 @@ const edgewise = (() => {
         width: s.quality === 'published' ? 3 : 1.5, opacity: s.trend ? 0.7 : 1},
       data: s.points.map((p) => [p.x, p.y]),
     }] : [{
-      type: 'scatter', name: s.name, symbolSize: 12, itemStyle: fill(s, c),
+      type: 'scatter', name: s.name, symbol: shapeOf(s), symbolSize: 12, itemStyle: fill(s, c),
       label: {show: true, position: 'right', color: c.soft, fontSize: 11, formatter: (d) => d.data.point.label || ''},
       labelLayout: beside,
       data: s.points.map((p) => datum(s, p, [p.x, p.y])),

@@ -425,9 +425,33 @@ static void draw_range(const struct canvas *c, const struct ew_series *s)
     fputs("Z\"/>", c->out);
 }
 
+/* Begins a point, whose shape differs between series as its colour does; returns the tag. */
+static const char *draw_point(const struct canvas *c, const struct ew_series *s, const char *names,
+                              double x, double y, double r)
+{
+    const double w = r * 0.9;
+    switch (s->colour % 4) {
+    case 1: /* square */
+        fprintf(c->out, "<path class=\"%s\" d=\"M%.1f %.1fh%.1fv%.1fh%.1fz\"", names, x - w, y - w,
+                2 * w, 2 * w, -2 * w);
+        return "path";
+    case 2: /* triangle */
+        fprintf(c->out, "<path class=\"%s\" d=\"M%.1f %.1fL%.1f %.1fH%.1fz\"", names, x, y - r,
+                x + r, y + w, x - r);
+        return "path";
+    case 3: /* diamond */
+        fprintf(c->out, "<path class=\"%s\" d=\"M%.1f %.1fl%.1f %.1fl%.1f %.1fl%.1f %.1fz\"", names,
+                x, y - r, r, r, -r, r, -r, -r);
+        return "path";
+    default:
+        fprintf(c->out, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.0f\"", names, x, y, r);
+        return "circle";
+    }
+}
+
 static void draw_line(const struct canvas *c, const struct ew_series *s)
 {
-    char buf[64];
+    char buf[64], names[80];
     draw_range(c, s);
     fprintf(c->out, "<path class=\"mark line %s\" d=\"", look(s, buf));
     for (int i = 0; i < s->n_points; i++)
@@ -436,9 +460,8 @@ static void draw_line(const struct canvas *c, const struct ew_series *s)
     for (int i = 0; !s->front && !s->trend && s->n_points <= 60 && i < s->n_points; i++) {
         const struct ew_point *p = &s->points[i];
         whisker(c, s, p, px(c, p->x));
-        fprintf(c->out, "<circle class=\"dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"", look(s, buf),
-                px(c, p->x), py(c, s->right, p->y));
-        end_mark(c, "circle", s, p);
+        snprintf(names, sizeof(names), "dot %s", look(s, buf));
+        end_mark(c, draw_point(c, s, names, px(c, p->x), py(c, s->right, p->y), 3), s, p);
     }
 }
 
@@ -458,14 +481,13 @@ static bool place_label(struct labels *l, double x, double y, double width)
 
 static void draw_dots(const struct canvas *c, const struct ew_series *s)
 {
-    char buf[64];
+    char buf[64], names[80];
     for (int i = 0; i < s->n_points; i++) {
         const struct ew_point *p = &s->points[i];
         const double x = px(c, p->x), y = py(c, 0, p->y);
         whisker(c, s, p, x);
-        fprintf(c->out, "<circle class=\"mark dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"",
-                look(s, buf), x, y);
-        end_mark(c, "circle", s, p);
+        snprintf(names, sizeof(names), "mark dot %s", look(s, buf));
+        end_mark(c, draw_point(c, s, names, x, y, 5), s, p);
         if (!p->label)
             continue;
         const double width = ew_utf8_width(p->label) * CHAR_WIDTH;
