@@ -6,27 +6,13 @@
 
 /* ---- From a call to its case ---- */
 
-static const struct ew_qlayer_slots slots = {.x = EW_QCONV_X,
-                                             .x_scale = EW_QCONV_X_SCALE,
-                                             .x_zero = EW_QCONV_X_ZERO,
-                                             .w = EW_QCONV_W,
-                                             .w_scale = EW_QCONV_W_SCALE,
-                                             .w_zero = EW_QCONV_W_ZERO,
-                                             .y_scale = EW_QCONV_Y_SCALE,
-                                             .y_zero = EW_QCONV_Y_ZERO,
-                                             .bias = EW_QCONV_BIAS,
-                                             .add = EW_QCONV_ADD,
-                                             .add_scale = EW_QCONV_ADD_SCALE,
-                                             .add_zero = EW_QCONV_ADD_ZERO,
-                                             .sum_scale = EW_QCONV_SUM_SCALE,
-                                             .sum_zero = EW_QCONV_SUM_ZERO,
-                                             .table = EW_QCONV_TABLE};
-
 static ew_err layer_of(const struct ew_call *c, struct ew_qlayer *out)
 {
     struct ew_int_conv v;
     EW_TRY(ew_qconv_resolve(c, &v));
-    *out = (struct ew_qlayer){.slots = &slots,
+    *out = (struct ew_qlayer){.y_scale = EW_QCONV_Y_SCALE,
+                              .y_zero = EW_QCONV_Y_ZERO,
+                              .bias = EW_QCONV_BIAS,
                               .clamp = ((const struct ew_qconv_attr *)c->attr)->clamp};
     ew_conv_shape_of(&v.s, &out->shape);
     return EW_OK;
@@ -87,7 +73,7 @@ EW_LAYER_BY(winograd, EW_QLAYER_WINOGRAD)
 
 static bool if_uint8(const struct ew_kernel_case *c)
 {
-    return c->c->in[c->layer.slots->x]->dtype == EW_U8;
+    return c->c->in[EW_QCONV_X]->dtype == EW_U8;
 }
 
 static bool if_plain_end(const struct ew_kernel_case *c)

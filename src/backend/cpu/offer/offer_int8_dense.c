@@ -3,53 +3,20 @@
 #include "backend/cpu/step/int8_step.h"
 #include "graph/ops.h"
 
-static const struct ew_qlayer_slots slots = {.x = EW_QGEMM_A,
-                                             .x_scale = EW_QGEMM_A_SCALE,
-                                             .x_zero = EW_QGEMM_A_ZERO,
-                                             .w = EW_QGEMM_B,
-                                             .w_scale = EW_QGEMM_B_SCALE,
-                                             .w_zero = EW_QGEMM_B_ZERO,
-                                             .y_scale = EW_QGEMM_Y_SCALE,
-                                             .y_zero = EW_QGEMM_Y_ZERO,
-                                             .bias = EW_QGEMM_BIAS,
-                                             .add = -1,
-                                             .add_scale = -1,
-                                             .add_zero = -1,
-                                             .sum_scale = -1,
-                                             .sum_zero = -1,
-                                             .table = -1};
-
-/* qlinear_matmul: inputs in the order of qlinear_conv, no bias. */
-static const struct ew_qlayer_slots matmul_slots = {.x = EW_QCONV_X,
-                                                    .x_scale = EW_QCONV_X_SCALE,
-                                                    .x_zero = EW_QCONV_X_ZERO,
-                                                    .w = EW_QCONV_W,
-                                                    .w_scale = EW_QCONV_W_SCALE,
-                                                    .w_zero = EW_QCONV_W_ZERO,
-                                                    .y_scale = EW_QCONV_Y_SCALE,
-                                                    .y_zero = EW_QCONV_Y_ZERO,
-                                                    .bias = -1,
-                                                    .add = -1,
-                                                    .add_scale = -1,
-                                                    .add_zero = -1,
-                                                    .sum_scale = -1,
-                                                    .sum_zero = -1,
-                                                    .table = -1};
-
 /* False unless it is the product of rows and one matrix. */
 static bool layer_of(const struct ew_call *c, struct ew_qlayer *out)
 {
     const bool gemm = c->op == &ew_op_qlinear_gemm;
     const struct ew_qgemm_attr *a = c->attr;
-    *out = (struct ew_qlayer){.slots = gemm ? &slots : &matmul_slots, .clamp = {-128, 255}};
-    const struct ew_shape *x = &c->in[out->slots->x]->shape, *w = &c->in[out->slots->w]->shape;
-    if (x->rank < 2 || w->rank != 2 || ew_tensor_count(c->in[out->slots->x]) >= INT32_MAX ||
-        ew_tensor_count(c->in[out->slots->x_scale]) != 1 ||
-        (c->in[out->slots->x_zero] && ew_tensor_count(c->in[out->slots->x_zero]) != 1))
+    *out = gemm ? (struct ew_qlayer){EW_QGEMM_Y_SCALE, EW_QGEMM_Y_ZERO, EW_QGEMM_BIAS}
+                : (struct ew_qlayer){EW_QCONV_Y_SCALE, EW_QCONV_Y_ZERO, EW_QCONV_BIAS};
+    const struct ew_shape *x = &c->in[EW_QCONV_X]->shape, *w = &c->in[EW_QCONV_W]->shape;
+    if (x->rank < 2 || w->rank != 2 || ew_tensor_count(c->in[EW_QCONV_X]) >= INT32_MAX ||
+        ew_tensor_count(c->in[EW_QCONV_X_SCALE]) != 1 ||
+        (c->in[EW_QCONV_X_ZERO] && ew_tensor_count(c->in[EW_QCONV_X_ZERO]) != 1))
         return false;
     out->by_row = !gemm || !a->trans_b;
-    if (gemm)
-        out->clamp = a->clamp;
+    out->clamp = gemm ? a->clamp : (struct ew_quant_clamp){-128, 255};
     const struct ew_conv_axis one = {.in = 1, .out = 1, .taps = 1, .stride = 1, .dilation = 1};
     out->shape = (struct ew_conv_shape){.batch = (int32_t)ew_shape_span(x, 0, x->rank - 1),
                                         .groups = 1,

@@ -12,7 +12,6 @@ struct step {
     struct ew_conv_shape shape;
     struct ew_qconv conv;
     enum ew_qlayer_method method;
-    int x, add;
 };
 
 /* One function of the table by method. */
@@ -34,14 +33,9 @@ static size_t scratch_of(const struct ew_kernels *k, enum ew_qlayer_method m,
 
 /* ---- Reading inputs ---- */
 
-static const struct ew_tensor *input(const struct ew_call *c, int slot)
-{
-    return slot < 0 ? NULL : ew_call_in(c, slot);
-}
-
 struct ew_qbyte ew_qbyte_of(const struct ew_call *c, int like, int zero)
 {
-    const struct ew_tensor *z = input(c, zero);
+    const struct ew_tensor *z = ew_call_in(c, zero);
     const bool is_signed = c->in[like]->dtype == EW_S8;
     return (struct ew_qbyte){.flip = is_signed ? 0x80 : 0,
                              .zero = (int32_t)ew_quant_zero(z, 0) + (is_signed ? 128 : 0)};
@@ -57,14 +51,14 @@ void ew_qclamp_of(const struct ew_quant_clamp *clamp, const struct ew_qbyte *y, 
 
 bool ew_qknown(const struct ew_call *c, int slot)
 {
-    const struct ew_tensor *t = input(c, slot);
+    const struct ew_tensor *t = ew_call_in(c, slot);
     return !t || t->data;
 }
 
 /* Filters are int8 with zero point 0, or uint8 with zero point 128, which is equivalent. */
-static bool is_symmetric(const struct ew_call *c, const struct ew_qlayer_slots *s)
+static bool is_symmetric(const struct ew_call *c)
 {
-    const struct ew_tensor *w = c->in[s->w], *zero = input(c, s->w_zero);
+    const struct ew_tensor *w = c->in[EW_QCONV_W], *zero = ew_call_in(c, EW_QCONV_W_ZERO);
     const int64_t middle = w->dtype == EW_U8 ? 128 : 0;
     if (!zero)
         return middle == 0;
@@ -74,11 +68,11 @@ static bool is_symmetric(const struct ew_call *c, const struct ew_qlayer_slots *
     return true;
 }
 
-static float ratio_at(const struct ew_call *c, const struct ew_qlayer_slots *s, int64_t i)
+static float ratio_at(const struct ew_call *c, const struct ew_qlayer *l, int64_t i)
 {
-    const struct ew_tensor *y = input(c, s->y_scale);
-    return ew_quant_ratio(ew_tensor_get(c->in[s->x_scale], 0), ew_quant_scale(c->in[s->w_scale], i),
-                          y ? ew_tensor_get(y, 0) : 1);
+    const struct ew_tensor *y = ew_call_in(c, l->y_scale);
+    return ew_quant_ratio(ew_tensor_get(c->in[EW_QCONV_X_SCALE], 0),
+                          ew_quant_scale(c->in[EW_QCONV_W_SCALE], i), y ? ew_tensor_get(y, 0) : 1);
 }
 
 /* An int32 sum times the ratio must be a finite float. */
@@ -90,53 +84,48 @@ static bool is_sane(float ratio)
 /* With ratios below 1, a scaled int32 sum rounds to an int32. */
 static bool ratios_below_1(const struct ew_call *c, const struct ew_qlayer *l)
 {
-    for (int64_t i = 0; i < ew_tensor_count(c->in[l->slots->w_scale]); i++)
-        if (!(fabsf(ratio_at(c, l->slots, i)) < 1))
+    for (int64_t i = 0; i < ew_tensor_count(c->in[EW_QCONV_W_SCALE]); i++)
+        if (!(fabsf(ratio_at(c, l, i)) < 1))
             return false;
     return true;
 }
 
 bool ew_qlayer_fits(const struct ew_call *c, const struct ew_qlayer *l)
 {
-    const struct ew_qlayer_slots *s = l->slots;
-    const int known[] = {s->x_scale,   s->x_zero,   s->w,    s->w_scale,   s->w_zero,
-                         s->y_scale,   s->y_zero,   s->bias, s->add_scale, s->add_zero,
-                         s->sum_scale, s->sum_zero, s->table};
-    for (size_t i = 0; i < EW_COUNT(known); i++)
-        if (!ew_qknown(c, known[i]))
+    for (int i = 0; i < c->n_in; i++)
+        if (i != EW_QCONV_X && i != EW_QCONV_ADD && !ew_qknown(c, i))
             return false;
-    if (!is_symmetric(c, s) || ew_tensor_count(c->in[s->x]) >= INT32_MAX ||
-        ew_tensor_count(c->in[s->x]) == 0)
+    if (!is_symmetric(c) || ew_tensor_count(c->in[EW_QCONV_X]) >= INT32_MAX ||
+        ew_tensor_count(c->in[EW_QCONV_X]) == 0)
         return false;
     for (int64_t i = 0; i < l->shape.cout; i++)
-        if (!is_sane(ratio_at(c, s, i)))
+        if (!is_sane(ratio_at(c, l, i)))
             return false;
     return true;
 }
 
 bool ew_qlayer_end_is_plain(const struct ew_call *c, const struct ew_qlayer *l)
 {
-    return input(c, l->slots->y_scale) && !input(c, l->slots->add) && ratios_below_1(c, l);
+    return ew_call_in(c, l->y_scale) && !ew_call_in(c, EW_QCONV_ADD) && ratios_below_1(c, l);
 }
 
 /* ---- Epilogues ---- */
 
 static void set_end(const struct ew_call *c, const struct ew_qlayer *l, struct ew_qend *e)
 {
-    const struct ew_qlayer_slots *s = l->slots;
-    const struct ew_tensor *table = input(c, s->table);
-    *e =
-        (struct ew_qend){.to_float = !input(c, s->y_scale), .ratios_below_1 = ratios_below_1(c, l)};
+    const struct ew_tensor *table = ew_call_in(c, EW_QCONV_TABLE);
+    *e = (struct ew_qend){.to_float = !ew_call_in(c, l->y_scale),
+                          .ratios_below_1 = ratios_below_1(c, l)};
     if (e->to_float)
         return;
-    e->y = ew_qbyte_of(c, s->y_zero, s->y_zero);
-    if (input(c, s->add)) {
-        const double sum = ew_tensor_get(c->in[s->sum_scale], 0);
+    e->y = ew_qbyte_of(c, l->y_zero, l->y_zero);
+    if (ew_call_in(c, EW_QCONV_ADD)) {
+        const double sum = ew_tensor_get(c->in[EW_QCONV_SUM_SCALE], 0);
         e->mid = e->y;
-        e->y = ew_qbyte_of(c, s->sum_zero, s->sum_zero);
-        e->of_add = ew_qbyte_of(c, s->add, s->add_zero);
-        e->mid_ratio = ew_quant_ratio(ew_tensor_get(c->in[s->y_scale], 0), 1, sum);
-        e->add_ratio = ew_quant_ratio(ew_tensor_get(c->in[s->add_scale], 0), 1, sum);
+        e->y = ew_qbyte_of(c, EW_QCONV_SUM_ZERO, EW_QCONV_SUM_ZERO);
+        e->of_add = ew_qbyte_of(c, EW_QCONV_ADD, EW_QCONV_ADD_ZERO);
+        e->mid_ratio = ew_quant_ratio(ew_tensor_get(c->in[l->y_scale], 0), 1, sum);
+        e->add_ratio = ew_quant_ratio(ew_tensor_get(c->in[EW_QCONV_ADD_SCALE], 0), 1, sum);
     }
     ew_qclamp_of(&l->clamp, &e->y, &e->lo, &e->hi);
     e->table = table ? table->data : NULL;
@@ -146,9 +135,9 @@ ew_err ew_qlayer_prepare(const struct ew_call *c, const struct ew_qlayer *l,
                          enum ew_qlayer_method m)
 {
     struct step *p = c->state;
-    *p = (struct step){.shape = l->shape, .method = m, .x = l->slots->x, .add = l->slots->add};
+    *p = (struct step){.shape = l->shape, .method = m};
     p->conv = (struct ew_qconv){.shape = &p->shape,
-                                .of_x = ew_qbyte_of(c, l->slots->x, l->slots->x_zero),
+                                .of_x = ew_qbyte_of(c, EW_QCONV_X, EW_QCONV_X_ZERO),
                                 .packed = c->packed};
     set_end(c, l, &p->conv.end);
     return EW_OK;
@@ -176,18 +165,17 @@ static void pack_wino_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 
 ew_err ew_qlayer_pack(const struct ew_call *c, const struct ew_qlayer *l)
 {
-    const struct ew_qlayer_slots *s = l->slots;
-    const struct ew_tensor *bias = input(c, s->bias);
+    const struct ew_tensor *bias = ew_call_in(c, l->bias);
     EW_CLEANUP(ew_free_ptr) float *ratio = calloc((size_t)l->shape.cout + 1, sizeof(*ratio));
     EW_CHECK(ratio, EW_ERR_MEMORY, "%s: no memory to pack its weights", c->name);
     for (int64_t i = 0; i < l->shape.cout; i++)
-        ratio[i] = ratio_at(c, s, i);
+        ratio[i] = ratio_at(c, l, i);
     struct packing p = {.c = c,
                         .shape = &l->shape,
-                        .weights = {.w = c->in[s->w]->data,
+                        .weights = {.w = c->in[EW_QCONV_W]->data,
                                     .by_row = l->by_row,
-                                    .flip = c->in[s->w]->dtype == EW_U8 ? 0x80 : 0,
-                                    .of_x = ew_qbyte_of(c, s->x, s->x_zero),
+                                    .flip = c->in[EW_QCONV_W]->dtype == EW_U8 ? 0x80 : 0,
+                                    .of_x = ew_qbyte_of(c, EW_QCONV_X, EW_QCONV_X_ZERO),
                                     .bias = bias ? bias->data : NULL,
                                     .ratio = ratio}};
     const struct ew_kernels *k = ew_cpu(c->be)->isa;
@@ -222,9 +210,9 @@ static void conv_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 static ew_err run(const struct ew_call *c)
 {
     struct step *p = c->state;
-    const struct ew_tensor *add = input(c, p->add);
+    const struct ew_tensor *add = ew_call_in(c, EW_QCONV_ADD);
     int64_t (*const tiles[])(const struct ew_conv_shape *) = BY_METHOD(ew_cpu(c->be)->isa, tiles);
-    p->conv.x = c->in[p->x]->data;
+    p->conv.x = c->in[EW_QCONV_X]->data;
     p->conv.y = c->out[0]->data;
     p->conv.end.add = add ? add->data : NULL;
     ew_parallel_for(c, tiles[p->method](&p->shape), conv_tiles);
@@ -247,5 +235,5 @@ struct ew_kernel ew_qlayer_kernel(const struct ew_call *c, const struct ew_qlaye
                                   ew_thread_scratch_bytes(c->be, scratch_of(k, m, &l->shape)),
                               .state = sizeof(struct step),
                               .packed = packed[m](&l->shape),
-                              .packs = 1u << l->slots->w};
+                              .packs = 1u << EW_QCONV_W};
 }

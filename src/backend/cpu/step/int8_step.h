@@ -7,15 +7,10 @@
 #include "backend/cpu/isa.h"
 #include "op/qlinear.h"
 
-/* Input numbers of an operator; -1: it has no such input. */
-struct ew_qlayer_slots {
-    int x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias;
-    int add, add_scale, add_zero, sum_scale, sum_zero, table;
-};
-
-/* One layer: its slots, shape and attributes. */
+/* One layer.  Its inputs are numbered as in enum ew_qconv_in but for these three, which
+ * qlinear_gemm has in another order; inputs beyond the call's are absent. */
 struct ew_qlayer {
-    const struct ew_qlayer_slots *slots;
+    int y_scale, y_zero, bias;
     struct ew_conv_shape shape;
     struct ew_quant_clamp clamp;
     bool by_row; /* weights are [I, O] */
