@@ -84,16 +84,10 @@ static const struct ew_op_case cases[] = {
 const struct ew_op ew_op_gelu = {
     .name = "gelu",
     .help = "x times the normal distribution function of x",
-    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
     .saves = EW_SAVE_IN0,
-    .min_in = 1,
-    .max_in = 1,
     .attr_size = sizeof(struct ew_gelu_attr),
     .attrs = attrs,
-    .infer = ew_unary_infer_float,
     .cost = cost,
-    .forward = forward,
-    .backward = backward,
-    .onnx = {.type = "Gelu", .since = 20, .also = also, .import = import},
+    EW_UNARY_OP(.type = "Gelu", .since = 20, .also = also, .import = import),
     EW_OP_CASES(cases),
 };

@@ -46,14 +46,8 @@ static const struct ew_op_case cases[] = {
 const struct ew_op ew_op_hard_swish = {
     .name = "hard_swish",
     .help = "x clip(x / 6 + 1/2, 0, 1)",
-    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
     .saves = EW_SAVE_IN0,
-    .min_in = 1,
-    .max_in = 1,
-    .infer = ew_unary_infer_float,
     .cost = cost,
-    .forward = forward,
-    .backward = backward,
-    .onnx = {.type = "HardSwish", .since = 14, .expand = expand},
+    EW_UNARY_OP(.type = "HardSwish", .since = 14, .expand = expand),
     EW_OP_CASES(cases),
 };

@@ -39,22 +39,14 @@ static ew_err expand(struct ew_graph *g, int node, int *out)
 }
 
 static const struct ew_op_case cases[] = {
-    {.name = "plain", .in = {{"2x3x5"}}, .n_in = 1, .out_shape = "2x3x5"},
-    {.name = "long", .in = {{"300"}}, .n_in = 1, .out_shape = "300"},
-    {.name = "half", .in = {{"7", EW_F16}}, .n_in = 1, .out_shape = "7"},
+    EW_UNARY_CASES(EW_FILL_NORMAL),
 };
 
 const struct ew_op ew_op_mish = {
     .name = "mish",
     .help = "x tanh(log(1 + exp(x)))",
-    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
     .saves = EW_SAVE_IN0,
-    .min_in = 1,
-    .max_in = 1,
-    .infer = ew_unary_infer_float,
     .cost = cost,
-    .forward = forward,
-    .backward = backward,
-    .onnx = {.type = "Mish", .since = 18, .expand = expand},
+    EW_UNARY_OP(.type = "Mish", .since = 18, .expand = expand),
     EW_OP_CASES(cases),
 };

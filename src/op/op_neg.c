@@ -25,9 +25,7 @@ static ew_err forward(const struct ew_call *c)
 EW_UNARY_BACKWARD(df)
 
 static const struct ew_op_case cases[] = {
-    {.name = "plain", .in = {{"2x3x5"}}, .n_in = 1, .out_shape = "2x3x5"},
-    {.name = "long", .in = {{"300"}}, .n_in = 1, .out_shape = "300"},
-    {.name = "half", .in = {{"7", EW_F16}}, .n_in = 1, .out_shape = "7"},
+    EW_UNARY_CASES(EW_FILL_NORMAL),
     {.name = "int", .in = {{"5", EW_S64}}, .n_in = 1, .out_shape = "5"},
     {.name = "bytes",
      .in = {{"3", EW_S8, EW_FILL_VALUES, .values = "-128,127,1"}},

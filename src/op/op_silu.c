@@ -59,14 +59,8 @@ static const struct ew_op_case cases[] = {
 const struct ew_op ew_op_silu = {
     .name = "silu",
     .help = "x / (1 + exp(-x))",
-    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
     .saves = EW_SAVE_IN0,
-    .min_in = 1,
-    .max_in = 1,
-    .infer = ew_unary_infer_float,
     .cost = cost,
-    .forward = forward,
-    .backward = backward,
-    .onnx = {.also = also, .import = import, .expand = expand},
+    EW_UNARY_OP(.also = also, .import = import, .expand = expand),
     EW_OP_CASES(cases),
 };

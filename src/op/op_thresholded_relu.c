@@ -37,15 +37,9 @@ static const struct ew_op_case cases[] = {
 const struct ew_op ew_op_thresholded_relu = {
     .name = "thresholded_relu",
     .help = "x where it is above alpha, else 0",
-    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
     .saves = EW_SAVE_OUT,
-    .min_in = 1,
-    .max_in = 1,
     .attr_size = sizeof(struct ew_scale_attr),
     .attrs = attrs,
-    .infer = ew_unary_infer_float,
-    .forward = forward,
-    .backward = backward,
-    .onnx = {.type = "ThresholdedRelu", .since = 10},
+    EW_UNARY_OP(.type = "ThresholdedRelu", .since = 10),
     EW_OP_CASES(cases),
 };
