@@ -54,12 +54,6 @@ const struct ew_op ew_op_div = {
     .help = "a / b, broadcasting; whole numbers truncate",
     .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
     .saves = EW_SAVE_IN0 | EW_SAVE_IN1,
-    .min_in = 2,
-    .max_in = 2,
-    .param_in = 1 << 1,
-    .infer = ew_broadcast_infer_number,
-    .forward = forward,
-    .backward = backward,
-    .onnx = {.type = "Div", .since = 7, .export = ew_onnx_export_arithmetic},
+    EW_ARITHMETIC_OP(.type = "Div"),
     EW_OP_CASES(cases),
 };

@@ -145,12 +145,6 @@ const struct ew_op ew_op_mul = {
     .help = "a b, broadcasting",
     .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE | EW_OP_PRODUCT,
     .saves = EW_SAVE_IN0 | EW_SAVE_IN1,
-    .min_in = 2,
-    .max_in = 2,
-    .param_in = 1 << 1,
-    .infer = ew_broadcast_infer_number,
-    .forward = forward,
-    .backward = backward,
-    .onnx = {.type = "Mul", .since = 7, .import = import, .export = ew_onnx_export_arithmetic},
+    EW_ARITHMETIC_OP(.type = "Mul", .import = import),
     EW_OP_CASES(cases),
 };

@@ -32,12 +32,6 @@ const struct ew_op ew_op_sub = {
     .name = "sub",
     .help = "a - b, broadcasting",
     .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
-    .min_in = 2,
-    .max_in = 2,
-    .param_in = 1 << 1,
-    .infer = ew_broadcast_infer_number,
-    .forward = forward,
-    .backward = backward,
-    .onnx = {.type = "Sub", .since = 7, .export = ew_onnx_export_arithmetic},
+    EW_ARITHMETIC_OP(.type = "Sub"),
     EW_OP_CASES(cases),
 };

@@ -111,6 +111,12 @@ ew_err ew_binary_forward(const struct ew_call *c, const struct ew_binary *fn);
 ew_err ew_binary_backward(const struct ew_call *c,
                           void (*df)(double a, double b, double *ga, double *gb));
 
+/* Common fields of add, sub, mul and div. */
+#define EW_ARITHMETIC_OP(...)                                                                      \
+    .min_in = 2, .max_in = 2, .param_in = 1 << 1, .infer = ew_broadcast_infer_number,              \
+    .forward = forward, .backward = backward,                                                      \
+    .onnx = {.since = 7, .export = ew_onnx_export_arithmetic, __VA_ARGS__}
+
 /* A fold over any number of inputs, times `scale`. */
 ew_err ew_variadic_forward(const struct ew_call *c, const struct ew_binary *fn, double scale);
 /* Each input gets dy times `scale`. */
