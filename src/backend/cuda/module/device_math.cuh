@@ -120,6 +120,11 @@ __device__ inline float sigmoid(float x)
     return 1 / (1 + expf(-x));
 }
 
+__device__ inline float hard_swish(float x)
+{
+    return x >= 3 ? x : x <= -3 ? x * 0 : x * (x + 3) * (1 / 6.f); /* -INFINITY * 0 is nan */
+}
+
 __device__ inline float act_apply(const ew_cuda_act &a, float x)
 {
     switch (a.kind) {
@@ -130,7 +135,7 @@ __device__ inline float act_apply(const ew_cuda_act &a, float x)
     case EW_CUDA_ACT_LEAKY:
         return x > 0 ? x : x * a.lo;
     case EW_CUDA_ACT_HARD_SWISH:
-        return x >= 3 ? x : x <= -3 ? 0 : x * (x + 3) * (1 / 6.f);
+        return hard_swish(x);
     case EW_CUDA_ACT_HARD_SIGMOID: {
         const float v = x * a.lo + a.hi; /* fminf and fmaxf would drop NaN */
         return v < 0 ? 0 : v > 1 ? 1 : v;
@@ -192,7 +197,7 @@ template <int A> __device__ inline float act_apply_as(const ew_cuda_act &a, floa
     if (A == EW_CUDA_ACT_CLIP)
         return x < a.lo ? a.lo : x > a.hi ? a.hi : x;
     if (A == EW_CUDA_ACT_HARD_SWISH)
-        return x >= 3 ? x : x <= -3 ? 0 : x * (x + 3) * (1 / 6.f);
+        return hard_swish(x);
     return act_apply(a, x);
 }
 
@@ -226,7 +231,7 @@ template <int A> __device__ inline float act_known(const ew_cuda_act &a, float x
     if (A == EW_CUDA_ACT_CLIP)
         return x < a.lo ? a.lo : x > a.hi ? a.hi : x;
     if (A == EW_CUDA_ACT_HARD_SWISH)
-        return x >= 3 ? x : x <= -3 ? 0 : x * (x + 3) * (1 / 6.f);
+        return hard_swish(x);
     if (A == EW_CUDA_ACT_SILU)
         return x * sigmoid(x);
     return act_apply(a, x);

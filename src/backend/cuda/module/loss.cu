@@ -153,7 +153,8 @@ template <typename T> __global__ void __launch_bounds__(THREADS) loss_kernel(con
         for (int k = lane; k < p.classes && counts; k += 32) {
             const float t = (k == label ? (1 - p.smoothing) * weight_of(p, label) : 0) +
                             (p.smoothing > 0 ? even * weight_of(p, k) : 0);
-            loss -= t * (to_float(x[k]) - most - sum);
+            if (k == label || p.smoothing > 0) /* else 0 * -INFINITY of a class left out */
+                loss -= t * (to_float(x[k]) - most - sum);
             targets += t;
         }
         loss = warp_sum(loss);

@@ -65,7 +65,8 @@ __device__ static void cross_entropy(const ew_cuda_net &net, const loss_facts &f
     for (int k = lane; k < p.classes && counts; k += 32) {
         const float t = (k == label ? (1 - p.smoothing) * class_weight(p, label) : 0) +
                         (p.smoothing > 0 ? even * class_weight(p, k) : 0);
-        loss -= t * (x[k] - most - sum);
+        if (k == label || p.smoothing > 0)
+            loss -= t * (x[k] - most - sum);
         targets += t;
     }
     loss = warp_sum(loss);
