@@ -155,6 +155,8 @@ static const struct ew_op_case cases[] = {
     {.name = "pointwise", .in = {{"3x3x4x9"}, {"6x1x1x9"}}, .n_in = 2, .out_shape = "3x3x4x6"},
     {.name = "stride 2, odd padding", .attrs = "stride=2x2 pad=0x1x2x1 kernel=3x3",
      .in = {{"2x7x6x2"}, {"4x3x3x2"}, {"4"}}, .n_in = 3, .out_shape = "2x4x3x4"},
+    {.name = "padding that makes up for a short input", .attrs = "stride=2x2 pad=2x0x3x0",
+     .in = {{"1x2x3x2"}, {"24x7x1x2"}}, .n_in = 2, .out_shape = "1x1x2x24"},
     {.name = "stride beyond the kernel", .attrs = "stride=3x2",
      .in = {{"1x8x7x2"}, {"3x1x1x2"}}, .n_in = 2, .out_shape = "1x3x4x3"},
     {.name = "groups", .attrs = "groups=2 pad=1x1x1x1",

@@ -69,14 +69,19 @@ static bool is_depthwise(const struct ew_cuda_window *g)
            (size_t)g->kh * (size_t)g->kw * 128 * sizeof(float) <= SMALL_BYTES;
 }
 
+/* True if `out` windows of `span` fit into `in` with the same padding at both ends. */
+static bool is_even_axis(int in, int pad, int span, int stride, int out)
+{
+    const int room = in + 2 * pad - span; /* -1 / 2 would count as a window */
+    return room >= 0 && room / stride + 1 == out;
+}
+
 /* Symmetric padding, the only one that cuDNN supports. */
 static bool is_even(const struct ew_cuda_window *g)
 {
-    const int kh = (g->kh - 1) * g->dh + 1, kw = (g->kw - 1) * g->dw + 1;
-    const int kd = (g->kd - 1) * g->dd + 1;
-    return (!g->od || (g->d + 2 * g->pd - kd) / g->sd + 1 == g->od) &&
-           (g->h + 2 * g->ph - kh) / g->sh + 1 == g->oh &&
-           (g->w + 2 * g->pw - kw) / g->sw + 1 == g->ow;
+    return (!g->od || is_even_axis(g->d, g->pd, (g->kd - 1) * g->dd + 1, g->sd, g->od)) &&
+           is_even_axis(g->h, g->ph, (g->kh - 1) * g->dh + 1, g->sh, g->oh) &&
+           is_even_axis(g->w, g->pw, (g->kw - 1) * g->dw + 1, g->sw, g->ow);
 }
 
 /* In full float32 cuDNN's fastest kernels are NCHW (Winograd, and all gradients): used if there are
