@@ -13,6 +13,12 @@
 #include "ew_test.h"
 #include "plan/plan.h"
 
+/* EW_DEVICE is for what is compared with them. */
+#define REFERENCES                                                                                 \
+    {                                                                                              \
+        .device = "cpu", .threads = 1, .reference = true                                           \
+    }
+
 struct work {
     struct ew_graph *g;
     const struct ew_all_configs *o;
@@ -132,7 +138,7 @@ static ew_err try_plan(const struct work *w, bool optimize, int threads, const c
 static ew_err try_references(const struct work *w)
 {
     struct ew_plan *p = NULL;
-    const struct ew_plan_opts o = {.backend = {.threads = 1, .reference = true}};
+    const struct ew_plan_opts o = {.backend = REFERENCES};
     ew_err e = judge(w, run_plan(w, w->g, &o, &p), "its own references");
     if (e == EW_OK)
         e = compare_plan(w, p, "its own references");
@@ -143,7 +149,8 @@ static ew_err try_references(const struct work *w)
 static ew_err try_isas(const struct work *w)
 {
     const struct ew_kernels *isa;
-    const char *forced = getenv("EW_ISA");
+    const char *forced = getenv("EW_ISA"), *device = getenv("EW_DEVICE");
+    forced = forced && *forced ? forced : device; /* which has no instruction sets */
     if (forced && *forced) {
         EW_TRY(try_plan(w, false, 1, forced));
         return try_plan(w, true, 1, forced);
@@ -209,7 +216,7 @@ static ew_err try_batch(const struct work *w, const struct ew_engine *engine, in
     char way[40];
     struct work now = {.g = w->g, .o = w->o};
     struct ew_graph *by = w->o->by ? w->o->by : w->g;
-    const struct ew_plan_opts reference = {.backend = {.threads = 1, .reference = true}};
+    const struct ew_plan_opts reference = {.backend = REFERENCES};
     snprintf(way, sizeof(way), "engine at batch %d", (int)batch);
     EW_TRY(ew_graph_set_batch(now.g, batch));
     EW_TRY(ew_graph_set_batch(by, batch));
@@ -240,7 +247,7 @@ static ew_err try_export(const struct work *w)
     const char *path = ew_test_path("every.onnx");
     struct ew_graph *back = NULL;
     struct ew_plan *p = NULL;
-    const struct ew_plan_opts o = {.backend = {.threads = 1, .reference = true}};
+    const struct ew_plan_opts o = {.backend = REFERENCES};
     if (ew_onnx_save(w->g, path, NULL) != EW_OK)
         return EW_OK; /* ONNX has no such operator */
     EW_TRY(ew_fail_in(ew_onnx_load(path, NULL, &back), "export and import"));
@@ -283,7 +290,7 @@ ew_err ew_run_all_configs(struct ew_graph *g, const struct ew_all_configs *o)
     const ew_err planned = fits(g, o, &small);
     if (planned != EW_OK || !small)
         return o->must_run || planned == EW_ERR_INTERNAL ? planned : EW_OK;
-    const struct ew_plan_opts reference = {.backend = {.threads = 1, .reference = true}};
+    const struct ew_plan_opts reference = {.backend = REFERENCES};
     ew_err e = run_plan(&w, o->by ? o->by : g, &reference, &w.want);
     if (e != EW_OK) {
         ew_plan_free(w.want);

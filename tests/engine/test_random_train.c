@@ -228,11 +228,13 @@ static ew_err check_limits(const struct trained *t)
 
 static ew_err check_ways(struct trained *t)
 {
-    struct ew_plan_opts o = {.mode = EW_PLAN_TRAIN, .backend = {.threads = 1, .reference = true}};
+    /* EW_DEVICE is for what is compared with the references. */
+    struct ew_plan_opts o = {.mode = EW_PLAN_TRAIN,
+                             .backend = {.device = "cpu", .threads = 1, .reference = true}};
     EW_TRY(train(t->g, t->seed, &o, &t->reference));
     EW_TRY(train(t->wide, t->seed, &o, &t->exact));
     t->most = largest(t->g, t->exact);
-    o.backend.reference = false;
+    o.backend = (struct ew_backend_opts){.threads = 1};
     EW_TRY(check_plan(t, &o));
     o.backend.threads = 3;
     EW_TRY(check_plan(t, &o));
