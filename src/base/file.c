@@ -22,6 +22,22 @@ static ew_err failed(const char *path)
     return ew_fail(code, "%s: %s", path, strerror(errno));
 }
 
+/* Why a new file could not be opened. */
+static ew_err unmade(const char *path)
+{
+    const int code = errno;
+    const char *slash = strrchr(path, '/');
+    struct stat st;
+    char folder[4096];
+    if (code == ENOENT && slash && slash > path && slash - path < (int64_t)sizeof(folder)) {
+        snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+        EW_CHECK(stat(folder, &st) == 0, EW_ERR_NOT_FOUND, "%s: there is no folder %s", path,
+                 folder);
+    }
+    errno = code;
+    return failed(path);
+}
+
 static void close_fd(const int *fd)
 {
     if (*fd >= 0)
@@ -233,7 +249,7 @@ ew_err ew_file_out_replace(const char *path, struct ew_file_out *o)
     const int fd = o->path ? open_temp(o->path, &o->temp) : -1;
     o->f = fd >= 0 ? fdopen(fd, "wb") : NULL;
     if (!o->f) {
-        const ew_err err = failed(path);
+        const ew_err err = unmade(path);
         close_fd(&fd);
         ew_file_out_abort(o);
         return err;
@@ -257,7 +273,7 @@ ew_err ew_file_out_open(const char *path, struct ew_file_out *o)
     const int fd = direct ? open(o->path, O_WRONLY | O_CLOEXEC) : open_temp(o->path, &o->temp);
     o->f = fd >= 0 ? fdopen(fd, "wb") : NULL;
     if (!o->f) {
-        const ew_err err = failed(path);
+        const ew_err err = unmade(path);
         close_fd(&fd);
         ew_file_out_abort(o);
         return err;
