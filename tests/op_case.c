@@ -77,7 +77,12 @@ void ew_case_fill(const struct ew_op_case *k, int index, struct ew_tensor *t)
         if (in->fill == EW_FILL_VALUES && at) {
             char *end;
             v = strtod(at, &end);
+            const int64_t whole = strtoll(at, NULL, 10); /* doubles do not hold all of them */
             at = *end == ',' ? end + 1 : NULL;
+            if (t->dtype == EW_S64) {
+                ew_tensor_store_int(t, i, 1, &whole);
+                continue;
+            }
         } else {
             v = fill_one(in, i, n, &state);
         }

@@ -68,19 +68,19 @@ void ew_arg_cost(const struct ew_call *c, struct ew_cost *out)
 
 size_t ew_arg_scratch(const struct ew_call *c)
 {
-    return (size_t)lanes_of(c).n * sizeof(double);
+    return (size_t)lanes_of(c).n * EW_LANE_ORDER_BYTES;
 }
 
-ew_err ew_arg_forward(const struct ew_call *c, bool (*better)(double x, double best))
+ew_err ew_arg_forward(const struct ew_call *c, bool largest)
 {
     const struct ew_arg_attr *a = c->attr;
     const struct ew_lanes l = lanes_of(c);
-    double *v = c->scratch;
     for (int64_t lane = 0; lane < ew_lanes_count(&l); lane++) {
-        ew_lane_load(c->in[0], &l, lane, v);
+        const struct ew_lane_order o = ew_lane_order_load(c->in[0], &l, lane, largest, c->scratch);
         int64_t best = 0;
         for (int64_t k = 1; k < l.n; k++)
-            if (better(v[k], v[best]) || (a->select_last_index && !better(v[best], v[k])))
+            if (ew_lane_better(&o, k, best) ||
+                (a->select_last_index && !ew_lane_better(&o, best, k)))
                 best = k;
         ew_tensor_store_int(c->out[0], lane, 1, &best);
     }

@@ -12,8 +12,7 @@ ew_err ew_arg_infer(const struct ew_call *c);
 void ew_arg_cost(const struct ew_call *c, struct ew_cost *out);
 /* Bytes of one lane. */
 size_t ew_arg_scratch(const struct ew_call *c);
-/* `better(x, best)`: x replaces best. */
-ew_err ew_arg_forward(const struct ew_call *c, bool (*better)(double x, double best));
+ew_err ew_arg_forward(const struct ew_call *c, bool largest);
 ew_err ew_arg_permute(struct ew_graph *g, int node, const int *perm, int *out_perm);
 
 #define EW_ARG_CASES 3

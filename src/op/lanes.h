@@ -42,6 +42,44 @@ static inline void ew_lane_load(const struct ew_tensor *t, const struct ew_lanes
         ew_tensor_load(t, start + k * l->inner, 1, v + k);
 }
 
+/* A lane to be compared.  64-bit integers stay as they are, because doubles do not hold them all.
+ */
+struct ew_lane_order {
+    bool largest; /* the largest is the best, else the smallest */
+    bool whole;
+    union {
+        double *real;
+        int64_t *whole; /* unsigned ones with the upper bit turned */
+    } v;
+};
+
+enum { EW_LANE_ORDER_BYTES = 8 }; /* an element */
+
+/* `room`: EW_LANE_ORDER_BYTES for each element. */
+static inline struct ew_lane_order ew_lane_order_load(const struct ew_tensor *t,
+                                                      const struct ew_lanes *l, int64_t lane,
+                                                      bool largest, void *room)
+{
+    struct ew_lane_order o = {largest, t->dtype == EW_S64 || t->dtype == EW_U64, {.real = room}};
+    if (!o.whole) {
+        ew_lane_load(t, l, lane, o.v.real);
+        return o;
+    }
+    o.v.whole = room;
+    const int64_t start = ew_lane_start(l, lane);
+    const uint64_t turn = t->dtype == EW_U64 ? (uint64_t)1 << 63 : 0;
+    for (int64_t k = 0; k < l->n; k++)
+        o.v.whole[k] = (int64_t)((uint64_t)ew_tensor_get_int(t, start + k * l->inner) ^ turn);
+    return o;
+}
+
+/* True if element i is better than element j. */
+static inline bool ew_lane_better(const struct ew_lane_order *o, int64_t i, int64_t j)
+{
+    const int64_t high = o->largest ? i : j, low = o->largest ? j : i;
+    return o->whole ? o->v.whole[high] > o->v.whole[low] : o->v.real[high] > o->v.real[low];
+}
+
 static inline void ew_lane_store(struct ew_tensor *t, const struct ew_lanes *l, int64_t lane,
                                  const double *v)
 {

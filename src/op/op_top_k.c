@@ -57,20 +57,20 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* One lane of values, then the indices of the best so far. */
+/* The indices of the best so far, then one lane of values. */
 static size_t scratch(const struct ew_call *c)
 {
     const size_t n = (size_t)lanes_of(c, &c->in[0]->shape).n;
-    return n * sizeof(double) + n * sizeof(int64_t);
+    return n * EW_LANE_ORDER_BYTES + n * sizeof(int64_t);
 }
 
 /* Insertion into the sorted best[0 .. k) over one pass of the lane; stable. */
-static void select_best(const double *v, int64_t n, int64_t k, bool largest, int64_t *best)
+static void select_best(const struct ew_lane_order *o, int64_t n, int64_t k, int64_t *best)
 {
     int64_t filled = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = filled;
-        while (at > 0 && (largest ? v[i] > v[best[at - 1]] : v[i] < v[best[at - 1]]))
+        while (at > 0 && ew_lane_better(o, i, best[at - 1]))
             at--;
         if (at >= k)
             continue;
@@ -87,12 +87,12 @@ static void each_best(const struct ew_call *c, const struct ew_lanes *from_lanes
 {
     const struct attr *a = c->attr;
     const struct ew_lanes *l = from_lanes;
-    double *v = c->scratch;
-    int64_t *best = (int64_t *)(void *)(v + l->n);
+    int64_t *best = c->scratch;
     for (int64_t lane = 0; lane < ew_lanes_count(l); lane++) {
         const struct ew_lanes to = {l->outer, k, l->inner};
-        ew_lane_load(c->in[0], l, lane, v);
-        select_best(v, l->n, k, a->largest, best);
+        const struct ew_lane_order o =
+            ew_lane_order_load(c->in[0], l, lane, a->largest, best + l->n);
+        select_best(&o, l->n, k, best);
         for (int64_t i = 0; i < k; i++)
             use(c, ew_lane_start(l, lane) + best[i] * l->inner,
                 ew_lane_start(&to, lane) + i * l->inner, best[i]);

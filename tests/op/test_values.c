@@ -81,6 +81,11 @@ static const struct row rows[] = {
     {"reduce_mean", NULL, {S32("2", "-3,-4")}, 0, "-3"},
     {"top_k", NULL, {F32("5", "1,7,1,7,3"), S64("1", "4")}, 0, "7,7,3,1"},
     {"top_k", NULL, {F32("5", "1,7,1,7,3"), S64("1", "4")}, 1, "1,3,4,0"},
+    /* 2^53 + 1, 2^53: equal as doubles */
+    {"top_k", "largest=false", {S64("2", "9007199254740993,9007199254740992"), S64("1", "1")}, 1,
+     "1"},
+    {"argmin", NULL, {S64("2", "9007199254740993,9007199254740992")}, 0, "1"},
+    {"argmax", NULL, {U64("2", "2,18446744073709549568")}, 0, "1"},
     {"argmin", "select_last_index=true", {F32("5", "1,7,1,7,3")}, 0, "2"},
 
     /* Data movement: as numpy.pad, slices, split and take */
