@@ -203,6 +203,8 @@ static ew_err measure(const struct ew_cmd_call *c, struct ew_single_bench *b,
     ew_progress_begin(&bar, stderr, "bench", runs.load.iters);
     const ew_err e = ew_single_bench_run(b, &runs, r);
     ew_progress_end(&bar);
+    if (o->quick)
+        r->power.absent = "not measured with --quick";
     if (e != EW_OK || o->power_seconds <= 0 || o->quick)
         return e;
     ew_status_line("measuring power of %s ...", c->args[0]);
