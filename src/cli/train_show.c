@@ -198,8 +198,9 @@ ew_err ew_train_print(const struct ew_train_run *r, const struct ew_train_result
     if (r->job.ranks)
         printf(", %d ranks %s s", ew_ranks_size(r->job.ranks), seconds(x->times.comm_s, a));
     printf("\n");
-    printf("speed:     %s %s/s; validation %s s in all\n",
-           ew_text_count((int64_t)x->images_per_s, a), kind, seconds(x->eval_s, b));
+    printf("speed:     %s %s/s; validation %s s, checkpoints %s s in all\n",
+           ew_text_count((int64_t)x->images_per_s, a), kind, seconds(x->eval_s, b),
+           seconds(x->checkpoint_s, c));
     printf("memory:    planned %s, peak resident %s\n", ew_text_bytes(x->planned_bytes, a),
            ew_text_bytes(x->peak_rss_bytes, b));
     if (x->cache_features_s > 0)
@@ -254,6 +255,7 @@ ew_err ew_train_print_json(FILE *out, const struct ew_train_run *r, const struct
         ew_json_int(&j, "ranks", ew_ranks_size(r->job.ranks));
     }
     ew_json_num(&j, "eval_s", x->eval_s);
+    ew_json_num(&j, "checkpoint_s", x->checkpoint_s);
     ew_json_num(&j, "cache_features_s", x->cache_features_s);
     ew_json_num(&j, "images_per_s", x->images_per_s);
     ew_json_int(&j, "images", x->images);

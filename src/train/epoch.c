@@ -6,7 +6,7 @@
  *
  * Time spent on communication with other ranks is `comm`, and subtracted from compute.  Writing
  * rows, checkpoints and the caller's display fall before the next `ask`, so every nanosecond of an
- * epoch is in one of them.
+ * epoch is in one of them.  What is written between epochs is in `checkpoint_s`.
  *
  * With an asynchronous device a step runs while the host counts the one before it and fetches the
  * next.  Compute is then the device's own time, and stall the host's wait for the loader, as far as
@@ -337,9 +337,8 @@ static bool note_best(struct ew_trainer *t, const struct ew_scores *s)
     return true;
 }
 
-ew_err ew_trainer_end_epoch(struct ew_trainer *t, const struct ew_scores *s)
+static ew_err write_epoch(struct ew_trainer *t, const struct ew_scores *s)
 {
-    fill_epoch(t, s);
     const bool best = s && note_best(t, s);
     struct ew_train_times *all = &t->at.all;
     const struct ew_train_times *now = &t->at.now;
@@ -366,4 +365,13 @@ ew_err ew_trainer_end_epoch(struct ew_trainer *t, const struct ew_scores *s)
     if (!written || t->exchange || !ew_rundir_same(&t->dir, "best.ckpt", "last.ckpt"))
         ew_trainer_write(t, "last.ckpt");
     return EW_OK;
+}
+
+ew_err ew_trainer_end_epoch(struct ew_trainer *t, const struct ew_scores *s)
+{
+    fill_epoch(t, s);
+    const int64_t start = ew_clock_ns();
+    const ew_err e = write_epoch(t, s);
+    t->at.checkpoint_s += (double)(ew_clock_ns() - start) * 1e-9;
+    return e;
 }

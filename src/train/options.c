@@ -70,6 +70,7 @@ const struct ew_field ew_train_position_fields[] = {POSITION(epoch, EW_FIELD_INT
                                                     POSITION(read_ops, EW_FIELD_INT),
                                                     POSITION(bad, EW_FIELD_INT),
                                                     POSITION(eval_s, EW_FIELD_FLOAT),
+                                                    POSITION(checkpoint_s, EW_FIELD_FLOAT),
                                                     POSITION(energy_j, EW_FIELD_FLOAT),
                                                     POSITION(energy_epochs, EW_FIELD_INT),
                                                     POSITION(best_epoch, EW_FIELD_INT),

@@ -140,8 +140,9 @@ struct ew_train_position {
     int64_t right, counted;     /* of those batches */
     int64_t images, images_all;
     int64_t read_bytes, read_ops, bad;
-    double eval_s;   /* of all validations */
-    double energy_j; /* over energy_epochs epochs */
+    double eval_s;       /* of all validations */
+    double checkpoint_s; /* of writing rows and checkpoints between epochs */
+    double energy_j;     /* over energy_epochs epochs */
     int64_t energy_epochs;
     int64_t best_epoch;                /* from 1; 0: none yet */
     int64_t validations;               /* validated epochs so far */

@@ -351,7 +351,7 @@ static double time_left(const struct ew_trainer *t)
     if (done <= 0)
         return -1;
     const double epochs_left = (double)t->job.opts.epochs - done / (double)t->batches;
-    const double eval = p->epoch ? p->eval_s / (double)p->epoch : 0;
+    const double eval = p->epoch ? (p->eval_s + p->checkpoint_s) / (double)p->epoch : 0;
     return epochs_left * wall / done * (double)t->batches + ceil(no_less(0, epochs_left)) * eval;
 }
 
@@ -408,6 +408,7 @@ struct ew_train_result ew_trainer_result(const struct ew_trainer *t)
                                 .validations = p->validations,
                                 .times = p->all,
                                 .eval_s = p->eval_s,
+                                .checkpoint_s = p->checkpoint_s,
                                 .images = p->images_all,
                                 .bad = p->bad,
                                 .validated_on_test = t->n_validation == 0,

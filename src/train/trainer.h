@@ -72,7 +72,7 @@ struct ew_train_result {
     int64_t validations;         /* validated epochs, among which the best was chosen */
     struct ew_train_times times; /* of all epochs */
     double epoch_s;              /* mean */
-    double eval_s;
+    double eval_s, checkpoint_s; /* validations; rows and checkpoints between epochs */
     double images_per_s;
     int64_t images, bad;
     bool validated_on_test; /* without a validation set the best epoch is by test score */

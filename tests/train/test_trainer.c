@@ -307,6 +307,8 @@ static bool times_agree(const char *folder, char said[128])
     snprintf(said, 128, "the trainer's wall time is %g s, the clock's %g s, that of rows %g s",
              e->wall_s, wall, all);
     const bool agree = fabs(e->wall_s - wall) <= 0.01 * wall + 2e-3 && all > 0.7 * e->wall_s;
+    /* and the checkpoint after the validation is in neither */
+    EW_EXPECT(ew_trainer_result(s.t).checkpoint_s > 0);
     session_close(&s);
     return agree;
 }
