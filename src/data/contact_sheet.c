@@ -34,20 +34,8 @@ static ew_err paste(struct sheet *t, const struct ew_sample *s, int64_t row, int
     }
     EW_CLEANUP(ew_free_ptr) uint8_t *small = malloc((size_t)(h * w * s->c));
     EW_CHECK(small, EW_ERR_MEMORY, "no memory for a sheet");
-    if (factor == 0) {
-        const struct ew_resize r = {.in = s->pixels,
-                                    .in_h = s->h,
-                                    .in_w = s->w,
-                                    .sy = s->sy,
-                                    .sx = s->sx,
-                                    .sc = s->sc,
-                                    .y = {0, (double)s->h},
-                                    .x = {0, (double)s->w},
-                                    .h = h,
-                                    .w = w,
-                                    .c = s->c};
-        EW_TRY(ew_resizer_run(z, &r, small));
-    }
+    if (factor == 0)
+        EW_TRY(ew_resizer_run_sample(z, s, h, w, small));
     const int64_t y0 = GAP + row * (t->cell + GAP) + (t->cell - h) / 2;
     const int64_t x0 = GAP + column * (t->cell + GAP) + (t->cell - w) / 2;
     for (int64_t y = 0; y < h; y++)

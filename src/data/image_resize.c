@@ -126,6 +126,23 @@ ew_err ew_resizer_run(struct ew_resizer *z, const struct ew_resize *r, uint8_t *
     return EW_OK;
 }
 
+ew_err ew_resizer_run_sample(struct ew_resizer *z, const struct ew_sample *s, int64_t h, int64_t w,
+                             uint8_t *out)
+{
+    const struct ew_resize r = {.in = s->pixels,
+                                .in_h = s->h,
+                                .in_w = s->w,
+                                .sy = s->sy,
+                                .sx = s->sx,
+                                .sc = s->sc,
+                                .y = {0, (double)s->h},
+                                .x = {0, (double)s->w},
+                                .h = h,
+                                .w = w,
+                                .c = s->c};
+    return ew_resizer_run(z, &r, out);
+}
+
 void ew_resizer_fini(struct ew_resizer *z)
 {
     free(z->row.at);

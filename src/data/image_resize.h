@@ -18,6 +18,9 @@ struct ew_resizer {
 };
 
 ew_err ew_resizer_run(struct ew_resizer *z, const struct ew_resize *r, uint8_t *out);
+/* The whole of a sample, to [h, w, c]. */
+ew_err ew_resizer_run_sample(struct ew_resizer *z, const struct ew_sample *s, int64_t h, int64_t w,
+                             uint8_t *out);
 void ew_resizer_fini(struct ew_resizer *z);
 
 #endif

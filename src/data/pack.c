@@ -47,20 +47,8 @@ static ew_err make_plain(struct packer *p, int64_t size[3])
     EW_CHECK(size[0] < 65536 && size[1] < 65536, EW_ERR_LIMIT, "%lldx%lld pixels are too many",
              (long long)size[0], (long long)size[1]);
     EW_TRY(ew_bytes_need(&p->pixels, (size_t)(size[0] * size[1] * size[2])));
-    if (resize) {
-        const struct ew_resize r = {.in = s->pixels,
-                                    .in_h = s->h,
-                                    .in_w = s->w,
-                                    .sy = s->sy,
-                                    .sx = s->sx,
-                                    .sc = s->sc,
-                                    .y = {0, (double)s->h},
-                                    .x = {0, (double)s->w},
-                                    .h = size[0],
-                                    .w = size[1],
-                                    .c = s->c};
-        return ew_resizer_run(&p->resizer, &r, p->pixels.at);
-    }
+    if (resize)
+        return ew_resizer_run_sample(&p->resizer, s, size[0], size[1], p->pixels.at);
     uint8_t *to = p->pixels.at;
     for (int64_t y = 0; y < s->h; y++)
         for (int64_t x = 0; x < s->w; x++)
