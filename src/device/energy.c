@@ -7,7 +7,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define LONG_GAP 2.5 /* intervals */
+#define LONG_GAP    2.5 /* intervals */
+#define MOST_HELD_S 5   /* between lines of a slow meter */
 
 #define COUNTER_SHARE 0.1 /* largest uncertainty of a counter, as a share of the energy */
 
@@ -170,6 +171,15 @@ static void use_counter(const struct ew_energy_sum *e, bool sampled, struct ew_e
     out->error_j = e->counter.slack_j;
 }
 
+/* True if the sensor was lost for most of the interval: its samples tell nothing of the rest. (Slow
+ * meters are absent between their lines.) */
+static bool is_blind(const struct ew_energy_sum *e, double held_s)
+{
+    const double usual_s = LONG_GAP * fmax(seconds(e->interval_ns), e->longest_gap_s);
+    return e->absent > e->samples && held_s > fmax(usual_s, MOST_HELD_S) &&
+           held_s > 0.5 * seconds(e->end_ns - e->begin_ns);
+}
+
 struct ew_energy ew_energy_result(const struct ew_energy_sum *e)
 {
     struct ew_energy out = {.absent = e->why,
@@ -179,10 +189,13 @@ struct ew_energy ew_energy_result(const struct ew_energy_sum *e)
                             .longest_gap_s = e->longest_gap_s,
                             .resolution_w = e->resolution_w,
                             .integrated_j = -1};
-    const bool sampled = e->first_ns != INT64_MIN;
+    double held_s = 0;
+    const double held_j = e->first_ns == INT64_MIN ? 0 : hold_ends(e, &held_s);
+    const bool sampled = e->first_ns != INT64_MIN && !is_blind(e, held_s);
     if (sampled) {
         out.absent = EW_ABSENT_NOT;
-        out.joules = e->joules + hold_ends(e, &out.held_s);
+        out.held_s = held_s;
+        out.joules = e->joules + held_j;
         out.min_w = e->min_w;
         out.peak_w = e->peak_w;
         const double range = e->peak_w - e->min_w;

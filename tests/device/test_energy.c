@@ -157,6 +157,22 @@ static void ends_and_absence(void)
     r = ew_energy_result(&e);
     EW_EXPECT_NEAR(r.joules, 4, 1e-12);
     EW_EXPECT_NEAR(r.held_s, 1, 1e-12);
+    /* Regression: a sensor that was lost after a second of ten gave all ten, with an error of 0. */
+    ew_energy_begin(&e, 0, TENTH, 0);
+    for (int i = 0; i <= 100; i++)
+        ew_energy_add(&e, i * TENTH,
+                      i < 10 ? ew_sample_value_of(4) : ew_sample_value_absent(EW_ABSENT_LOST),
+                      none);
+    ew_energy_stop(&e, 10 * EW_NS_PER_S);
+    EW_EXPECT_INT(ew_energy_result(&e).absent, EW_ABSENT_LOST);
+    /* A slow meter's readings are absent between its lines. */
+    ew_energy_begin(&e, 0, TENTH, 0);
+    for (int i = 0; i <= 155; i++)
+        ew_energy_add(&e, i * TENTH,
+                      i % 60 == 1 ? ew_sample_value_of(4) : ew_sample_value_absent(EW_ABSENT_STALE),
+                      none);
+    ew_energy_stop(&e, 15 * EW_NS_PER_S);
+    EW_EXPECT_NEAR(ew_energy_result(&e).joules, 60, 1e-9);
     /* An interval between two samples is interpolated. */
     ew_energy_begin(&e, TENTH, EW_NS_PER_S, 0);
     ew_energy_add(&e, 0, ew_sample_value_of(0), none);
