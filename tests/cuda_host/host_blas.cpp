@@ -246,7 +246,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const vo
         return CUBLAS_STATUS_INVALID_VALUE;
     return enqueue_work(s,
                         [j, room, bytes] {
-                            memset(room, 0xff, bytes);
+                            if (bytes)
+                                memset(room, 0xff, bytes);
                             compute(j);
                         })
                ? CUBLAS_STATUS_INVALID_VALUE

@@ -6,6 +6,7 @@
 #include "host_block.h"
 
 #include <algorithm>
+#include <new>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -148,11 +149,12 @@ void switch_to(fiber *to)
 fiber *idle_fiber()
 {
     if (b.idle.empty()) {
-        fiber *f = new fiber();
-        f->stack = static_cast<char *>(mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
-                                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-        if (f->stack == MAP_FAILED)
+        void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (stack == MAP_FAILED)
             fail("no memory for a stack");
+        fiber *f = new (stack) fiber(); /* kept for later blocks */
+        f->stack = static_cast<char *>(stack);
         f->stack_bytes = STACK_BYTES;
         begin_fiber(f);
         return f;
@@ -380,7 +382,8 @@ void run(const launch &l, const std::function<void()> &thread)
         at = (unsigned)(((uint64_t)at + step) % count);
         block_number++;
         b.next = b.ended = 0;
-        memset(dynamic_shared, 0xff, l.shared);
+        if (l.shared)
+            memset(dynamic_shared, 0xff, l.shared);
         for (unsigned w = 0; w * LANES < b.threads; w++)
             b.warps[w].here = b.warps[w].ended = 0;
         if (i % 16 == 15)

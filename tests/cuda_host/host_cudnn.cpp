@@ -495,7 +495,8 @@ static cudnnStatus_t start(cudnnHandle_t h, int pass, int algo, const job &j, vo
         return CUDNN_STATUS_BAD_PARAM;
     return enqueue_work(h->stream,
                         [work, room, uses] {
-                            memset(room, 0xff, uses);
+                            if (uses)
+                                memset(room, 0xff, uses);
                             work();
                         })
                ? CUDNN_STATUS_BAD_PARAM

@@ -231,6 +231,11 @@ int main(int argc, char **argv)
         ew_test_skip("%s", ew_error_message());
     ew_test_end();
     for (size_t i = 0; there && i < EW_COUNT(nets); i++) {
+        bool meant = argc == 1; /* words are names of networks */
+        for (int k = 1; k < argc; k++)
+            meant = meant || strcmp(argv[k], nets[i].name) == 0;
+        if (!meant)
+            continue;
         float cpu[4] = {0}, cuda[2][4] = {{0}};
         ew_test_begin("%s", nets[i].name);
         check_values(&nets[i], false, "cuda", 2e-5);
