@@ -333,10 +333,12 @@ class Network:
             inputs = tuple(inputs[0][name] for name in names)
         if len(inputs) != len(ports):
             raise ValueError(f"{self.name} has {len(ports)} inputs, got {len(inputs)}")
-        shape = getattr(inputs[0], "shape", ()) if inputs else ()
-        if self.batches[1] > self.batches[0] and len(shape) == len(ports[0].shape) and shape[0] != self._batch:
-            self.batch = int(shape[0])
-            ports = self.inputs
+        for port, value in zip(ports, inputs if self.batches[1] > self.batches[0] else ()):
+            shape = tuple(getattr(value, "shape", ()))
+            if shape[:1] != port.shape[:1] and len(shape) == len(port.shape) and shape[1:] == port.shape[1:]:
+                self.batch = int(shape[0])
+                ports = self.inputs
+                break
         for i, (port, value) in enumerate(zip(ports, inputs)):
             self._put(i, port, value)
         check(lib.ew_context_start(self._open()))
@@ -382,9 +384,12 @@ class Network:
     def classify(self, image: Image, top: int = 5, order: str = "rgb") -> List[Tuple[str, float]]:
         """The top classes of one image (as for ``run_images``), with their softmax probabilities.
 
-        Empty if a score is not a number.
+        Empty if a score is not a number; a network whose first output is not one row of scores is refused.
         """
         got = self.run_images(image, order=order)[0]
+        port = self.outputs[0]
+        if sum(n > 1 for n in port.shape) != 1 or not port.dtype.startswith("float"):
+            raise ValueError(f"{self.name} is no classifier: its output is {port.dtype} of {port.shape}")
         scores = [float(x) for x in (got if numpy is None else got.ravel())]
         if any(math.isnan(x) for x in scores):
             return []

@@ -86,6 +86,20 @@ class Networks(unittest.TestCase):
             self.assertTrue(edgewise.numpy.array_equal(rows, x.reshape(6, 3)))
             self.assertEqual([port.shape for port in net.outputs], [(2, 3, 3), (6, 3)])
 
+    def test_only_rows_of_scores_have_classes(self):
+        pixels = memoryview(bytes(192)).cast("B", (8, 8, 3))
+        for name in ("one-score.onnx", "gives-back.onnx"):
+            with edgewise.open(os.path.join(FINDS, name), threads=1, mean=0, std=1) as net:
+                with self.assertRaisesRegex(ValueError, "is no classifier: its output is float32"):
+                    net.classify(pixels)
+
+    def test_batch_by_the_input_that_has_one(self):
+        if edgewise.numpy is None:
+            self.skipTest("numpy is not installed")
+        ones = edgewise.numpy.ones
+        with edgewise.open(os.path.join(FINDS, "batch-of-second-input.onnx"), threads=1, batch=(1, 8)) as net:
+            self.assertTrue((net.run(ones((4, 5), "float32"), ones((3, 4), "float32"))[0] == 4 * ones((3, 5))).all())
+
     def test_scores_that_are_no_numbers_have_no_class(self):
         with edgewise.open(os.path.join(FINDS, "nan-score.onnx"), threads=1, mean=0.5, std=0.5) as net:
             self.assertEqual(net.classify(memoryview(bytes(192)).cast("B", (8, 8, 3))), [])
