@@ -36,9 +36,10 @@ struct ew_pruning {
 
 /* Removes the least important channels, in place, with everything that depends on them.  The result
  * computes what the network did with those channels zeroed; fine-tuning (edgewise_train.h) recovers
- * accuracy, and another round may follow.  `data` is used by importance "taylor" alone, else NULL;
- * `report` may be NULL.  EW_ERR_LIMIT if the target cannot be reached, EW_ERR_UNSUPPORTED if no
- * channel can be removed; the network is unchanged then. */
+ * accuracy, and another round may follow.  `data` is used by importance "taylor" alone, which needs
+ * images [N, H, W, C] as ew_network_graph gives them; else NULL.  `report` may be NULL.
+ * EW_ERR_LIMIT if the target cannot be reached, EW_ERR_UNSUPPORTED if no channel can be removed;
+ * the network is unchanged then. */
 EW_API ew_err ew_prune_graph(struct ew_graph *net, const struct ew_dataset *data,
                              const struct ew_pruning_opts *opts, struct ew_pruning *report);
 

@@ -99,8 +99,8 @@ EW_API ew_err ew_training_save(struct ew_training *t);
 
 /* Zero the struct, set `size` and the fields that you need. */
 struct ew_evaluate_opts {
-    size_t size;                     /* sizeof(struct ew_evaluate_opts) */
-    int train;                       /* 1: the training split; 0: the test split */
+    size_t size; /* sizeof(struct ew_evaluate_opts) */
+    int train;   /* 1: the training split; 0: the test split.  The other one, where it is empty */
     int64_t batch, workers, threads; /* 0: 32, none, one for each CPU */
     int64_t samples;                 /* evenly spaced subset of the split; 0: all */
 };
@@ -113,7 +113,8 @@ struct ew_evaluation {
 };
 
 /* Evaluates a network, or a context's engine at its current batch, on a split, with the network's
- * own preprocessing.  EW_ERR_ARG if its normalisation is not known.  `opts` may be NULL. */
+ * own preprocessing.  EW_ERR_USAGE if its normalisation is not known, EW_ERR_ARG if it has fewer
+ * classes than the data, EW_ERR_UNSUPPORTED if it gives back its input.  `opts` may be NULL. */
 EW_API ew_err ew_evaluate_graph(const struct ew_graph *net, const struct ew_dataset *data,
                                 const struct ew_evaluate_opts *opts, struct ew_evaluation *out);
 EW_API ew_err ew_evaluate_context(struct ew_context *c, const struct ew_dataset *data,

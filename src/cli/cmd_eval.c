@@ -170,8 +170,6 @@ static ew_err check_classes(const struct opts *o, const struct ew_eval_target *t
     EW_CHECK(!o->anomaly.classes, EW_ERR_USAGE,
              "--anomaly is for autoencoders; the output of %s is not shaped like its input",
              t->name);
-    EW_CHECK(classes >= info->classes, EW_ERR_ARG, "%s has %lld classes, data set %s has %lld",
-             t->name, (long long)classes, info->name, (long long)info->classes);
     if (classes > info->classes)
         EW_WARN("%s has %lld classes, data set %s has %lld: classes are compared by index", t->name,
                 (long long)classes, info->name, (long long)info->classes);

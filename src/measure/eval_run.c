@@ -168,19 +168,37 @@ static ew_err run_all(const struct ew_eval_target *t, struct ew_loader *loader,
     }
 }
 
-/* Allocates results for n samples. */
-static ew_err make_room(const struct ew_eval_target *t, int64_t n, bool keep,
-                        struct ew_eval_run *out)
+/* The number of scores of each sample, which must do for the classes of the data. */
+static ew_err count_classes(const struct ew_eval_target *t, const struct ew_dataset_info *info,
+                            int64_t *out)
 {
+    const struct ew_tensor *scores = ew_plan_output(t->plan, 0);
+    const struct ew_shape *s = &scores->shape;
+    char text[EW_SHAPE_TEXT];
+    const bool alone = s->rank == 1 && t->batch == 1;
+    bool rows = alone || (s->rank > 1 && s->dim[0] == t->batch);
+    *out = ew_tensor_count(scores) / t->batch;
+    for (int i = alone ? 0 : 1; i < s->rank; i++)
+        rows = rows && (s->dim[i] == 1 || s->dim[i] == *out);
+    EW_CHECK(rows && *out >= 2 && scores->dtype == EW_F32, EW_ERR_SHAPE,
+             "%s: its output is %s of %s, not a row of scores for each image", t->name,
+             ew_shape_text(s, text), ew_dtype_name(scores->dtype));
+    EW_CHECK(*out >= info->classes, EW_ERR_ARG, "%s has %lld classes, data set %s has %lld",
+             t->name, (long long)*out, info->name, (long long)info->classes);
+    return EW_OK;
+}
+
+/* Allocates results for n samples. */
+static ew_err make_room(const struct ew_eval_target *t, const struct ew_dataset *data, int64_t n,
+                        bool keep, struct ew_eval_run *out)
+{
+    int64_t classes;
     if (ew_net_reconstructs(t->graph)) {
         out->errors = calloc((size_t)n + 1, sizeof(*out->errors));
         EW_CHECK(out->errors, EW_ERR_MEMORY, "no memory for %lld errors", (long long)n);
         return EW_OK;
     }
-    const struct ew_tensor *scores = ew_plan_output(t->plan, 0);
-    const int64_t classes = ew_tensor_count(scores) / t->batch;
-    EW_CHECK(scores->dtype == EW_F32 && classes >= 2, EW_ERR_SHAPE,
-             "%s: its output is not a row of scores", t->name);
+    EW_TRY(count_classes(t, ew_dataset_info(data), &classes));
     EW_TRY(ew_confusion_init(&out->confusion, classes));
     out->confusion.loss = out->loss->of_labels ? NULL : out->loss;
     out->samples = keep ? calloc((size_t)n + 1, sizeof(*out->samples)) : NULL;
@@ -203,7 +221,7 @@ ew_err ew_eval_run(const struct ew_eval_target *t, const struct ew_loader_opts *
     ew_loader_fit(&o, &l.image);
     EW_TRY(ew_loader_open(&o, &loader));
     const int64_t n = ew_loader_samples(loader);
-    ew_err e = make_room(t, n, keep, out);
+    ew_err e = make_room(t, o.data, n, keep, out);
     ew_progress_begin(&progress, talk, "eval", n);
     if (e == EW_OK)
         e = run_all(t, loader, &l, keep, &progress, out);

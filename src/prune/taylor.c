@@ -11,6 +11,7 @@
 struct probe {
     struct ew_graph *g;
     struct ew_plan *plan;
+    int64_t batch;
     double *change; /* by unit: sum of weight x gradient over one batch */
     bool *normed;   /* by unit: has a batch norm */
 };
@@ -52,6 +53,7 @@ static ew_err probe_open(const struct ew_graph *net, const struct ew_channels *c
     EW_TRY(ew_graph_clone(net, &p->g));
     EW_TRY(own_states(p->g));
     EW_TRY(ew_graph_set_batch(p->g, o->loader.batch));
+    p->batch = ew_graph_images(p->g); /* another, where it is fixed */
     EW_TRY(ew_objective_add(p->g));
     EW_TRY(ew_graph_infer(p->g));
     EW_TRY(ew_plan_compile(p->g, &po, &p->plan));
@@ -87,9 +89,12 @@ static void add_products(struct probe *p, const struct ew_channels *c, int v, in
 static ew_err add_batch(struct probe *p, const struct ew_channels *c, const struct ew_batch *b,
                         double *scores)
 {
-    struct ew_tensor *x = ew_plan_input(p->plan, 0), *labels = ew_plan_input(p->plan, 1);
+    struct ew_tensor *x = ew_plan_input(p->plan, 0);
     memcpy(x->data, b->images, ew_tensor_bytes(x));
-    memcpy(labels->data, b->labels, ew_tensor_bytes(labels));
+    if (p->g->n_inputs > 1) { /* else the target is the input */
+        struct ew_tensor *labels = ew_plan_input(p->plan, 1);
+        memcpy(labels->data, b->labels, ew_tensor_bytes(labels));
+    }
     EW_TRY(ew_plan_run(p->plan));
     memset(p->change, 0, (size_t)c->n_units * sizeof(*p->change));
     for (int k = 0; k < p->g->n_nodes; k++) {
@@ -110,26 +115,37 @@ static ew_err add_batch(struct probe *p, const struct ew_channels *c, const stru
     return EW_OK;
 }
 
-static ew_err run_batches(struct probe *p, const struct ew_channels *c,
-                          const struct ew_taylor_opts *o, struct ew_loader *l, double *scores)
+static ew_err run_batches(struct probe *p, const struct ew_channels *c, int64_t batches,
+                          struct ew_loader *l, double *scores)
 {
     ew_err e = ew_loader_start(l, 0, 0);
     int64_t n = 0;
-    while (e == EW_OK && n < o->batches) {
+    while (e == EW_OK && n < batches) {
         const struct ew_batch *b = NULL;
         e = ew_loader_next(l, &b);
         if (e != EW_OK || !b)
             break;
-        if (b->n == o->loader.batch) {
-            e = add_batch(p, c, b, scores);
-            n++;
-        }
+        e = add_batch(p, c, b, scores);
+        n++;
         ew_loader_release(l, b);
     }
     EW_TRY(e);
-    EW_CHECK(n > 0, EW_ERR_ARG, "the data has no whole batch of %lld", (long long)o->loader.batch);
+    EW_CHECK(n > 0, EW_ERR_ARG, "the data has no whole batch of %lld", (long long)p->batch);
     for (int u = 0; u < c->n_units; u++)
         scores[u] /= (double)n;
+    return EW_OK;
+}
+
+/* Images as loaders make them, and nothing else. */
+static ew_err check_input(const struct ew_graph *g)
+{
+    EW_CHECK(g->n_inputs == 1, EW_ERR_SHAPE, "%s: has %d inputs, importance by the loss needs one",
+             g->name, g->n_inputs);
+    const struct ew_value *v = &g->values[g->inputs[0]];
+    char text[EW_SHAPE_TEXT];
+    EW_CHECK((v->t.shape.rank == 4 || v->t.shape.rank == 5) && v->t.dtype == EW_F32, EW_ERR_SHAPE,
+             "%s: its input is %s of %s, neither images nor clips of float32", g->name,
+             ew_shape_text(&v->t.shape, text), ew_dtype_name(v->t.dtype));
     return EW_OK;
 }
 
@@ -139,16 +155,17 @@ ew_err ew_importance_taylor(struct ew_graph *g, const struct ew_channels *c,
     struct probe p = {0};
     struct ew_loader *l = NULL;
     struct ew_loader_opts lo = o->loader;
-    const struct ew_shape *in = &g->values[g->inputs[0]].t.shape;
-    ew_loader_fit(&lo, in);
+    EW_TRY(check_input(g));
+    ew_loader_fit(&lo, &g->values[g->inputs[0]].t.shape);
     lo.shuffle = true;
     lo.drop_last = true;
     memset(scores, 0, (size_t)c->n_units * sizeof(*scores));
     ew_err e = probe_open(g, c, o, &p);
+    lo.batch = p.batch;
     if (e == EW_OK)
         e = ew_loader_open(&lo, &l);
     if (e == EW_OK)
-        e = run_batches(&p, c, o, l, scores);
+        e = run_batches(&p, c, o->batches, l, scores);
     ew_loader_close(l);
     probe_close(&p);
     return e;

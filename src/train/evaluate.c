@@ -29,6 +29,10 @@ ew_err ew_evaluator_open(const struct ew_loader_opts *loader, const struct ew_gr
     EW_CHECK(scores->rank == 2, EW_ERR_SHAPE,
              "%s: its output is %s, a classifier's is [N, classes]", net->name,
              ew_shape_text(scores, text));
+    const struct ew_dataset_info *info = ew_dataset_info(loader->data);
+    EW_CHECK(scores->dim[1] >= info->classes, EW_ERR_ARG,
+             "%s has %lld classes, data set %s has %lld", net->name, (long long)scores->dim[1],
+             info->name, (long long)info->classes);
     *out = (struct ew_evaluator){.batch = loader->batch, .threads = threads};
     EW_TRY(ew_confusion_init(&out->confusion, scores->dim[1]));
     return open_loader(loader, net, out);

@@ -282,6 +282,42 @@ static void taylor_is_the_slope_of_the_loss(void)
     ew_graph_free(plain);
 }
 
+static double *taylor_of(struct ew_graph *g, const char *set, int64_t batch)
+{
+    struct ew_dataset *data = NULL;
+    struct ew_channels c;
+    EW_EXPECT_OK(ew_dataset_open(set, &data));
+    EW_EXPECT_OK(ew_channels_find(g, &c));
+    const struct ew_taylor_opts o = {
+        .loader = {.data = data, .batch = batch, .seed = 3}, .batches = 1, .threads = 1};
+    double *scores = calloc((size_t)c.n_units + 1, sizeof(*scores));
+    EW_EXPECT_OK(ew_importance_taylor(g, &c, &o, scores));
+    ew_channels_fini(&c);
+    ew_dataset_close(data);
+    return scores;
+}
+
+/* Regression: labels were written to the input that an autoencoder does not have, and images read
+ * beyond the batch where that of the network is fixed. */
+static void taylor_of_other_networks(void)
+{
+    const char *digits = "synthetic:train=64,test=16";
+    struct ew_graph *clips = build("video_autoencoder", 0.25), *g = build("lenet5", 0.5);
+    double *of_clips = taylor_of(clips, "synthetic:kind=motion,classes=2,train=2,test=1", 1);
+    EW_EXPECT(of_clips[0] > 0);
+    double *open = taylor_of(g, digits, 32);
+    EW_EXPECT_OK(ew_graph_set_batch(g, 32));
+    g->values[g->inputs[0]].dynamic = 0;
+    double *fixed = taylor_of(g, digits, 16);
+    for (int i = 0; i < 8; i++)
+        EW_EXPECT_NEAR(fixed[i], open[i], 1e-12);
+    free(of_clips);
+    free(open);
+    free(fixed);
+    ew_graph_free(clips);
+    ew_graph_free(g);
+}
+
 /* Regression: fine-tuning trained all weights in spite of --freeze. */
 static void frozen_weights_stay(void)
 {
@@ -314,4 +350,4 @@ static void frozen_weights_stay(void)
 
 EW_TEST_MAIN(EW_TEST(least_important_go_first), EW_TEST(shares_and_multiples),
              EW_TEST(targets_are_met), EW_TEST(frozen_weights_stay),
-             EW_TEST(taylor_is_the_slope_of_the_loss))
+             EW_TEST(taylor_is_the_slope_of_the_loss), EW_TEST(taylor_of_other_networks))

@@ -156,6 +156,47 @@ static void evaluates_at_a_fixed_batch(void)
     ew_dataset_close(d);
 }
 
+/* A graph with the normalisation of the data. */
+static void normalise(struct ew_graph *g, const char *set)
+{
+    struct ew_dataset *d = NULL;
+    struct ew_training *t = NULL;
+    const struct ew_training_opts o = {
+        .size = sizeof(o), .batch = 4, .threads = 1, .options = "workers = 0\nval-split = 0\n"};
+    EW_EXPECT_OK(ew_dataset_open(set, &d));
+    EW_EXPECT_OK(ew_training_open(g, d, &o, &t));
+    ew_training_close(t);
+    ew_dataset_close(d);
+}
+
+/* Regression: samples of classes that the network does not have were left out of its accuracy, and
+ * an autoencoder had an accuracy of 0. */
+static void has_no_accuracy(void)
+{
+    const char *motion = "synthetic:kind=motion,classes=2,train=8,test=1";
+    const struct ew_model_opts three = {.size = sizeof(three), .classes = 3},
+                               tiny = {.size = sizeof(tiny), .scale = 0.25};
+    const struct ew_quantization_opts judged = {
+        .size = sizeof(judged), .images = 8, .max_drop = 5, .threads = 1};
+    struct ew_dataset *ten = data(), *clips = NULL;
+    struct ew_graph *g = NULL, *q = NULL, *a = NULL;
+    struct ew_evaluation e = {.size = sizeof(e)};
+    EW_EXPECT_OK(ew_model_build("lenet5", &three, &g));
+    EW_EXPECT_OK(ew_model_init("lenet5", 3, g));
+    normalise(g, "synthetic:classes=3,train=8,test=8");
+    EW_EXPECT_ERR(ew_evaluate_graph(g, ten, NULL, &e), EW_ERR_ARG, "3 classes");
+    EW_EXPECT_ERR(ew_quantize_graph(g, ten, &judged, NULL, &q), EW_ERR_ARG, "3 classes");
+    EW_EXPECT_OK(ew_dataset_open(motion, &clips));
+    EW_EXPECT_OK(ew_model_build("video_autoencoder", &tiny, &a));
+    EW_EXPECT_OK(ew_model_init("video_autoencoder", 3, a));
+    normalise(a, motion);
+    EW_EXPECT_ERR(ew_evaluate_graph(a, clips, NULL, &e), EW_ERR_UNSUPPORTED, "no accuracy");
+    ew_dataset_close(clips);
+    ew_dataset_close(ten);
+    ew_graph_free(a);
+    ew_graph_free(g);
+}
+
 /* int8 of a trained network: smaller, about as accurate, and the engine agrees with the graph. */
 static void quantises(void)
 {
@@ -188,4 +229,4 @@ static void quantises(void)
 }
 
 EW_TEST_MAIN(EW_TEST(learns), EW_TEST(refuses), EW_TEST(quantises),
-             EW_TEST(evaluates_at_a_fixed_batch))
+             EW_TEST(evaluates_at_a_fixed_batch), EW_TEST(has_no_accuracy))

@@ -7,6 +7,7 @@
 #include "edgewise_train.h"
 #include "engine/engine.h"
 #include "measure/eval_run.h"
+#include "model/loss_table.h"
 #include "quant/quant_run.h"
 
 #define USUAL_BATCH  32
@@ -31,6 +32,8 @@ static ew_err evaluate(const struct ew_eval_target *t, const struct ew_classifie
     struct ew_image_set set = {0};
     struct ew_eval_run r = {0};
     EW_TRY(ew_sized_check(out));
+    EW_CHECK(!ew_net_reconstructs(t->graph), EW_ERR_UNSUPPORTED,
+             "%s gives back its input: it has no accuracy", t->name);
     ew_err e =
         ew_image_set_of(data, k, o->train ? EW_FOR_TRAINING : EW_FOR_EVALUATION, o->samples, &set);
     set.loader.workers = o->workers;
