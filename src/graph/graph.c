@@ -405,6 +405,22 @@ static int weight_in(const struct ew_graph *g, const struct ew_node *n, int i, u
     return weight ? v : -1;
 }
 
+/* Marks the values that are computed from constants alone. */
+static void mark_pure(const struct ew_graph *g, bool *pure)
+{
+    for (int v = 0; v < g->n_values; v++)
+        pure[v] = ew_value_is_weight(&g->values[v]);
+    for (int k = 0; k < g->n_nodes; k++) {
+        const struct ew_node *n = &g->nodes[k];
+        bool all = n->n_in > 0;
+        for (int i = 0; i < n->n_in; i++)
+            all = all && (n->in[i] < 0 || pure[n->in[i]]);
+        for (int i = 0; i < n->n_out; i++)
+            if (n->out[i] >= 0)
+                pure[n->out[i]] = all;
+    }
+}
+
 /* Some exporters write all weights as literals. */
 static bool has_named_weights(const struct ew_graph *g)
 {
@@ -422,11 +438,15 @@ static bool has_named_weights(const struct ew_graph *g)
 ew_err ew_graph_mark_params(struct ew_graph *g)
 {
     EW_CLEANUP(ew_free_ptr) bool *known = calloc((size_t)g->n_values + 1, sizeof(*known));
-    EW_CHECK(known, EW_ERR_MEMORY, "no memory for graph %s", g->name);
+    EW_CLEANUP(ew_free_ptr) bool *pure = calloc((size_t)g->n_values + 1, sizeof(*pure));
+    EW_CHECK(known && pure, EW_ERR_MEMORY, "no memory for graph %s", g->name);
     mark_known(g, known);
+    mark_pure(g, pure);
     const bool named = has_named_weights(g);
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
+        if (n->n_out > 0 && n->out[0] >= 0 && pure[n->out[0]])
+            continue; /* a formula from which a weight is computed */
         for (int i = 0; i < n->n_in; i++) {
             const int w = weight_in(g, n, i, n->op->param_in | n->op->state_in);
             if (w < 0 || known[w])

@@ -206,5 +206,23 @@ static void group_norm(void)
     }
 }
 
+/* Regression: the mean that a formula subtracts from a filter was trained, and not the filter. */
+static void formula(void)
+{
+    struct ew_build b;
+    begin(&b, "2,64,3,3");
+    weight(&b, "w", "72,64,1,1");
+    weight(&b, "bias", "72");
+    ew_build_ints(&b, ew_build_node(&b, "ReduceMean", "w", "m"), "axes", "1,2,3");
+    ew_build_node(&b, "Sub", "w,m", "s");
+    ew_build_node(&b, "Conv", "x,s,bias", "y");
+    struct ew_graph *g = load(&b);
+    if (!g)
+        return;
+    EW_EXPECT_INT(trained(g), 1);
+    EW_EXPECT(trains(g, "bias"));
+    ew_graph_free(g);
+}
+
 EW_TEST_MAIN(EW_TEST(bias_in_front), EW_TEST(numbers), EW_TEST(all_literals), EW_TEST(transposed),
-             EW_TEST(reshaped), EW_TEST(shared), EW_TEST(group_norm))
+             EW_TEST(reshaped), EW_TEST(shared), EW_TEST(group_norm), EW_TEST(formula))
