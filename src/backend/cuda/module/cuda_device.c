@@ -10,10 +10,30 @@
 
 #include "backend/cuda/module/cuda_status.h"
 
+/* cublasLtGetStatusString, which came with an update of CUDA 11.4. */
+static const char *blas_text(int code)
+{
+    switch ((cublasStatus_t)code) {
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+        return "cuBLASLt cannot be initialised";
+    case CUBLAS_STATUS_ALLOC_FAILED:
+        return "cuBLASLt is out of memory";
+    case CUBLAS_STATUS_INVALID_VALUE:
+        return "invalid value for cuBLASLt";
+    case CUBLAS_STATUS_ARCH_MISMATCH:
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+        return "not supported by cuBLASLt";
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+        return "cuBLASLt failed to execute";
+    default:
+        return "internal error of cuBLASLt";
+    }
+}
+
 const char *ew_cu_error_text(int code)
 {
     if (code >= EW_CU_BLAS)
-        return cublasLtGetStatusString((cublasStatus_t)(code - EW_CU_BLAS));
+        return blas_text(code - EW_CU_BLAS);
     if (code >= EW_CU_CUDNN)
         return cudnnGetErrorString((cudnnStatus_t)(code - EW_CU_CUDNN));
     if (code == cudaErrorInsufficientDriver)
