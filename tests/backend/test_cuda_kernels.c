@@ -128,6 +128,36 @@ static void slopes(void)
         }
 }
 
+/* The gradient of a clip from its output: 0.9 is less in half types, and is still the bound. */
+static void slopes_of_outputs(void)
+{
+    if (!gpu_open())
+        return;
+    const float bound = 0.9f;
+    const float *hi = device_bytes(&bound, sizeof(bound));
+    for (int t = 0; t < TYPES; t++) {
+        struct buf x = buf_new(types[t], 8, 1), dy = buf_new(types[t], 8, 1),
+                   dx = buf_new(types[t], 8, 0);
+        double want[8];
+        for (int i = 0; i < 8; i++) {
+            x.h[i] = i % 2 ? bound : 0.5f;
+            want[i] = i % 2 ? 0 : (double)dy.h[i];
+        }
+        buf_put(&x);
+        const struct ew_cuda_act_back p = {.type = types[t],
+                                           .act = {EW_CUDA_ACT_CLIP, 0, 0},
+                                           .bounds = 1,
+                                           .hi = hi,
+                                           .n = 8,
+                                           .x = x.d,
+                                           .dy = dy.d,
+                                           .dx = dx.d};
+        EXPECT_LAUNCH(act_back(gpu.q, &p));
+        EXPECT_BUF(&dx, want, 1);
+    }
+    gpu_end();
+}
+
 /* Drops the same elements as op_dropout.c. */
 static void drops(void)
 {
@@ -749,7 +779,8 @@ static void graphs_repeat(void)
     gpu_end();
 }
 
-EW_TEST_MAIN(EW_TEST(chains), EW_TEST(unary_operations), EW_TEST(slopes), EW_TEST(drops),
-             EW_TEST(epilogues_and_casts), EW_TEST(sums), EW_TEST(batch_norms), EW_TEST(losses),
-             EW_TEST(softmaxes), EW_TEST(moves), EW_TEST(products), EW_TEST(updates),
-             EW_TEST(scaled_losses), EW_TEST(graphs_repeat))
+EW_TEST_MAIN(EW_TEST(chains), EW_TEST(unary_operations), EW_TEST(slopes),
+             EW_TEST(slopes_of_outputs), EW_TEST(drops), EW_TEST(epilogues_and_casts),
+             EW_TEST(sums), EW_TEST(batch_norms), EW_TEST(losses), EW_TEST(softmaxes),
+             EW_TEST(moves), EW_TEST(products), EW_TEST(updates), EW_TEST(scaled_losses),
+             EW_TEST(graphs_repeat))

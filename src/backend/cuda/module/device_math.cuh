@@ -185,6 +185,18 @@ __device__ inline float act_slope(const ew_cuda_act &a, float x)
     return 1;
 }
 
+/* A clip's bounds as outputs of type T have them: an output that was clipped must not seem to lie
+ * inside. */
+template <typename T> __device__ inline ew_cuda_act act_stored(const ew_cuda_act &a)
+{
+    ew_cuda_act b = a;
+    if (a.kind == EW_CUDA_ACT_CLIP) {
+        b.lo = to_float(from_float<T>(a.lo));
+        b.hi = to_float(from_float<T>(a.hi));
+    }
+    return b;
+}
+
 /* Activation known at compile time (A): a switch per element costs more than the arithmetic. */
 #define EW_ACT_ANY (-1)
 

@@ -331,7 +331,9 @@ template <int V, int A, typename T> struct norm_row {
         const float d = dy.at(i);
         if (A == EW_CUDA_ACT_NONE)
             return d;
-        return d * act_slope_as<A>(p.act, p.y ? y.at(i) : x.at(i) * line.slope[i] + line.shift[i]);
+        if (p.y)
+            return d * act_slope_as<A>(act_stored<T>(p.act), y.at(i));
+        return d * act_slope_as<A>(p.act, x.at(i) * line.slope[i] + line.shift[i]);
     }
 };
 

@@ -227,6 +227,7 @@ __global__ void __launch_bounds__(THREADS) act_back_kernel(const ew_cuda_act_bac
         act.lo = p.lo ? *p.lo : -INFINITY;
         act.hi = p.hi ? *p.hi : INFINITY;
     }
+    act = act_stored<T>(act);
     for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < p.n / V;
          k += (int64_t)gridDim.x * THREADS) {
         float v[V], g[V];
