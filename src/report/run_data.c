@@ -77,29 +77,32 @@ static char *put_code(char *to, const char *hex)
     return to;
 }
 
+/* The closing quote of a string, from after its opening one; NULL: it has none. */
+static const char *string_end(const char *p)
+{
+    while (*p && *p != '"')
+        p += p[0] == '\\' && p[1] ? 2 : 1;
+    return *p ? p : NULL;
+}
+
 /* A string from after its opening quote; NULL: it has no end. */
 static const char *read_string(struct ew_option_walk *w)
 {
-    const char *p = w->at;
-    char *out = ew_arena_alloc(w->arena, strcspn(p, "\n") + 1), *to = out;
-    while (out && *p && *p != '"') {
+    const char *p = w->at, *const end = string_end(p);
+    char *out = end ? ew_arena_alloc(w->arena, (size_t)(end - p) + 1) : NULL, *to = out;
+    while (out && p < end) {
         if (*p != '\\') {
             *to++ = *p++;
-            continue;
-        }
-        if (p[1] == 'u' && strspn(p + 2, "0123456789abcdefABCDEF") >= 4) {
+        } else if (p[1] == 'u' && strspn(p + 2, "0123456789abcdefABCDEF") >= 4) {
             to = put_code(to, p + 2);
             p += 6;
-        } else if (p[1]) {
+        } else {
             *to++ = strchr("bfnrt", p[1]) ? ' ' : p[1];
             p += 2;
-        } else {
-            return NULL;
         }
     }
-    if (!out || *p != '"')
-        return NULL;
-    w->at = p + 1;
+    if (out)
+        w->at = end + 1;
     return out;
 }
 

@@ -388,6 +388,12 @@ static void options_are_walked(void)
     EW_EXPECT(ew_option_next(&w));
     EW_EXPECT_STR(w.value, "false");
     EW_EXPECT(!ew_option_next(&w));
+    /* a value of several lines, as a file of others may hold */
+    w = ew_option_begin("{\"a\":\"1\n2345678 0123456 0123456 0123456\"}", &a);
+    const size_t before = a.used;
+    EW_EXPECT(ew_option_next(&w));
+    EW_EXPECT_STR(w.value, "1\n2345678 0123456 0123456 0123456");
+    EW_EXPECT(a.used >= before + strlen(w.value) + strlen(w.name) + 2);
     static const char *const broken[] = {"",       "{",       "{\"",           "{\"a",
                                          "{\"a\"", "{\"a\":", "{\"a\":\"x",    "{\"a\\",
                                          "[1]",    "null",    "{\"a\":\"\\u12"};
