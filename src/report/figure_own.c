@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Figures of users' own studies: finds the options that vary between the runs and draws each
  * measure over them.  The studies that come with the program have entries in figures.c. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -38,26 +39,33 @@ static bool is_of(const struct sweep *s, const struct ew_run_data *d)
            d->job.command && strcmp(d->job.command, s->command) == 0;
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 /* Counts the different values of an option over the runs; *number: all are numeric. */
-static int count_values(const struct sweep *s, const char *name, bool *number)
+static ew_err count_values(const struct sweep *s, const char *name, int *out, bool *number)
 {
     const struct ew_results *r = s->results;
-    int n = 0;
+    size_t n = 0;
+    const char **all = ew_arena_array(s->arena, (size_t)r->n_runs, sizeof(*all));
+    EW_CHECK(all, EW_ERR_MEMORY, "no memory for figures");
     *number = true;
     for (int i = 0; i < r->n_runs; i++) {
         double x;
         const char *own =
             is_of(s, &r->runs[i]) ? ew_run_property(&r->runs[i], name, s->arena) : NULL;
-        bool seen = !own;
-        for (int k = 0; k < i && !seen; k++) {
-            const char *other =
-                is_of(s, &r->runs[k]) ? ew_run_property(&r->runs[k], name, s->arena) : NULL;
-            seen = other && strcmp(other, own) == 0;
-        }
-        *number &= !own || ew_num_float(own, &x);
-        n += !seen;
+        if (!own)
+            continue;
+        *number &= ew_num_float(own, &x);
+        all[n++] = own;
     }
-    return n;
+    qsort(all, n, sizeof(*all), by_text);
+    *out = n > 0;
+    for (size_t i = 1; i < n; i++)
+        *out += strcmp(all[i - 1], all[i]) != 0;
+    return EW_OK;
 }
 
 /* Finds the labels of the runs and the names of the options that vary. */
@@ -92,7 +100,8 @@ static ew_err choose(struct sweep *s)
     for (char *name = all ? strtok_r(all, "\n", &save) : NULL; name;
          name = strtok_r(NULL, "\n", &save)) {
         bool number;
-        const int n = count_values(s, name, &number);
+        int n;
+        EW_TRY(count_values(s, name, &n, &number));
         const bool better =
             !s->x || (number && !s->number) || (number == s->number && n > s->values);
         const char *rest = better ? s->x : name;

@@ -151,13 +151,21 @@ bool ew_option_is_incidental(const char *name)
     return false;
 }
 
+/* Passes over the names and values before the one that is wanted: reports ask often. */
 static const char *option(const char *options, const char *name, struct ew_arena *a)
 {
     struct ew_option_walk w = ew_option_begin(options, a);
-    while (ew_option_next(&w))
-        if (strcmp(w.name, name) == 0)
-            return w.value;
-    return NULL;
+    const size_t n = strlen(name);
+    for (;;) {
+        w.at += strspn(w.at, ", \t\r\n");
+        const char *end = *w.at == '"' ? string_end(w.at + 1) : NULL;
+        if (!end || ((size_t)(end - w.at) == n + 1 && memcmp(w.at + 1, name, n) == 0))
+            break;
+        w.at = end + 1 + strspn(end + 1, ": \t\r\n");
+        end = *w.at == '"' ? string_end(w.at + 1) : w.at + strcspn(w.at, ",} \t\r\n") - 1;
+        w.at = end ? end + 1 : "";
+    }
+    return ew_option_next(&w) && strcmp(w.name, name) == 0 ? w.value : NULL;
 }
 
 /* ---- Properties ---- */
