@@ -11,6 +11,7 @@
 #include "graph/readers.h"
 #include "op/math_attr.h"
 #include "op/qlinear.h"
+#include "op/shape_attr.h"
 
 /* The nodes of a match. */
 struct match {
@@ -73,6 +74,18 @@ static ew_err permute_rows(const struct ew_tensor *wide, const int *perm)
     return EW_OK;
 }
 
+/* Makes the node a flatten of `value` from axis 1: what it was may depend on the places of axes
+ * with one element (Flatten with axis 2, Squeeze) or copy a dimension (Reshape). */
+static ew_err flatten_all(struct ew_graph *g, struct ew_readers *r, int node, int value)
+{
+    struct ew_flatten_attr *a = ew_arena_alloc(&g->arena, sizeof(*a));
+    EW_CHECK(a, EW_ERR_MEMORY, "%s: no memory to flatten", g->nodes[node].name);
+    *a = (struct ew_flatten_attr){.axis = 1};
+    g->nodes[node].op = &ew_op_flatten;
+    g->nodes[node].attr = a;
+    return ew_readers_set_all(r, node, &value, 1);
+}
+
 /* Permutes the weights' columns to the memory order of x, and drops the transpose.  `only_own`: in
  * place, and not for weights that the graph does not own exclusively. */
 static ew_err fold(struct ew_graph *g, struct ew_readers *r, int node, void *only_own)
@@ -104,7 +117,7 @@ static ew_err fold(struct ew_graph *g, struct ew_readers *r, int node, void *onl
         ew_tensor_permute(&wide, perm, &moved);
         EW_TRY(ew_readers_set(r, node, m.weights, id));
     }
-    return ew_readers_set(r, (int)(m.flatten - g->nodes), 0, m.transpose->in[0]);
+    return flatten_all(g, r, (int)(m.flatten - g->nodes), m.transpose->in[0]);
 }
 
 ew_err ew_pass_fold_flatten(struct ew_graph *g)

@@ -83,13 +83,20 @@ static ew_err add_add(struct ew_graph *g, int *x)
     return ew_graph_add(g, ew_op_find("add"), NULL, NULL, ew_inputs(in, 2), x);
 }
 
+static ew_err add_reshape(struct ew_graph *g, const int64_t *shape, int rank, int *x)
+{
+    int in[] = {*x, *x};
+    EW_TRY(ew_graph_const_ints(g, NULL, shape, rank, &in[1]));
+    return ew_graph_add(g, ew_op_find("reshape"), NULL, NULL, ew_inputs(in, 2), x);
+}
+
 /* One letter of a chain. */
 static ew_err add_letter(struct ew_graph *g, char letter, int *x)
 {
     const struct ew_pool_attr pool = {
         .win = {.kernel = {2, {2, 2}}, .stride = {2, {2, 2}}, .dilation = {2, {1, 1}}}};
     const struct ew_transpose_attr turn = {.perm = {4, {0, 3, 1, 2}}};
-    const struct ew_flatten_attr flat = {.axis = 1};
+    const struct ew_flatten_attr flat = {.axis = 1}, flat_plane = {.axis = 2};
     switch (letter) {
     case 'c':
         return add_conv(g, x);
@@ -107,6 +114,15 @@ static ew_err add_letter(struct ew_graph *g, char letter, int *x)
         return add_op(g, "transpose", &turn, x);
     case 'f':
         return add_op(g, "flatten", &flat, x);
+    /* after 't' a single channel, flattened behind it; single pixels, whose channels stay */
+    case 'q':
+        return add_reshape(g, (const int64_t[]){IMAGES, 12, 16, 1}, 4, x);
+    case '2':
+        return add_op(g, "flatten", &flat_plane, x);
+    case 'e':
+        return add_reshape(g, (const int64_t[]){IMAGES, 1, 1, 192}, 4, x);
+    case '0':
+        return add_reshape(g, (const int64_t[]){0, 0}, 2, x);
     case 'i':
         return add_op(g, "identity", NULL, x);
     default:
@@ -208,9 +224,9 @@ int main(int argc, char **argv)
 {
     (void)argc;
     (void)argv;
-    static const char *const chains[] = {"cbb",  "cbr",  "crc", "cr+",  "c+r",  "pcb",
-                                         "br",   "rm",   "cmr", "cmrt", "tfg",  "cbtfg",
-                                         "icib", "iirr", "cc",  "crmc", "rrmm", "cbb+r"};
+    static const char *const chains[] = {"cbb", "cbr",  "crc",  "cr+",   "c+r",   "pcb",  "br",
+                                         "rm",  "cmr",  "cmrt", "tfg",   "cbtfg", "icib", "iirr",
+                                         "cc",  "crmc", "rrmm", "cbb+r", "qt2g",  "et0g"};
     for (size_t i = 0; i < EW_COUNT(chains); i++) {
         ew_test_begin("%s", chains[i]);
         int ways = 1;
