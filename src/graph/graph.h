@@ -158,7 +158,8 @@ ew_err ew_graph_check(const struct ew_graph *g);
 ew_err ew_graph_keep_known(struct ew_graph *g);
 /* Turns float constants in param_in and state_in slots into PARAM and STATE, except literals, lone
  * numbers (as 0.5 in x * 0.5), those from which a weight is computed, and those from which a shape,
- * axes and the like are computed: these must stay known.  If all matrices and filters are literals, the others count as weights too. */
+ * axes and the like are computed: these must stay known.  If all matrices and filters are literals,
+ * the others count as weights too. */
 ew_err ew_graph_mark_params(struct ew_graph *g);
 /* Dead code elimination: removes nodes that no output depends on, and unused values. */
 ew_err ew_graph_sweep(struct ew_graph *g);
