@@ -248,7 +248,8 @@ struct ew_engine_info {
     size_t size; /* sizeof(struct ew_engine_info), set before the call */
     const char *name, *program, *arch, *isa, *precision;
     int64_t batch_min, batch_max, threads;
-    int64_t params, macs, flops, cdl; /* of the network before compilation, at batch 1 */
+    int64_t params, macs, flops, cdl; /* of the network before compilation, at batch 1 or at a
+                                       * batch that the network fixes */
     int64_t file_bytes;               /* size of the file, or of its contents in memory */
     int64_t packed_bytes;             /* weights that inference reads */
     int64_t activation_bytes;         /* per context, at batch_max */

@@ -30,7 +30,7 @@ struct ew_pruning_opts {
 struct ew_pruning {
     size_t size; /* sizeof(struct ew_pruning), set before the call */
     int64_t params_before, params;
-    int64_t macs_before, macs; /* of one image */
+    int64_t macs_before, macs; /* of one image, or of a batch that the network fixes */
     int64_t layers;            /* number that lost channels */
 };
 

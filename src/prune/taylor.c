@@ -6,6 +6,7 @@
 #include "model/objective.h"
 #include "plan/plan.h"
 #include "prune/importance.h"
+#include "train/adapt.h"
 
 /* A training plan without updates, on a copy of the network. */
 struct probe {
@@ -136,26 +137,13 @@ static ew_err run_batches(struct probe *p, const struct ew_channels *c, int64_t 
     return EW_OK;
 }
 
-/* Images as loaders make them, and nothing else. */
-static ew_err check_input(const struct ew_graph *g)
-{
-    EW_CHECK(g->n_inputs == 1, EW_ERR_SHAPE, "%s: has %d inputs, importance by the loss needs one",
-             g->name, g->n_inputs);
-    const struct ew_value *v = &g->values[g->inputs[0]];
-    char text[EW_SHAPE_TEXT];
-    EW_CHECK((v->t.shape.rank == 4 || v->t.shape.rank == 5) && v->t.dtype == EW_F32, EW_ERR_SHAPE,
-             "%s: its input is %s of %s, neither images nor clips of float32", g->name,
-             ew_shape_text(&v->t.shape, text), ew_dtype_name(v->t.dtype));
-    return EW_OK;
-}
-
 ew_err ew_importance_taylor(struct ew_graph *g, const struct ew_channels *c,
                             const struct ew_taylor_opts *o, double *scores)
 {
     struct probe p = {0};
     struct ew_loader *l = NULL;
     struct ew_loader_opts lo = o->loader;
-    EW_TRY(check_input(g));
+    EW_TRY(ew_adapt_check(g));
     ew_loader_fit(&lo, &g->values[g->inputs[0]].t.shape);
     lo.shuffle = true;
     lo.drop_last = true;

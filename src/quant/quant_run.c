@@ -9,6 +9,7 @@
 #include "graph/ops.h"
 #include "quant/gate.h"
 #include "quant/remedies.h"
+#include "train/adapt.h"
 #include "train/evaluate.h"
 
 /* Sets the bias of node k of `g` to a copy of that of node `from` of another graph, or zeros. */
@@ -217,11 +218,11 @@ ew_err ew_quant_own_weights(struct ew_graph *g)
 
 ew_err ew_quant_run(const struct ew_quant_job *job, struct ew_quant_result *out)
 {
-    const struct ew_shape *in = &job->net->values[job->net->inputs[0]].t.shape;
     struct ew_quant_job own = *job;
     struct ew_quant_probe probe = {0};
     *out = (struct ew_quant_result){0};
     ew_arena_init(&out->arena);
+    EW_TRY(ew_adapt_check(job->net));
     struct ew_quant_remedies remedies = {.job = &own, .probe = &probe, .out = out};
     if (own.opts.scheme == EW_QUANTIZE_POW2) {
         own.opts.time = false;
@@ -230,7 +231,7 @@ ew_err ew_quant_run(const struct ew_quant_job *job, struct ew_quant_result *out)
     }
     own.calibration.shuffle = own.calibration.drop_last = false;
     own.calibration.augment = (struct ew_augment){0};
-    ew_loader_fit(&own.calibration, in);
+    ew_loader_fit(&own.calibration, &job->net->values[job->net->inputs[0]].t.shape);
     ew_err e = ew_quantize_check_float(job->net);
     if (e == EW_OK)
         e = ew_quant_probe_fill(&own, &probe);

@@ -172,7 +172,7 @@ static bool is_channels_last(const struct ew_shape *s)
     return first != 1 && first != 3 && (last == 1 || last == 3);
 }
 
-ew_err ew_adapt_images(struct ew_graph *g)
+static ew_err check_images(const struct ew_graph *g)
 {
     EW_CHECK(g->n_inputs == 1, EW_ERR_SHAPE, "%s: has %d inputs; an image classifier has one",
              g->name, g->n_inputs);
@@ -182,6 +182,23 @@ ew_err ew_adapt_images(struct ew_graph *g)
              "%s: input %s is %s of %s, not float32 images or clips", g->name, v->name,
              ew_shape_text(&v->t.shape, text), ew_dtype_name(v->t.dtype));
     EW_CHECK(g->n_outputs >= 1, EW_ERR_ARG, "%s: has no output", g->name);
+    return EW_OK;
+}
+
+ew_err ew_adapt_check(const struct ew_graph *g)
+{
+    EW_TRY(check_images(g));
+    const struct ew_value *v = &g->values[g->inputs[0]];
+    char text[EW_SHAPE_TEXT];
+    EW_CHECK(v->channels_last || is_channels_last(&v->t.shape), EW_ERR_SHAPE,
+             "%s: input %s is %s, not images [N, H, W, C] as ew_network_graph gives them", g->name,
+             v->name, ew_shape_text(&v->t.shape, text));
+    return EW_OK;
+}
+
+ew_err ew_adapt_images(struct ew_graph *g)
+{
+    EW_TRY(check_images(g));
     EW_TRY(use_running_statistics(g));
     EW_TRY(open_batch(g));
     struct ew_value *input = &g->values[g->inputs[0]];

@@ -9,6 +9,8 @@
 /* Converts a first input [N, C, H, W] to [N, H, W, C]; one that is already is marked so.  Batch
  * norms of ONNX's training_mode use batch statistics in training only. */
 ew_err ew_adapt_images(struct ew_graph *g);
+/* Fails unless that was done: the only input is what loaders make. */
+ew_err ew_adapt_check(const struct ew_graph *g);
 
 /* Removes a final softmax, since the loss includes it. */
 ew_err ew_adapt_scores(struct ew_graph *g);

@@ -7,11 +7,14 @@
 #include <sys/stat.h>
 
 #include "edgewise_bench.h"
+#include "edgewise_federate.h"
+#include "edgewise_shrink.h"
 #include "edgewise_train.h"
 #include "ew_test.h"
 #include "graph/graph.h"
 
-#define DATA "synthetic:train=320,test=64,classes=10"
+#define FINDS "tests/fixtures/finds/"
+#define DATA  "synthetic:train=320,test=64,classes=10"
 
 static struct ew_graph *network(void)
 {
@@ -197,6 +200,31 @@ static void has_no_accuracy(void)
     ew_graph_free(g);
 }
 
+/* Regression: float32 images were copied into inputs of other types, and labels into a second
+ * input; networks without inputs crashed. */
+static void other_inputs(void)
+{
+    static const char *const files[] = {FINDS "bytes-nhwc.onnx", FINDS "two-inputs-nhwc.onnx",
+                                        FINDS "no-input-scores.onnx"};
+    struct ew_dataset *d = data();
+    const struct ew_quantization_opts few = {.size = sizeof(few), .images = 8, .threads = 1};
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        struct ew_graph *g = NULL, *q = NULL;
+        struct ew_federated *f = NULL;
+        struct ew_training *t = NULL;
+        struct ew_pruning_opts o = {.size = sizeof(o), .keep = 0.5, .importance = "taylor"};
+        o.threads = 1;
+        EW_EXPECT_OK(ew_onnx_load(files[i], NULL, &g));
+        const char *says = i ? "inputs; an image classifier has one" : "not float32 images";
+        EW_EXPECT_ERR(ew_quantize_graph(g, d, &few, NULL, &q), EW_ERR_SHAPE, says);
+        EW_EXPECT_ERR(ew_federated_open(g, d, NULL, &f), EW_ERR_SHAPE, says);
+        EW_EXPECT_ERR(ew_training_open(g, d, NULL, &t), EW_ERR_SHAPE, says);
+        EW_EXPECT(ew_prune_graph(g, d, &o, NULL) != EW_OK);
+        ew_graph_free(g);
+    }
+    ew_dataset_close(d);
+}
+
 /* int8 of a trained network: smaller, about as accurate, and the engine agrees with the graph. */
 static void quantises(void)
 {
@@ -229,4 +257,4 @@ static void quantises(void)
 }
 
 EW_TEST_MAIN(EW_TEST(learns), EW_TEST(refuses), EW_TEST(quantises),
-             EW_TEST(evaluates_at_a_fixed_batch), EW_TEST(has_no_accuracy))
+             EW_TEST(evaluates_at_a_fixed_batch), EW_TEST(has_no_accuracy), EW_TEST(other_inputs))

@@ -8,6 +8,7 @@
 #include "edgewise_federate.h"
 #include "federate/federation.h"
 #include "format/image_card.h"
+#include "train/adapt.h"
 
 struct options {
     struct ew_federation_opts f;
@@ -42,6 +43,7 @@ static ew_err open_federation(struct ew_federated *f, struct ew_graph *net,
                               const struct ew_dataset *data, const char *fleet)
 {
     const struct ew_dataset_info *info = ew_dataset_info(data);
+    EW_TRY(ew_adapt_check(net));
     const struct ew_shape *out = &net->values[net->outputs[0]].t.shape;
     struct ew_federation_job job = {.opts = f->o.f, .net = net, .data = data};
     struct ew_image_card card;

@@ -187,6 +187,7 @@ EW_API ew_err ew_training_open(struct ew_graph *net, const struct ew_dataset *da
     EW_NEED(data);
     struct ew_training_opts o;
     EW_TRY(read_options(opts, &o));
+    EW_TRY(ew_adapt_check(net));
     ew_err e = new_training(o.folder, out);
     if (e == EW_OK)
         e = take_options(*out, &o);
