@@ -6,6 +6,7 @@
 
 #include <cublasLt.h>
 
+#include "host_faults.h"
 #include "host_work.h"
 
 using namespace ew_host;
@@ -51,6 +52,8 @@ size_t cublasLtGetVersion(void)
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *h)
 {
+    if (ew_host::fault(__func__))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     *h = new ew_host_blas();
     return CUBLAS_STATUS_SUCCESS;
 }

@@ -7,6 +7,7 @@
 
 #include <cudnn.h>
 
+#include "host_faults.h"
 #include "host_work.h"
 
 #define DIMS 3 /* spatial */
@@ -47,6 +48,8 @@ size_t cudnnGetVersion(void)
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t *h)
 {
+    if (ew_host::fault(__func__))
+        return CUDNN_STATUS_NOT_SUPPORTED;
     *h = new ew_host_cudnn();
     return CUDNN_STATUS_SUCCESS;
 }

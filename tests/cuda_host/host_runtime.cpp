@@ -15,9 +15,8 @@
 #include <vector>
 
 #include "host_block.h"
+#include "host_faults.h"
 #include "host_work.h"
-
-#define MEMORY ((size_t)4 << 30)
 
 using ew_host::any_below;
 
@@ -99,6 +98,11 @@ bool disturbs()
         own_capture->broken = true;
     return own_capture != NULL;
 }
+
+/* At the start of calls that may fail. */
+#define MAY_FAIL(...)                                                                              \
+    if (const cudaError_t fault = ew_host::fault(__VA_ARGS__))                                     \
+    return fails(fault)
 
 /* ---- Execution ---- */
 
@@ -227,12 +231,15 @@ namespace ew_host
 cudaError_t enqueue_work(cudaStream_t s, const std::function<void()> &work)
 {
     LOCKED;
+    MAY_FAIL("library");
     return add(s, work);
 }
 
 void enqueue(const launch &l, const std::function<void()> &thread)
 {
     LOCKED;
+    if (fails(ew_host::fault(l.kernel)))
+        return;
     const cudaError_t e = check_launch(l);
     if (e) {
         fprintf(stderr, "cuda_host: %s refused: grid (%u, %u, %u), block (%u, %u, %u), %zu bytes\n",
@@ -256,6 +263,10 @@ const char *cudaGetErrorString(cudaError_t e)
         return "out of memory";
     case cudaErrorInvalidConfiguration:
         return "invalid configuration argument";
+    case cudaErrorNoDevice:
+        return "no CUDA-capable device is detected";
+    case cudaErrorLaunchFailure:
+        return "unspecified launch failure";
     case cudaErrorNotSupported:
         return "operation not supported";
     case cudaErrorStreamCaptureUnsupported:
@@ -278,18 +289,21 @@ cudaError_t cudaGetLastError(void)
 
 cudaError_t cudaGetDeviceCount(int *n)
 {
-    *n = 1;
-    return cudaSuccess;
+    const cudaError_t e = ew_host::card();
+    *n = e ? 0 : 1;
+    return fails(e);
 }
 
 cudaError_t cudaGetDevice(int *device)
 {
+    MAY_FAIL(__func__);
     *device = 0;
     return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device)
 {
+    MAY_FAIL(__func__);
     return device ? fails(cudaErrorInvalidDevice) : cudaSuccess;
 }
 
@@ -310,11 +324,12 @@ cudaError_t cudaDeviceGetAttribute(int *v, enum cudaDeviceAttr a, int)
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 {
+    MAY_FAIL(__func__);
     if (device)
         return fails(cudaErrorInvalidDevice);
     memset(p, 0, sizeof(*p));
     strcpy(p->name, "host emulation");
-    p->totalGlobalMem = MEMORY;
+    p->totalGlobalMem = ew_host::memory();
     p->major = 9;
     p->multiProcessorCount = processors();
     p->l2CacheSize = 4 << 20;
@@ -323,13 +338,13 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 
 cudaError_t cudaDriverGetVersion(int *v)
 {
-    *v = 11040;
+    *v = EW_HOST_CUDA;
     return cudaSuccess;
 }
 
 cudaError_t cudaRuntimeGetVersion(int *v)
 {
-    *v = 11040;
+    *v = EW_HOST_CUDA;
     return cudaSuccess;
 }
 
@@ -338,8 +353,9 @@ cudaError_t cudaRuntimeGetVersion(int *v)
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 {
     LOCKED;
-    *total = MEMORY;
-    *free_bytes = MEMORY - device_bytes;
+    MAY_FAIL(__func__);
+    *total = ew_host::memory();
+    *free_bytes = ew_host::memory() - device_bytes;
     return cudaSuccess;
 }
 
@@ -347,9 +363,10 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
 {
     LOCKED;
     *p = NULL;
+    MAY_FAIL(__func__, cudaErrorMemoryAllocation);
     if (disturbs())
         return fails(cudaErrorStreamCaptureUnsupported);
-    if (bytes > MEMORY - device_bytes)
+    if (bytes > ew_host::memory() - device_bytes)
         return fails(cudaErrorMemoryAllocation);
     const cudaError_t e = take(bytes, p, &device_blocks);
     device_bytes += e ? 0 : bytes;
@@ -370,6 +387,7 @@ cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
 {
     LOCKED;
     *p = NULL;
+    MAY_FAIL(__func__, cudaErrorMemoryAllocation);
     if (disturbs())
         return fails(cudaErrorStreamCaptureUnsupported);
     return take(bytes, p, &pinned_blocks);
@@ -386,6 +404,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
                             cudaStream_t s)
 {
     LOCKED;
+    MAY_FAIL(__func__);
     const bool reads = kind == cudaMemcpyHostToDevice, writes = kind == cudaMemcpyDeviceToHost;
     const void *host = reads ? from : to;
     if (!bytes)
@@ -412,6 +431,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
 cudaError_t cudaMemsetAsync(void *p, int byte, size_t bytes, cudaStream_t s)
 {
     LOCKED;
+    MAY_FAIL(__func__);
     if (bytes && !is_within(device_blocks, p, bytes))
         return fails(cudaErrorInvalidValue);
     return add(s, [p, byte, bytes] { memset(p, byte, bytes); });
@@ -422,6 +442,7 @@ cudaError_t cudaMemsetAsync(void *p, int byte, size_t bytes, cudaStream_t s)
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned)
 {
     LOCKED;
+    MAY_FAIL(__func__);
     *s = new ew_host_stream();
     streams.push_back(*s);
     return cudaSuccess;
@@ -443,6 +464,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
     LOCKED;
+    MAY_FAIL(__func__);
     if (s->into) {
         s->into->broken = true;
         return fails(cudaErrorStreamCaptureUnsupported);
@@ -455,6 +477,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s)
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned)
 {
+    MAY_FAIL(__func__);
     *e = new ew_host_event();
     return cudaSuccess;
 }
@@ -469,6 +492,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t e)
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 {
     LOCKED;
+    MAY_FAIL(__func__);
     e->into = s->into;
     e->at = NULL;
     if (s->into) {
@@ -483,6 +507,7 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 cudaError_t cudaEventSynchronize(cudaEvent_t e)
 {
     LOCKED;
+    MAY_FAIL(__func__);
     if (e->into && e->into == own_capture)
         return fails(cudaErrorStreamCaptureUnsupported);
     const std::shared_ptr<mark> at = e->at;
@@ -495,6 +520,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned)
 {
     LOCKED;
+    MAY_FAIL(__func__);
     if (e->into && e->into->origin) {
         if (s->into && s->into != e->into)
             return fails(cudaErrorStreamCaptureInvalidated);
@@ -518,6 +544,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned)
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 {
     LOCKED;
+    MAY_FAIL(__func__);
     if (!from->at || !to->at)
         return fails(cudaErrorInvalidResourceHandle);
     if (!from->at->reached || !to->at->reached)
@@ -531,6 +558,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode)
 {
     LOCKED;
+    MAY_FAIL(__func__);
     if (s->into)
         return fails(cudaErrorInvalidValue);
     s->into = own_capture = std::make_shared<recording>();
@@ -573,6 +601,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
         other->into = NULL;
     r->origin = NULL;
     own_capture = NULL;
+    MAY_FAIL(__func__);
     if (r->broken)
         return fails(cudaErrorStreamCaptureInvalidated);
     if (!whole)
@@ -583,6 +612,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
 
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *x, cudaGraph_t g, unsigned long long)
 {
+    MAY_FAIL(__func__);
     *x = new ew_host_exec{std::make_shared<std::vector<node>>(g->nodes)};
     return cudaSuccess;
 }
@@ -596,6 +626,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t g)
 cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s)
 {
     LOCKED;
+    MAY_FAIL(__func__);
     const auto nodes = x->nodes;
     return add(s, [nodes] { run_graph(*nodes); });
 }

@@ -161,7 +161,7 @@ static ew_err start(struct ew_cuda_state *o, int device, const struct precision 
     struct ew_cuda_device d;
     int n = 0;
     EW_CUDA_TRY(be->cu, device_count(&n));
-    EW_CHECK(device < n, EW_ERR_UNSUPPORTED, "there are %d CUDA devices", n);
+    EW_CHECK(device < n, EW_ERR_UNSUPPORTED, "no card %d among %d", device, n);
     EW_CUDA_TRY(be->cu, device_info(device, &d));
     EW_CUDA_TRY(be->cu, device_use(device));
     EW_CUDA_TRY(be->cu, kernel_arch(&be->arch));

@@ -82,12 +82,15 @@ static ew_err capture(struct ew_cuda *be, struct cuda_program *l)
 {
     void *graph = NULL;
     EW_CUDA_TRY(be->cu, capture_begin(be->q));
-    const ew_err e = start_all(be, l);
+    ew_err e = start_all(be, l);
     const int status = be->cu->capture_end(be->q, &graph);
-    EW_TRY(e);
-    EW_TRY(ew_cuda_check(be->cu, status, "capture_end"));
-    l->graph = graph;
-    return EW_OK;
+    if (e == EW_OK)
+        e = ew_cuda_check(be->cu, status, "capture_end");
+    if (e == EW_OK)
+        l->graph = graph;
+    else
+        be->cu->graph_free(graph);
+    return e;
 }
 
 /* Launches every command separately, between events. */

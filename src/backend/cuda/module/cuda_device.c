@@ -99,9 +99,17 @@ int ew_cu_device_memory(size_t *free_bytes, size_t *total)
 
 /* ---- Memory ---- */
 
+/* Clears an error that the caller can go on after, or the next launch would report it. */
+static int cleared(cudaError_t e)
+{
+    if (e)
+        cudaGetLastError();
+    return e;
+}
+
 int ew_cu_alloc(size_t bytes, void **out)
 {
-    return cudaMalloc(out, bytes ? bytes : 1);
+    return cleared(cudaMalloc(out, bytes ? bytes : 1));
 }
 
 int ew_cu_release(void *p)
@@ -111,7 +119,7 @@ int ew_cu_release(void *p)
 
 int ew_cu_alloc_host(size_t bytes, void **out)
 {
-    return cudaHostAlloc(out, bytes ? bytes : 1, cudaHostAllocPortable);
+    return cleared(cudaHostAlloc(out, bytes ? bytes : 1, cudaHostAllocPortable));
 }
 
 int ew_cu_release_host(void *p)
@@ -155,7 +163,7 @@ int ew_cu_workspace(struct ew_cuda_queue *q, size_t bytes)
     EW_CU_TRY(outgrow(q));
     q->workspace = NULL;
     q->workspace_bytes = 0;
-    EW_CU_TRY(cudaMalloc(&q->workspace, bytes));
+    EW_CU_TRY(cleared(cudaMalloc(&q->workspace, bytes)));
     q->workspace_bytes = bytes;
     return 0;
 }
@@ -264,10 +272,9 @@ int ew_cu_capture_end(struct ew_cuda_queue *q, void **graph)
 {
     cudaGraph_t g = NULL;
     const int ended = cudaStreamEndCapture(stream_of(q), &g);
-    if (ended) {
-        cudaGetLastError(); /* clears the error, or the next launch would report it */
+    cudaGetLastError(); /* of what was captured */
+    if (ended)
         return ended;
-    }
     const int e = cudaGraphInstantiateWithFlags((cudaGraphExec_t *)graph, g, 0);
     cudaGraphDestroy(g);
     return e;
