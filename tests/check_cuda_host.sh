@@ -70,4 +70,13 @@ walk() {
 walk bench edgewise bench lenet5 --device cuda --batch 2 --iters 3 --warmup 1
 walk train "${train[@]}" --device cuda,fp16 -o run
 
+# ---- What results say ----
+
+export EW_DEVICE=cuda
+rm -f results.db err
+edgewise bench lenet5 --precision fp16 --iters 2 --warmup 1 --db results.db >out 2>err || fail "bench"
+grep -q 'cuda sm_90 fp16, host emulation' out || fail "bench: does not name the card"
+edgewise results --db results.db --csv --columns machine_isa | grep -q 'cuda sm_90 fp16, host emulation' ||
+    fail "results: do not name the card"
+
 exit $((failures > 0))

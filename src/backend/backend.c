@@ -108,6 +108,7 @@ ew_err ew_backend_probe(const char *device, struct ew_device_found *out)
     snprintf(out->name, sizeof(out->name), "%s", i->name);
     snprintf(out->target, sizeof(out->target), "%s", i->target);
     snprintf(out->kernels, sizeof(out->kernels), "%s", i->kernels);
+    snprintf(out->label, sizeof(out->label), "%s", i->label);
     ew_backend_close(be);
     return EW_OK;
 }
@@ -123,6 +124,9 @@ void ew_backend_identify(struct ew_backend *be)
     struct ew_device_info *i = &be->info;
     snprintf(i->identity, sizeof(i->identity), "%s/%s/%s/%s", i->backend, i->name, i->target,
              i->kernels);
+    const bool card = !i->shares_host && !i->emulated;
+    snprintf(i->label, sizeof(i->label), "%s%s%s", i->target, card ? ", " : "",
+             card ? i->name : "");
 }
 
 const struct ew_device_info *ew_backend_info(const struct ew_backend *be)

@@ -80,6 +80,8 @@ struct ew_device_info {
     /* backend, name, target and kernels joined: devices with equal identity run the same kernels in
      * about the same time.  Prefix of the keys of the tuner's cache. */
     char identity[EW_IDENTITY_CHARS];
+    /* What measurements are labelled with: the target, and of a card also its name. */
+    char label[EW_IDENTITY_CHARS];
 };
 
 const struct ew_device_info *ew_backend_info(const struct ew_backend *be);
@@ -280,7 +282,8 @@ struct ew_device_found {
     char device[64];            /* name for ew_backend_open; empty: no device, and `why` has the
                                  * reason */
     char name[128];
-    char target[64], kernels[64]; /* as in ew_device_info */
+    char target[64], kernels[64];  /* as in ew_device_info */
+    char label[EW_IDENTITY_CHARS]; /* of ew_backend_probe only */
     bool emulated;
     struct ew_device_passes passes; /* of ew_backend_probe only */
     char why[256];

@@ -91,7 +91,7 @@ static ew_err search(struct ew_store *s, struct ew_cmd_call *c, struct ew_baseli
     EW_TRY(ew_store_results(s, "command = 'bench' and status = 'done' and quality = 'measured'",
                             "id desc", &rows));
     while (out->run == 0 && ew_rows_next(rows))
-        if (is_baseline(c, rows, device.target))
+        if (is_baseline(c, rows, device.label))
             take(rows, out);
     EW_TRY(ew_rows_free(rows));
     if (!out->run)

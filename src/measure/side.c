@@ -26,7 +26,7 @@ static void describe(struct ew_side *s)
     s->weight_bytes = (int64_t)(stats.weight_bytes + stats.packed_bytes);
     const struct ew_device_info *device = ew_backend_info(ew_plan_backend(s->p));
     s->threads = device->threads;
-    s->isa = device->target;
+    s->isa = device->label;
     ew_bench_fill(s->p, s->g, 2, 1);
 }
 

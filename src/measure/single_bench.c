@@ -156,7 +156,7 @@ ew_err ew_single_bench_run(struct ew_single_bench *b, const struct ew_single_run
     struct ew_plan *p = b->plans[0];
     const struct ew_device_info *device = ew_backend_info(ew_plan_backend(p));
     *r = (struct ew_single_result){
-        .threads = device->threads, .isa = device->target, .streams = b->n};
+        .threads = device->threads, .isa = device->label, .streams = b->n};
     r->power.absent = "not asked for";
     r->batch = ew_graph_images(b->g);
     EW_TRY(run_load(b, &runs->load, runs->tick, runs->ctx, &r->load));

@@ -45,7 +45,7 @@ static const struct ew_field machine_fields[] = {
     TEXT(machine, power_mode, "power mode"),
     TEXT(machine, sensors, "sensor channels"),
     TEXT(machine, power_covers, "what its power total covers"),
-    TEXT(machine, isa, "instruction set of the kernels"),
+    TEXT(machine, isa, "instruction set of the kernels, or the card that they run on"),
     TEXT(machine, version, "version of Edgewise"),
     TEXT(machine, compiler, "compiler that built it"),
     EW_FIELD_END,

@@ -112,7 +112,7 @@ ew_err ew_machine_read(struct ew_board *b, struct ew_arena *a, struct ew_machine
     m->sensors = channel_names(b, a);
     m->power_covers = b->total.power >= 0 ? b->total.covers : NULL;
     EW_TRY(ew_backend_probe(NULL, &device));
-    m->isa = ew_arena_strdup(a, device.target);
+    m->isa = ew_arena_strdup(a, device.label);
     m->version = EW_VERSION;
     m->compiler = COMPILER;
     EW_TRY(ew_machine_row_id(m, id));
