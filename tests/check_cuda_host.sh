@@ -79,4 +79,12 @@ grep -q 'cuda sm_90 fp16, host emulation' out || fail "bench: does not name the 
 edgewise results --db results.db --csv --columns machine_isa | grep -q 'cuda sm_90 fp16, host emulation' ||
     fail "results: do not name the card"
 
+# Jobs on another device are other jobs.
+printf '[a]\ncommand = bench\nnetwork = lenet5\niters = 1\nwarmup = 0\n' >one.study
+EW_DEVICE='' edgewise study one.study --db study.db --busy 1 >out 2>err || fail "study on the CPU"
+edgewise study one.study --db study.db --busy 1 >out 2>err || fail "study on the card"
+edgewise study one.study --db study.db --busy 1 >out 2>err || fail "study on the card, again"
+[ "$(edgewise results --db study.db --csv --columns machine_isa | grep -c host)" = 1 ] ||
+    fail "study: not one run on the card"
+
 exit $((failures > 0))

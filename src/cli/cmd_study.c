@@ -277,7 +277,11 @@ static ew_err parse(struct context *x)
     EW_TRY(advise(x, x->advised, &x->n_advised));
     EW_CHECK(!x->opts->until || most_advised(x->text) > 0, EW_ERR_USAGE,
              "%s: --until needs power-mode = advise N in the file", x->name);
+    /* Machines of a fleet have devices of their own. */
+    const char *device =
+        x->opts->on || x->opts->job || x->opts->simulate ? NULL : getenv("EW_DEVICE");
     const struct ew_study_opts o = {.commands = commands,
+                                    .device = device && *device ? device : NULL,
                                     .simulate = x->opts->simulate,
                                     .advised = x->advised,
                                     .n_advised = x->n_advised,

@@ -303,6 +303,10 @@ static ew_err resolve(struct section *s, const struct ew_study_command *c, void 
         EW_TRY(take_option(s, c, k, opts, j));
     }
     j->given = given;
+    if (s->opts->device && !find_key(s, "device")) {
+        struct key k = {.name = "device", .value = s->opts->device};
+        EW_TRY(take_option(s, c, &k, opts, j));
+    }
     if (s->opts->simulate)
         EW_TRY(simulate_job(s, c, opts, j));
     const struct ew_job_command command = {c->name, c->opts, opts, more, more_settings(s, more)};

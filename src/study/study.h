@@ -70,8 +70,9 @@ struct ew_study_opts {
     bool quick;
     int64_t repeat; /* 0: the file's */
     const char
-        *simulate;    /* board to simulate the jobs on, without those that cannot be; NULL: none */
-    const char *only; /* "lenet,workers=2": labels, and settings that must hold; NULL: all */
+        *simulate; /* board to simulate the jobs on, without those that cannot be; NULL: none */
+    const char *device; /* of jobs whose section names none; NULL: not part of the job */
+    const char *only;   /* "lenet,workers=2": labels, and settings that must hold; NULL: all */
     /* Modes for "power-mode = advise N", the most informative first: CORES/CPU/GPU/MEM in MHz,
      * "-" for a setting that the board lacks; count 0: not known. */
     const char *const *advised;
