@@ -301,6 +301,8 @@ const struct ew_cmd ew_cmd_eval = {
     .about = "Prints top-1 and top-5 accuracy, macro precision, recall and F1, the same for each "
              "class, and the confusion matrix.\n"
              "Macro averages weight all classes that occur equally.\n"
+             "The interval beside the accuracy is what the number of images can tell (Wilson's, "
+             "95 % confidence).\n"
              "The loss is the one that the checkpoint was trained with; for other files "
              "cross-entropy.\n"
              "For autoencoders it prints the reconstruction loss by class (mean squared error "

@@ -119,7 +119,10 @@ ew_err ew_eval_print(const struct ew_eval_report *r)
     const char *kind = ew_text_samples(d->frames > 0);
     printf("\n%s on %s (%s), %s %s\n", r->network, d->name, ew_split_name(r->split),
            ew_text_count(s.samples, count), kind);
-    printf("accuracy:  %.2f%%, %s %.4f\n", 100 * s.accuracy, r->run->loss->name, s.loss);
+    double low, high;
+    ew_confusion_interval(&r->run->confusion, &low, &high);
+    printf("accuracy:  %.2f%% (95%% interval %.1f to %.1f), %s %.4f\n", 100 * s.accuracy, 100 * low,
+           100 * high, r->run->loss->name, s.loss);
     const int64_t unanswered = ew_confusion_unanswered(&r->run->confusion);
     if (unanswered)
         printf("no answer: %s of %s %s, whose scores are NaN; they count as wrong\n",
@@ -150,6 +153,10 @@ ew_err ew_eval_print_json(const struct ew_eval_report *r)
     ew_json_int(&j, "bad_samples", r->run->bad);
     ew_json_int(&j, "unanswered", ew_confusion_unanswered(c));
     ew_json_num(&j, "accuracy", s.accuracy);
+    double low, high;
+    ew_confusion_interval(c, &low, &high);
+    ew_json_num(&j, "accuracy_low", low);
+    ew_json_num(&j, "accuracy_high", high);
     ew_json_num(&j, "top5_accuracy", ew_eval_top(r));
     ew_json_num(&j, "precision", s.precision);
     ew_json_num(&j, "recall", s.recall);

@@ -131,6 +131,20 @@ struct ew_scores ew_confusion_scores(const struct ew_confusion *c)
                               .samples = c->total};
 }
 
+void ew_confusion_interval(const struct ew_confusion *c, double *low, double *high)
+{
+    const double z = 1.959964, n = (double)c->total, p = share((double)c->correct, n);
+    if (c->total == 0) {
+        *low = 0;
+        *high = 1;
+        return;
+    }
+    const double middle = (p + z * z / (2 * n)) / (1 + z * z / n);
+    const double half = z / (1 + z * z / n) * sqrt(p * (1 - p) / n + z * z / (4 * n * n));
+    *low = c->correct > 0 ? middle - half : 0;
+    *high = c->correct < c->total ? middle + half : 1;
+}
+
 struct ew_scores ew_scores_of_loss(double loss, int64_t samples)
 {
     const double absent = (double)NAN;

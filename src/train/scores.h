@@ -47,6 +47,10 @@ struct ew_scores {
 struct ew_scores ew_confusion_scores(const struct ew_confusion *c);
 struct ew_scores ew_confusion_class(const struct ew_confusion *c, int64_t k);
 
+/* Bounds of the accuracy on all such data, with 95 % confidence, if c's samples are a random sample
+ * of them: Wilson's score interval, which also holds for few samples and for 0 or 100 %. */
+void ew_confusion_interval(const struct ew_confusion *c, double *low, double *high);
+
 /* Scores without classes: the loss alone, the rest is NAN. */
 struct ew_scores ew_scores_of_loss(double loss, int64_t samples);
 

@@ -117,6 +117,27 @@ static void warms_up_in_a_line(void)
                                                              * steps */
 }
 
-EW_TEST_MAIN(EW_TEST(counts_as_by_hand), EW_TEST(scores_that_are_no_numbers),
+/* Wilson's bounds are the shares b with (p - b)^2 = z^2 b (1 - b) / n. */
+static void intervals(void)
+{
+    struct ew_confusion c = {.total = 200, .correct = 104};
+    const double z2 = 1.959964 * 1.959964;
+    double b[2];
+    ew_confusion_interval(&c, &b[0], &b[1]);
+    for (int i = 0; i < 2; i++)
+        EW_EXPECT_NEAR((0.52 - b[i]) * (0.52 - b[i]), z2 * b[i] * (1 - b[i]) / 200, 1e-12);
+    EW_EXPECT(b[0] < 0.52 && b[1] > 0.52);
+    for (int all = 0; all < 2; all++) {
+        c = (struct ew_confusion){.total = 20, .correct = all ? 20 : 0};
+        ew_confusion_interval(&c, &b[0], &b[1]);
+        EW_EXPECT_NEAR(b[all], all, 0);
+        EW_EXPECT_NEAR(b[!all], all ? 20 / (20 + z2) : z2 / (20 + z2), 1e-12);
+    }
+    c.total = c.correct = 0;
+    ew_confusion_interval(&c, &b[0], &b[1]);
+    EW_EXPECT(b[0] <= 0 && b[1] >= 1);
+}
+
+EW_TEST_MAIN(EW_TEST(counts_as_by_hand), EW_TEST(intervals), EW_TEST(scores_that_are_no_numbers),
              EW_TEST(losses_that_are_not_of_labels), EW_TEST(falls_as_it_should),
              EW_TEST(warms_up_in_a_line))
