@@ -3,15 +3,33 @@
 #include "cli/recorded.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "base/file.h"
+#include "base/mem.h"
 #include "graph/facts.h"
+
+/* The arguments, with spaces between them: `monitor` has the words of a command line. */
+static char *all_args(const struct ew_cmd_call *c)
+{
+    char *text = NULL;
+    FILE *f = NULL;
+    size_t size = 0;
+    if (c->n_args < 2)
+        return strdup(c->n_args ? c->args[0] : "");
+    f = open_memstream(&text, &size);
+    for (int i = 0; f && i < c->n_args; i++)
+        fprintf(f, "%s%s", i ? " " : "", c->args[i]);
+    return f && ew_memstream_close(f, &text) ? text : NULL;
+}
 
 ew_err ew_cmd_record(const struct ew_cmd_call *c, const char *db, struct ew_recording *out)
 {
-    const struct ew_recorded_command command = {.name = c->cmd->name,
-                                                .network = c->n_args ? c->args[0] : "",
-                                                .fields = c->cmd->opts,
-                                                .opts = c->opts};
+    EW_CLEANUP(ew_free_ptr) char *args = all_args(c);
+    EW_CHECK(args, EW_ERR_MEMORY, "no memory for %s", c->cmd->name);
+    const struct ew_recorded_command command = {
+        .name = c->cmd->name, .network = args, .fields = c->cmd->opts, .opts = c->opts};
     return ew_recording_begin(&command, db, out);
 }
 

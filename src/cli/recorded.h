@@ -7,8 +7,8 @@
 #include "graph/graph.h"
 #include "study/recording.h"
 
-/* Begins recording this command line; its first argument is the network.  db NULL: nothing is
- * recorded. */
+/* Begins recording this command line; its arguments are the network, or the command of `monitor`.
+ * db NULL: nothing is recorded. */
 ew_err ew_cmd_record(const struct ew_cmd_call *c, const char *db, struct ew_recording *out);
 
 /* Records properties of the network: parameters, FLOPs, MACs, planned bytes per parameter. */

@@ -75,3 +75,7 @@ echo "ended ($?): $(stty -a | grep -oE -- '-?icanon'), its screen left $(grep -o
 EOF
 timeout -s KILL 60 script -qfc 'bash stop.sh' typescript </dev/null >/dev/null || true
 cat said
+# Commands of one program are different jobs.  Regression: their figures were means over all of them.
+for code in 0 1 0; do edgewise monitor --db own.db -- sh -c "exit $code" >/dev/null 2>&1 || true; done
+edgewise results --db own.db --csv --columns network,job | sed 1d | cut -d , -f 1 | sort
+edgewise results --db own.db --csv --columns job | sed 1d | sort -u | wc -l
