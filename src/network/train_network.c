@@ -42,7 +42,8 @@ static ew_err build(const struct ew_train_network_opts *how, const struct ew_dat
 
 /* ---- What of a file is not trained as it is there ---- */
 
-/* The node that computes the filter or matrix of a layer from constants alone; -1: none. */
+/* The node that computes the filter or matrix of a layer from constants alone; -1: none, or it only
+ * dequantises. */
 static int formula_of(const struct ew_graph *g, const struct ew_node *n)
 {
     int v = n->op->layer != EW_LAYER_NONE && n->n_in > 1 ? n->in[1] : -1;
@@ -50,7 +51,9 @@ static int formula_of(const struct ew_graph *g, const struct ew_node *n)
     for (int steps = 0; v >= 0 && steps <= g->n_nodes; steps++) {
         const int k = g->values[v].producer;
         if (k < 0)
-            return g->values[v].kind == EW_VALUE_CONST ? first : -1;
+            return g->values[v].kind == EW_VALUE_CONST && ew_dtype_is_float(g->values[v].t.dtype)
+                       ? first
+                       : -1;
         v = g->nodes[k].n_in > 0 ? g->nodes[k].in[0] : -1;
     }
     return -1;

@@ -313,7 +313,7 @@ static void fill_epoch(struct ew_trainer *t, const struct ew_scores *s)
     row->cache_before = t->cache_before;
     row->cache_after = cached_share(t);
     row->rss_bytes = rss();
-    row->rss_peak_bytes = peak_rss();
+    row->rss_peak_bytes = ew_max_i64(peak_rss(), row->rss_bytes); /* the kernel's counts lag */
     row->quality = t->emulated ? EW_QUALITY_EMULATED : EW_QUALITY_MEASURED;
     if (s) {
         row->eval_s = (double)(ew_clock_ns() - t->eval_ns) * 1e-9;

@@ -92,11 +92,10 @@ static size_t room_left(const struct ew_trainer *t)
 
 static ew_err cache_training(struct ew_trainer *t, const struct ew_loader_opts *l)
 {
-    const struct ew_augment none = {0}, *a = &l->augment;
-    EW_CHECK(a->crop == none.crop && a->flip == none.flip && !(a->rotate > 0) && !(a->erase > 0) &&
-                 !(a->zoom > 0),
-             EW_ERR_USAGE,
-             "--cache-features: features are computed once, so --augment must be none");
+    const struct ew_augment *a = &l->augment;
+    EW_CHECK(
+        !a->crop && !a->flip && !a->time && !(a->rotate > 0) && !(a->erase > 0) && !(a->zoom > 0),
+        EW_ERR_USAGE, "--cache-features: features are computed once, so --augment must be none");
     const int64_t start = ew_clock_ns();
     EW_TRY(ew_features_make(&t->learner, l, room_left(t), t->job.talk, &t->features));
     t->batches = t->features.count / t->learner.batch;

@@ -380,6 +380,27 @@ static void features_computed_once_give_the_same(void)
     EW_EXPECT(with > without);
 }
 
+/* Regression: with `time` each clip's random position was drawn once, for all epochs. */
+static void features_computed_once_are_not_augmented(void)
+{
+    static const char *const kinds[] = {"crop=1",    "flip",     "rotate=5",
+                                        "erase=0.5", "zoom=0.5", "time"};
+    struct ew_dataset *data = NULL;
+    struct ew_trainer *t = NULL;
+    struct ew_train_job job = {.opts = small_opts(), .options = "", .net = small_net()};
+    int n;
+    EW_EXPECT_OK(ew_dataset_open(TEST_DATA, &data));
+    job.data = data;
+    EW_EXPECT_OK(ew_adapt_freeze(job.net, "conv*", &n));
+    job.opts.cache_features = true;
+    for (size_t i = 0; i < EW_COUNT(kinds); i++) {
+        job.opts.load.augment = kinds[i];
+        EW_EXPECT_ERR(ew_trainer_open(&job, &t), EW_ERR_USAGE, "features are computed once");
+    }
+    ew_graph_free(job.net);
+    ew_dataset_close(data);
+}
+
 static void finds_the_largest_batch(void)
 {
     struct ew_graph *g = small_net();
@@ -399,4 +420,5 @@ EW_TEST_MAIN(EW_TEST(takes_images_as_the_loader_gives_them),
              EW_TEST(batch_norms_of_training_files), EW_TEST(replaces_the_head),
              EW_TEST(names_what_it_cannot_do), EW_TEST(copies_weights_by_name),
              EW_TEST(cut_learns_what_the_whole_learns), EW_TEST(frozen_parts_stay_as_they_are),
-             EW_TEST(features_computed_once_give_the_same), EW_TEST(finds_the_largest_batch))
+             EW_TEST(features_computed_once_give_the_same),
+             EW_TEST(features_computed_once_are_not_augmented), EW_TEST(finds_the_largest_batch))
