@@ -99,8 +99,8 @@ static ew_err choose(struct sweep *s)
     s->series = "";
     for (char *name = all ? strtok_r(all, "\n", &save) : NULL; name;
          name = strtok_r(NULL, "\n", &save)) {
-        bool number;
-        int n;
+        bool number = false;
+        int n = 0;
         EW_TRY(count_values(s, name, &n, &number));
         const bool better =
             !s->x || (number && !s->number) || (number == s->number && n > s->values);
