@@ -42,7 +42,7 @@ const uint8_t *ew_build_pack(struct ew_build *b, size_t *size);
 const char *ew_build_file(struct ew_build *b, const char *name);
 
 /* TensorProto.DataType and AttributeProto.AttributeType */
-enum { EW_PB_FLOAT = 1, EW_PB_INT32 = 6, EW_PB_INT64 = 7, EW_PB_STRING = 8 };
+enum { EW_PB_FLOAT = 1, EW_PB_INT8 = 3, EW_PB_INT32 = 6, EW_PB_INT64 = 7, EW_PB_STRING = 8 };
 enum {
     EW_PB_ATTR_FLOAT = 1,
     EW_PB_ATTR_INT,

@@ -118,16 +118,18 @@ static size_t input_bytes(const struct ew_call *c)
     return total;
 }
 
-/* Evaluates a node whose inputs are all known; results go to the graph's `known` arena. */
-static ew_err evaluate(struct ew_graph *g, const struct ew_node *n, struct ew_call *c)
+static size_t output_bytes(const struct ew_call *c)
 {
     size_t total = 0;
     for (int i = 0; i < c->n_out; i++)
         if (c->out[i])
             total += ew_tensor_bytes(c->out[i]);
-    if (total > KNOWN_BYTES || g->known.used + total > KNOWN_ALL_BYTES ||
-        (!(n->op->flags & EW_OP_SHAPE_ONLY) && input_bytes(c) > KNOWN_INPUT_BYTES))
-        return EW_OK;
+    return total;
+}
+
+/* Evaluates a node whose inputs are all known; results go to the graph's `known` arena. */
+static ew_err evaluate(struct ew_graph *g, const struct ew_node *n, struct ew_call *c)
+{
     for (int i = 0; i < c->n_out; i++) {
         if (!c->out[i])
             continue;
@@ -172,7 +174,10 @@ static ew_err infer_call(struct ew_graph *g, const struct ew_node *n, struct ew_
     for (int i = 0; i < c->n_out; i++)
         if (c->out[i])
             EW_TRY(ew_shape_check(&c->out[i]->shape, g->values[n->out[i]].name));
-    return can_evaluate(g, n) ? evaluate(g, n, c) : EW_OK;
+    const size_t bytes = output_bytes(c);
+    const bool small = bytes <= KNOWN_BYTES && g->known.used + bytes <= KNOWN_ALL_BYTES &&
+                       (n->op->flags & EW_OP_SHAPE_ONLY || input_bytes(c) <= KNOWN_INPUT_BYTES);
+    return small && can_evaluate(g, n) ? evaluate(g, n, c) : EW_OK;
 }
 
 ew_err ew_graph_infer_node(struct ew_graph *g, int node)
@@ -238,6 +243,7 @@ struct made {
 
 struct known_values {
     bool *pure;
+    bool *matched;   /* by value: what passes match reads it, so that it is evaluated at any size */
     int *same;       /* by value: the value in its place */
     int *first;      /* by value: the last of `made` that reads it first; -1: none */
     struct made *at; /* by node */
@@ -285,6 +291,34 @@ static int find_twin(const struct ew_graph *g, struct known_values *s, int k)
     return -1;
 }
 
+/* Marks what dequantize_linear reads, and what that is made of: weights which a file quantises as
+ * it runs, as after quantisation-aware training. */
+static void mark_matched(const struct ew_graph *g, struct known_values *s)
+{
+    for (int k = g->n_nodes - 1; k >= 0; k--) {
+        const struct ew_node *n = &g->nodes[k];
+        bool reads = n->op->flags & EW_OP_NO_FOLD;
+        for (int i = 0; i < n->n_out; i++)
+            reads = reads || (n->out[i] >= 0 && s->matched[n->out[i]]);
+        if (reads && n->n_in > 0 && n->in[0] >= 0)
+            s->matched[n->in[0]] = true;
+    }
+}
+
+/* Evaluates a matched node of constants that is too large to be known already, unless its result is
+ * larger than what it is made of. */
+static ew_err evaluate_matched(struct ew_graph *g, const struct known_values *s, int node)
+{
+    const struct ew_node *n = &g->nodes[node];
+    struct ew_tensor *slots[INLINE_SLOTS];
+    if (n->n_out != 1 || n->out[0] < 0 || !s->matched[n->out[0]] || g->values[n->out[0]].t.data ||
+        n->n_in + 1 > INLINE_SLOTS || !can_evaluate(g, n))
+        return EW_OK;
+    struct ew_call c;
+    ew_graph_call(g, n, slots, &c);
+    return output_bytes(&c) <= input_bytes(&c) ? evaluate(g, n, &c) : EW_OK;
+}
+
 static ew_err keep_known(struct ew_graph *g, struct known_values *s)
 {
     for (int v = 0; v < g->n_values; v++) {
@@ -292,11 +326,14 @@ static ew_err keep_known(struct ew_graph *g, struct known_values *s)
         s->same[v] = v;
         s->first[v] = -1;
     }
+    mark_matched(g, s);
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
         for (int i = 0; i < n->n_in; i++)
             n->in[i] = n->in[i] < 0 ? n->in[i] : s->same[n->in[i]];
         const bool fold = is_pure(n, s->pure);
+        if (fold)
+            EW_TRY(evaluate_matched(g, s, k));
         for (int i = 0; fold && i < n->n_out; i++) {
             if (n->out[i] < 0 || !g->values[n->out[i]].t.data)
                 continue;
@@ -316,15 +353,17 @@ ew_err ew_graph_keep_known(struct ew_graph *g)
 {
     const size_t values = (size_t)g->n_values + 1, nodes = (size_t)g->n_nodes + 1;
     struct known_values s = {.pure = calloc(values, sizeof(*s.pure)),
+                             .matched = calloc(values, sizeof(*s.matched)),
                              .same = calloc(values, sizeof(*s.same)),
                              .first = calloc(values, sizeof(*s.first)),
                              .at = calloc(nodes, sizeof(*s.at))};
     ew_err e = EW_OK;
-    if (s.pure && s.same && s.first && s.at)
+    if (s.pure && s.matched && s.same && s.first && s.at)
         e = keep_known(g, &s);
     else
         e = ew_fail(EW_ERR_MEMORY, "no memory for graph %s", g->name);
     free(s.pure);
+    free(s.matched);
     free(s.same);
     free(s.first);
     free(s.at);

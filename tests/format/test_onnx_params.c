@@ -224,5 +224,34 @@ static void formula(void)
     ew_graph_free(g);
 }
 
-EW_TEST_MAIN(EW_TEST(bias_in_front), EW_TEST(numbers), EW_TEST(all_literals), EW_TEST(transposed),
-             EW_TEST(reshaped), EW_TEST(shared), EW_TEST(group_norm), EW_TEST(formula))
+/* Regression: filters that a file quantises as it runs, as after quantisation-aware training,
+ * stayed float32 if they were large, so that their layer was not computed in 8 bits. */
+static void quantised(void)
+{
+    for (int large = 0; large < 2; large++) {
+        struct ew_build b;
+        begin(&b, large ? "2,64,3,3" : "2,4,3,3");
+        weight(&b, "w", large ? "72,64,3,3" : "6,4,3,3");
+        const float scale = 0.01f;
+        memcpy(ew_build_init_tensor(&b, "scale", EW_PB_FLOAT, "")->raw_data.data, &scale,
+               sizeof(scale));
+        ew_build_init_tensor(&b, "zero", EW_PB_INT8, "");
+        ew_build_node(&b, "QuantizeLinear", "w,scale,zero", "q");
+        ew_build_node(&b, "DequantizeLinear", "q,scale,zero", "f");
+        ew_build_node(&b, "Conv", "x,f", "y");
+        struct ew_graph *g = load(&b);
+        if (!g)
+            return;
+        EW_EXPECT_INT(g->n_nodes, 4); /* transposes at both ends */
+        int filters = 0;
+        for (int v = 0; v < g->n_values; v++)
+            filters += g->values[v].kind == EW_VALUE_CONST && g->values[v].t.dtype == EW_S8 &&
+                       g->values[v].t.shape.rank == 4;
+        EW_EXPECT_INT(filters, 1);
+        ew_graph_free(g);
+    }
+}
+
+EW_TEST_MAIN(EW_TEST(quantised), EW_TEST(bias_in_front), EW_TEST(numbers), EW_TEST(all_literals),
+             EW_TEST(transposed), EW_TEST(reshaped), EW_TEST(shared), EW_TEST(group_norm),
+             EW_TEST(formula))
