@@ -5,9 +5,9 @@ edgewise run net.onnx --random --top 1 2>&1 >/dev/null | grep -o 'warning: .*'
 edgewise run net.onnx --random --top 1 --class-names imagenet 2>/dev/null | grep -cE 'class +[0-9]+ .* [a-z]+$'
 printf 'zero\none\n' >two
 edgewise run net.onnx --random --labels two 2>&1 >/dev/null | grep -v warning || true
-seq 1001 >more
+seq 1001 >many
 edgewise compile net.onnx --labels two -o net.ewe 2>&1 | grep names
-edgewise compile net.onnx --labels more -o net.ewe 2>&1 | grep names
+edgewise compile net.onnx --labels many -o net.ewe 2>&1 | grep names
 cp "$CASES/../fuzz/corpus/image/rgb.jpg" a.jpg
 edgewise run lenet5 a.jpg --mean 0 --std 1 --fps 20 --json 2>/dev/null | grep budget_ms
 edgewise run lenet5 a.jpg --mean 0 --std 1 --fps 20 --budget 3 --json 2>/dev/null | grep budget_ms

@@ -55,10 +55,10 @@ static ew_err run_act(const struct ew_call *c)
         p.n = 0;
         if (ew_call_in(c, 1))
             p.link[p.n++] =
-                (struct ew_cuda_link){.op = EW_CUDA_OP_MAX, .b = c->in[1]->data, .b_f32 = 1};
+                (struct ew_cuda_link){.op = EW_CUDA_OP_AT_LEAST, .b = c->in[1]->data, .b_f32 = 1};
         if (ew_call_in(c, 2))
             p.link[p.n++] =
-                (struct ew_cuda_link){.op = EW_CUDA_OP_MIN, .b = c->in[2]->data, .b_f32 = 1};
+                (struct ew_cuda_link){.op = EW_CUDA_OP_AT_MOST, .b = c->in[2]->data, .b_f32 = 1};
     }
     EW_CUDA_LAUNCH(c, chain, &p);
     return EW_OK;

@@ -76,7 +76,9 @@ enum ew_cuda_op {
     EW_CUDA_OP_MAX,
     EW_CUDA_OP_MIN,
     EW_CUDA_OP_POW,
-    EW_CUDA_OP_LAST_BINARY = EW_CUDA_OP_POW,
+    EW_CUDA_OP_AT_LEAST, /* a clip's bounds: NaN is none, whereas MAX and MIN return it */
+    EW_CUDA_OP_AT_MOST,
+    EW_CUDA_OP_LAST_BINARY = EW_CUDA_OP_AT_MOST,
     EW_CUDA_OP_NEG = 32,
     EW_CUDA_OP_ABS,
     EW_CUDA_OP_EXP,

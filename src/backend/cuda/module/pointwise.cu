@@ -55,6 +55,10 @@ __device__ static float binary(int op, float v, float b)
         return isnan(v) || isnan(b) ? v + b : fmaxf(v, b);
     case EW_CUDA_OP_MIN:
         return isnan(v) || isnan(b) ? v + b : fminf(v, b);
+    case EW_CUDA_OP_AT_LEAST:
+        return v < b ? b : v;
+    case EW_CUDA_OP_AT_MOST:
+        return v > b ? b : v;
     }
     return powf(v, b);
 }
