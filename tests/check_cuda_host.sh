@@ -79,6 +79,12 @@ grep -q 'cuda sm_90 fp16, host emulation' out || fail "bench: does not name the 
 edgewise results --db results.db --csv --columns machine_isa | grep -q 'cuda sm_90 fp16, host emulation' ||
     fail "results: do not name the card"
 
+# A training stays on the device that it was started on.
+rm -rf run
+"${train[@]}" -o run >out 2>err || fail "train by EW_DEVICE"
+grep -qx 'device = cuda' run/options.ini || fail "train: does not store its device"
+CUDA_VISIBLE_DEVICES='' EW_DEVICE='' edgewise train --resume run -e 2 >out 2>err && fail "train: resumed on another device"
+
 # Jobs on another device are other jobs.
 printf '[a]\ncommand = bench\nnetwork = lenet5\niters = 1\nwarmup = 0\n' >one.study
 EW_DEVICE='' edgewise study one.study --db study.db --busy 1 >out 2>err || fail "study on the CPU"

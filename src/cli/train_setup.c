@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Setup of `edgewise train`: from the command line to network, data, weights and normalisation. */
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -230,6 +231,9 @@ static ew_err begin(struct ew_cmd_call *c, struct ew_train_run *r)
     if (asked->resume)
         return resume(c, r);
     r->o = *asked;
+    const char *device = getenv("EW_DEVICE");
+    if (!r->o.device && !r->o.precision && !r->o.fast && device && *device)
+        r->o.device = ew_arena_strdup(&r->arena, device); /* a resumed run goes on there */
     r->o.model = c->n_args ? c->args[0] : r->o.init;
     EW_CHECK(r->o.model, EW_ERR_USAGE, "which network? NAME, FILE.onnx, a checkpoint or --init");
     return EW_OK;
