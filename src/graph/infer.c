@@ -243,6 +243,7 @@ struct made {
 
 struct known_values {
     bool *pure;
+    bool *output;    /* by value: an output of the graph */
     bool *matched;   /* by value: what passes match reads it, so that it is evaluated at any size */
     int *same;       /* by value: the value in its place */
     int *first;      /* by value: the last of `made` that reads it first; -1: none */
@@ -276,12 +277,9 @@ static bool is_twin(const struct ew_graph *g, const struct ew_node *a, const str
 static int find_twin(const struct ew_graph *g, struct known_values *s, int k)
 {
     const struct ew_node *n = &g->nodes[k];
-    if (n->n_out != 1 || n->n_in < 1 || n->in[0] < 0 ||
+    if (n->n_out != 1 || n->n_in < 1 || n->in[0] < 0 || s->output[n->out[0]] ||
         !ew_dtype_is_float(g->values[n->out[0]].t.dtype))
         return -1;
-    for (int i = 0; i < g->n_outputs; i++)
-        if (g->outputs[i] == n->out[0])
-            return -1;
     int left = MOST_COMPARED;
     for (int m = s->first[n->in[0]]; m >= 0 && left > 0; m = s->at[m].next, left--)
         if (is_twin(g, n, &g->nodes[s->at[m].node]))
@@ -326,6 +324,8 @@ static ew_err keep_known(struct ew_graph *g, struct known_values *s)
         s->same[v] = v;
         s->first[v] = -1;
     }
+    for (int i = 0; i < g->n_outputs; i++)
+        s->output[g->outputs[i]] = true;
     mark_matched(g, s);
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
@@ -353,16 +353,18 @@ ew_err ew_graph_keep_known(struct ew_graph *g)
 {
     const size_t values = (size_t)g->n_values + 1, nodes = (size_t)g->n_nodes + 1;
     struct known_values s = {.pure = calloc(values, sizeof(*s.pure)),
+                             .output = calloc(values, sizeof(*s.output)),
                              .matched = calloc(values, sizeof(*s.matched)),
                              .same = calloc(values, sizeof(*s.same)),
                              .first = calloc(values, sizeof(*s.first)),
                              .at = calloc(nodes, sizeof(*s.at))};
     ew_err e = EW_OK;
-    if (s.pure && s.matched && s.same && s.first && s.at)
+    if (s.pure && s.output && s.matched && s.same && s.first && s.at)
         e = keep_known(g, &s);
     else
         e = ew_fail(EW_ERR_MEMORY, "no memory for graph %s", g->name);
     free(s.pure);
+    free(s.output);
     free(s.matched);
     free(s.same);
     free(s.first);
